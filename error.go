@@ -1,0 +1,92 @@
+package parley
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Code is the machine-readable kind of an Error: a closed list. One table in
+// httpapi maps codes to HTTP statuses.
+type Code string
+
+// The codes. Internal is for everything that is nobody's fault outside; its
+// message is never shown.
+const (
+	CodeInvalid         Code = "invalid"           // the input breaks a rule; Field names it
+	CodeUnauthenticated Code = "unauthenticated"   // no key, or one that is not known
+	CodeForbidden       Code = "forbidden"         // the principal's role may not do this
+	CodeNotFound        Code = "not_found"         // no such thing in this workspace
+	CodeConflict        Code = "conflict"          // the state does not allow it (now)
+	CodeArchived        Code = "archived"          // session or agent is archived; the message says how to reopen
+	CodeBusy            Code = "busy"              // a turn is unfinished and the caller asked to be refused
+	CodeNothingToCancel Code = "nothing_to_cancel" // no turn ever ran here
+	CodeKeyReused       Code = "key_reused"        // idempotency key used before with another body
+	CodeTooLarge        Code = "too_large"         // beyond a bound that the message names
+	CodeUnsupported     Code = "unsupported"       // media type or feature that is not served
+	CodeRateLimited     Code = "rate_limited"      // too many requests
+	CodeStorageFull     Code = "storage_full"      // the disk has no room; reads still work
+	CodeUnavailable     Code = "unavailable"       // shutting down, or the store is out of reach
+	CodeFenced          Code = "fenced"            // the writer lost its claim; only workers see this
+	CodeMore            Code = "more"              // a boundary was refused because something arrived first; only workers see this
+	CodeInternal        Code = "internal"
+)
+
+// Error is the one error type that crosses package borders. Message is safe to
+// show and tells a person what to do; the cause is for logs only.
+type Error struct {
+	Code    Code
+	Message string
+	Field   string // dotted path of the offending input field, "" when none
+	cause   error
+}
+
+// Error is the message; with the cause for logs.
+func (e *Error) Error() string {
+	if e.cause == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.cause.Error()
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Errorf makes an Error with a message for people.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// InvalidField makes a CodeInvalid error that names the field.
+func InvalidField(field, format string, args ...any) *Error {
+	return &Error{Code: CodeInvalid, Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
+}
+
+// WrapError keeps a cause for the log beside a message for people.
+func WrapError(code Code, cause error, message string) *Error {
+	return &Error{Code: code, Message: message, cause: cause}
+}
+
+// ErrorCode is the code of the first Error in the chain; CodeInternal for any
+// other error, "" for nil.
+func ErrorCode(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// Clip shortens text to at most n bytes on a rune border, marking the cut.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}

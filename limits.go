@@ -1,0 +1,26 @@
+package parley
+
+// The bounds of inputs. Going beyond one is CodeInvalid or CodeTooLarge with
+// the bound in the message, never a cut.
+const (
+	MaxBodyBytes     = 1 << 20   // a request body
+	MaxJSONDepth     = 64        // nesting of any JSON that comes from outside
+	MaxNameBytes     = 256       // names, slugs, model ids, titles
+	MaxKeyBytes      = 512       // session keys, idempotency keys, features, tasks, types
+	MaxTextBytes     = 512 << 10 // descriptions, system prompts, instructions
+	MaxTags          = 64
+	MaxLinks         = 64
+	MaxTools         = 128
+	MaxMetadataBytes = 64 << 10
+	MaxQueued        = 1000 // queued messages of one session
+
+	DefaultPage = 100  // rows of a list when no limit is given
+	MaxPage     = 1000 // rows of a list at most
+
+	MaxAnswerBytes  = 16 << 20 // text, reasoning and arguments of one model answer
+	MaxStreamLine   = 4 << 20  // one line of a provider's stream
+	TitleRunes      = 80       // a title made from the first message
+	CrashLoopLimit  = 3        // takeovers of expired leases with no step settled between
+	PurgeBatch      = 1000     // rows per transaction of a purge
+	DefaultMaxSteps = 50       // steps of one turn
+)
