@@ -1,0 +1,225 @@
+package parley
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// BuiltinAgentSlug names the agent that every workspace has and that sessions
+// use when they name none.
+const BuiltinAgentSlug = "parley"
+
+// StandardRuntime is the runtime that agents use when they name none: model ⇄ tools.
+const StandardRuntime = "standard"
+
+// AgentStatus is active or archived.
+type AgentStatus string
+
+// The agent states.
+const (
+	AgentActive   AgentStatus = "active"
+	AgentArchived AgentStatus = "archived"
+)
+
+// Agent is the configuration of an agentic loop. Every change makes a new
+// version; a turn's version is fixed at its first claim.
+type Agent struct {
+	ID           ID          `json:"id"`
+	WorkspaceID  ID          `json:"workspace_id"`
+	Slug         string      `json:"slug"`
+	Name         string      `json:"name"`
+	Description  string      `json:"description"`
+	SystemPrompt string      `json:"system_prompt"` // with placeholders, see prompt
+	Runtime      string      `json:"runtime"`
+	Model        ModelID     `json:"model,omitempty"`
+	Parameters               // flat
+	Tools        []ToolRef   `json:"tools"`
+	Policy       *Policy     `json:"context_policy"`
+	Retry        RetryPolicy `json:"retry_policy"`
+	Tags         []string    `json:"tags"`
+	LeadID       ID          `json:"lead_id"`
+	Status       AgentStatus `json:"status"`
+	Version      int         `json:"version"` // from 1
+	CreatedAt    Time        `json:"created_at"`
+	UpdatedAt    Time        `json:"updated_at"`
+}
+
+// ToolRef is an entry of an agent's tools: the name of a tool that the server
+// has, or the definition of one that a client answers. In JSON a string or an object.
+type ToolRef struct {
+	Name       string
+	Definition *ToolDefinition // nil: by name
+}
+
+// MarshalJSON writes a string or an object.
+func (r ToolRef) MarshalJSON() ([]byte, error) {
+	if r.Definition == nil {
+		return AppendJSONString(nil, r.Name), nil
+	}
+	return json.Marshal(r.Definition)
+}
+
+// UnmarshalJSON reads a string or an object.
+func (r *ToolRef) UnmarshalJSON(data []byte) error {
+	*r = ToolRef{}
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &r.Name)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var definition ToolDefinition
+	if err := decoder.Decode(&definition); err != nil {
+		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}")
+	}
+	r.Name, r.Definition = definition.Name, &definition
+	return nil
+}
+
+// PolicyKind names a context policy.
+type PolicyKind string
+
+// The context policies.
+const (
+	PolicyAll    PolicyKind = "all"    // the whole record
+	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, rounded out to whole turns
+	PolicySingle PolicyKind = "single" // the running turn alone
+)
+
+// Policy is the rule by which a call's messages are chosen.
+type Policy struct {
+	Kind  PolicyKind `json:"kind" enum:"all,recent,single"`
+	Limit int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages, for recent."`
+}
+
+// Validate reports the field that breaks a rule.
+func (p Policy) Validate() error {
+	switch p.Kind {
+	case PolicyAll, PolicySingle:
+		if p.Limit != 0 {
+			return InvalidField("context_policy.limit", "only recent takes a limit")
+		}
+		return nil
+	case PolicyRecent:
+		if p.Limit < 1 || p.Limit > 10_000 {
+			return InvalidField("context_policy.limit", "recent takes a limit from 1 to 10000")
+		}
+		return nil
+	}
+	return InvalidField("context_policy.kind", "%q is not one of all, recent, single", Clip(string(p.Kind), 32))
+}
+
+// String is the form in manifests: "all", "recent(10)", "single".
+func (p Policy) String() string {
+	if p.Kind == PolicyRecent {
+		return "recent(" + strconv.Itoa(p.Limit) + ")"
+	}
+	return string(p.Kind)
+}
+
+// Backoff is how the pause grows from attempt to attempt.
+type Backoff string
+
+// The strategies: exponential doubles with full jitter, linear adds.
+const (
+	BackoffExponential Backoff = "exponential"
+	BackoffLinear      Backoff = "linear"
+)
+
+// RetryPolicy rules attempts after a failed model call (D9). Zero fields mean
+// the defaults.
+type RetryPolicy struct {
+	Retries   *int                  `json:"retries,omitempty" minimum:"0" maximum:"20" doc:"Attempts after the first; default 3."`
+	Backoff   Backoff               `json:"backoff,omitempty" enum:"exponential,linear" doc:"Default exponential."`
+	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"60000" doc:"Longest pause of ours between attempts; default 10000."`
+	Sentences map[ErrorClass]string `json:"sentences,omitempty" doc:"Own explanations, by error class."`
+}
+
+// The retry defaults and bounds.
+const (
+	DefaultRetries    = 3
+	DefaultMaxWait    = 10 * time.Second
+	BaseWait          = 500 * time.Millisecond
+	LongestRetryAfter = 60 * time.Second // a provider's Retry-After beyond it fails the turn
+)
+
+// Over returns p with the gaps filled from the wider scope.
+func (p RetryPolicy) Over(wider RetryPolicy) RetryPolicy {
+	if p.Retries == nil {
+		p.Retries = wider.Retries
+	}
+	if p.Backoff == "" {
+		p.Backoff = wider.Backoff
+	}
+	if p.MaxWaitMS == 0 {
+		p.MaxWaitMS = wider.MaxWaitMS
+	}
+	if p.Sentences == nil {
+		p.Sentences = wider.Sentences
+	}
+	return p
+}
+
+// Sentence is the explanation of a class under this policy.
+func (p RetryPolicy) Sentence(class ErrorClass) string {
+	if own := p.Sentences[class]; own != "" {
+		return own
+	}
+	return class.Sentence()
+}
+
+// Validate reports the field that breaks a rule.
+func (p RetryPolicy) Validate() error {
+	switch {
+	case p.Retries != nil && (*p.Retries < 0 || *p.Retries > 20):
+		return InvalidField("retry_policy.retries", "must lie between 0 and 20")
+	case p.Backoff != "" && p.Backoff != BackoffExponential && p.Backoff != BackoffLinear:
+		return InvalidField("retry_policy.backoff", "%q is not one of exponential, linear", Clip(string(p.Backoff), 32))
+	case p.MaxWaitMS < 0 || p.MaxWaitMS > 60_000:
+		return InvalidField("retry_policy.max_wait_ms", "must lie between 1 and 60000")
+	}
+	for class, sentence := range p.Sentences {
+		if class.Sentence() == ErrorClass("").Sentence() && class != ClassInternal {
+			return InvalidField("retry_policy.sentences", "there is no error class %q", Clip(string(class), 32))
+		}
+		if err := CheckText("retry_policy.sentences", sentence, 1024); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Slugify derives a slug from a name: lower-case letters and digits of ASCII,
+// the rest folded to single hyphens; "agent" when nothing is left.
+func Slugify(name string) string {
+	var out strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			out.WriteRune(r)
+		case out.Len() > 0 && !strings.HasSuffix(out.String(), "-"):
+			out.WriteByte('-')
+		}
+		if out.Len() >= 64 {
+			break
+		}
+	}
+	slug := strings.Trim(out.String(), "-")
+	if slug == "" {
+		return "agent"
+	}
+	return slug
+}
+
+// ValidateSlug reports why a slug is none.
+func ValidateSlug(slug string) error {
+	if slug == "" || len(slug) > 64 || slug != Slugify(slug) {
+		return InvalidField("slug", "%q is no slug: use 1 to 64 lower-case letters, digits and single hyphens", Clip(slug, 64))
+	}
+	if _, err := ParseID(slug); err == nil {
+		return InvalidField("slug", "a slug must not look like an id")
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package parley
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// The contents by role. Fields stand in alphabetical order of their JSON names
+// so that encoding them gives canonical JSON at once.
+
+// UserContent is what a user message holds. Files are ids of uploads.
+type UserContent struct {
+	Files  []string `json:"files,omitempty"`
+	Links  []string `json:"links,omitempty"`
+	Search bool     `json:"search,omitempty"` // allow web search for this turn
+	Text   string   `json:"text"`
+	Think  bool     `json:"think,omitempty"` // ask for reasoning where the model can
+}
+
+// AssistantContent is a run of reasoning and the text behind it.
+type AssistantContent struct {
+	Reasoning string `json:"reasoning,omitempty"`
+	Refusal   string `json:"refusal,omitempty"`
+	Text      string `json:"text"`
+}
+
+// ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object,
+// or null beside ArgumentsText when the model's text was no JSON object.
+type ToolCallContent struct {
+	Arguments     json.RawMessage `json:"arguments"`
+	ArgumentsText string          `json:"arguments_text,omitempty"`
+	ID            string          `json:"id"`
+	Name          string          `json:"name"`
+}
+
+// ToolResultContent is a tool's answer (D6). Result is any JSON.
+type ToolResultContent struct {
+	Error           *string         `json:"error"`
+	ExecutionTimeMS *int64          `json:"execution_time_ms"`
+	Result          json.RawMessage `json:"result"`
+	Success         bool            `json:"success"`
+}
+
+// TextContent is the content of summaries and imported system messages.
+type TextContent struct {
+	Text string `json:"text"`
+}
+
+// EncodeContent gives the canonical JSON of one of the content structs.
+func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](content C) (json.RawMessage, error) {
+	switch c := any(content).(type) { // the hot ones by hand: no raw members, fields in order
+	case AssistantContent:
+		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+64)
+		out = append(out, '{')
+		if c.Reasoning != "" {
+			out = append(AppendJSONString(append(out, `"reasoning":`...), c.Reasoning), ',')
+		}
+		if c.Refusal != "" {
+			out = append(AppendJSONString(append(out, `"refusal":`...), c.Refusal), ',')
+		}
+		return append(AppendJSONString(append(out, `"text":`...), c.Text), '}'), nil
+	case TextContent:
+		return append(AppendJSONString(append(make([]byte, 0, len(c.Text)+16), `{"text":`...), c.Text), '}'), nil
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(content); err != nil {
+		return nil, WrapError(CodeInvalid, err, "the content is not valid JSON")
+	}
+	// Raw members may be in any order, and encoding/json escapes U+2028: one pass settles both.
+	return CanonicalJSON(out.Bytes())
+}
+
+// ValidateContent checks content from outside against its role's shape and
+// returns it as canonical JSON. The error is CodeInvalid and names the field.
+func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
+	if len(bytes.TrimSpace(raw)) == 0 || string(bytes.TrimSpace(raw)) == "null" {
+		return nil, InvalidField("content", "is missing; a %s message needs an object such as %s", role, contentExample(role))
+	}
+	switch role {
+	case RoleUser:
+		var content UserContent
+		if err := strictObject(raw, &content); err != nil {
+			return nil, err
+		}
+		if len(content.Files) > 0 {
+			return nil, InvalidField("content.files", "file uploads are not available on this server")
+		}
+		if strings.TrimSpace(content.Text) == "" && len(content.Links) == 0 {
+			return nil, InvalidField("content.text", "is empty; say something")
+		}
+		if len(content.Links) > MaxLinks {
+			return nil, InvalidField("content.links", "at most %d links", MaxLinks)
+		}
+		return EncodeContent(content)
+	case RoleAssistant:
+		var content AssistantContent
+		if err := strictObject(raw, &content); err != nil {
+			return nil, err
+		}
+		return EncodeContent(content)
+	case RoleToolCall:
+		var content ToolCallContent
+		if err := strictObject(raw, &content); err != nil {
+			return nil, err
+		}
+		if content.ID == "" || len(content.ID) > MaxNameBytes {
+			return nil, InvalidField("content.id", "a tool_call needs an id of 1 to %d bytes", MaxNameBytes)
+		}
+		if content.Name == "" || len(content.Name) > MaxNameBytes {
+			return nil, InvalidField("content.name", "a tool_call needs the tool's name, at most %d bytes", MaxNameBytes)
+		}
+		if arguments := bytes.TrimSpace(content.Arguments); len(arguments) == 0 || arguments[0] != '{' {
+			return nil, InvalidField("content.arguments", "must be a JSON object")
+		}
+		return EncodeContent(content)
+	case RoleToolResult:
+		var content ToolResultContent
+		if err := strictObject(raw, &content); err != nil {
+			return nil, err
+		}
+		var given struct{ Success *bool }
+		if json.Unmarshal(raw, &given) == nil && given.Success == nil {
+			content.Success = content.Error == nil
+		}
+		if content.Result == nil {
+			content.Result = json.RawMessage("null")
+		}
+		return EncodeContent(content)
+	case RoleSummary, RoleSystem:
+		var content TextContent
+		if err := strictObject(raw, &content); err != nil {
+			return nil, err
+		}
+		return EncodeContent(content)
+	}
+	return nil, InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", Clip(string(role), 32))
+}
+
+func contentExample(role Role) string {
+	switch role {
+	case RoleToolCall:
+		return `{"id":"call_1","name":"search","arguments":{}}`
+	case RoleToolResult:
+		return `{"result":{"answer":42}}`
+	default:
+		return `{"text":"Hello"}`
+	}
+}
+
+// strictObject decodes one JSON object, refusing unknown fields by name.
+func strictObject(raw []byte, into any) error {
+	if err := CheckJSON(raw); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &wrong):
+			field := "content"
+			if wrong.Field != "" {
+				field += "." + wrong.Field
+			}
+			return InvalidField(field, "must be a JSON %s", jsonKind(wrong.Type.Kind().String()))
+		case strings.HasPrefix(err.Error(), "json: unknown field "):
+			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
+			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+		default:
+			return InvalidField("content", "is not valid JSON")
+		}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return InvalidField("content", "holds more than one JSON value")
+	}
+	return nil
+}
+
+func jsonKind(goKind string) string {
+	switch goKind {
+	case "struct", "map":
+		return "object"
+	case "slice", "array":
+		return "array"
+	case "bool":
+		return "boolean"
+	case "string":
+		return "string"
+	default:
+		return "number"
+	}
+}
+
+// CheckText refuses what no database of ours stores: NUL and invalid UTF-8.
+func CheckText(field, text string, maxBytes int) error {
+	switch {
+	case len(text) > maxBytes:
+		return InvalidField(field, "is longer than %d bytes", maxBytes)
+	case strings.IndexByte(text, 0) >= 0:
+		return InvalidField(field, `holds a NUL character (\u0000), which cannot be stored; remove it`)
+	case !utf8.ValidString(text):
+		return InvalidField(field, "is not valid UTF-8")
+	}
+	return nil
+}
+
+// UnreadableContent stands in for stored JSON that can no longer be read (A15):
+// the role's shape, with the raw text shown as an error.
+func UnreadableContent(role Role, stored []byte) (json.RawMessage, *Failure) {
+	text := strings.ToValidUTF8(string(stored), "\uFFFD")
+	failure := &Failure{Class: ClassInternal, Sentence: "This message's stored content could not be read; its raw text is shown."}
+	var content json.RawMessage
+	var err error
+	switch role {
+	case RoleToolCall:
+		content, err = EncodeContent(ToolCallContent{Arguments: json.RawMessage("null"), ArgumentsText: text})
+	case RoleToolResult:
+		content, err = EncodeContent(ToolResultContent{Error: &text, Result: json.RawMessage("null")})
+	default:
+		content, err = EncodeContent(TextContent{Text: text})
+	}
+	if err != nil {
+		content = json.RawMessage(`{"text":""}`)
+	}
+	return content, failure
+}

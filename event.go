@@ -1,0 +1,106 @@
+package parley
+
+import "encoding/json"
+
+// EventType names a notification (C4). Events past tense, with a dot.
+type EventType string
+
+// The durable types. A turn ends with exactly one of session.completed,
+// session.failed, session.cancelled, which carries the turn.
+const (
+	EventSessionStarted   EventType = "session.started"   // {turn_id, attempt}
+	EventSessionCompleted EventType = "session.completed" // {turn_id, turn}
+	EventSessionFailed    EventType = "session.failed"    // {turn_id, turn}
+	EventSessionCancelled EventType = "session.cancelled" // {turn_id, turn}
+	EventSessionWaiting   EventType = "session.waiting"   // {turn_id, reason}
+	EventMessageCreated   EventType = "message.created"   // {message_id, turn_id, role, message_sequence}
+	EventMessageQueued    EventType = "message.queued"    // {message_id, turn_id, position, steer}
+	EventMessageRemoved   EventType = "message.removed"   // {message_id}
+	EventMessageMarked    EventType = "message.marked"    // {message_id, marks}
+	EventStepStarted      EventType = "step.started"      // {turn_id, step, call_id, message_id, attempt, model}
+	EventStepGenerated    EventType = "step.generated"    // {turn_id, step, messages}: authoritative
+	EventStepError        EventType = "step.error"        // {turn_id, step, messages, error}: authoritative
+	EventStepRetrying     EventType = "step.retrying"     // {turn_id, step, attempt, class, wait_ms}
+	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
+	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
+)
+
+// The live types: no sequence, no id, never stored.
+const (
+	EventStepGenerating EventType = "step.generating" // a delta
+	EventResync         EventType = "resync"          // {reason}: fetch again what you show
+)
+
+// The types of the workspace feed, none durable.
+const (
+	FeedSessionUpdated       EventType = "session.updated"        // {session}
+	FeedSessionStatusChanged EventType = "session.status_changed" // {session_id, status, wait_reason}
+	FeedSessionDeleted       EventType = "session.deleted"
+	FeedSessionActivated     EventType = "session.activated"   // {client_id}
+	FeedSessionDeactivated   EventType = "session.deactivated" // {client_id}
+)
+
+// EndsTurn reports whether the event is the one that ends a turn.
+func (t EventType) EndsTurn() bool {
+	return t == EventSessionCompleted || t == EventSessionFailed || t == EventSessionCancelled
+}
+
+// Event is a durable notification about a session, with its own gap-free
+// sequence. Data is one JSON object. For step.generated and step.error the
+// messages are stored by id alone; Data is complete in what the store returns
+// and publishes (see SettledStep).
+type Event struct {
+	SessionID ID              `json:"session_id"`
+	Sequence  int64           `json:"sequence"`
+	Type      EventType       `json:"type"`
+	CreatedAt Time            `json:"created_at"`
+	TurnID    ID              `json:"-"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// SettledStep is the data of step.generated and step.error.
+type SettledStep struct {
+	TurnID   ID               `json:"turn_id"`
+	Step     int              `json:"step"`
+	Error    *Failure         `json:"error,omitempty"`
+	Messages []SettledMessage `json:"messages"`
+}
+
+// SettledMessage is what a client replaces its streamed text with.
+type SettledMessage struct {
+	MessageID ID              `json:"message_id"`
+	Role      Role            `json:"role"`
+	Status    MessageStatus   `json:"status"`
+	End       int             `json:"end"` // bytes of the text, or of the arguments
+	Content   json.RawMessage `json:"content"`
+}
+
+// FeedEvent is a notification of the workspace feed. It is a hint: lists are
+// fetched again after any doubt.
+type FeedEvent struct {
+	WorkspaceID ID
+	SessionID   ID
+	Type        EventType
+	OwnerID     ID         // of the session, to decide who may see it
+	Visibility  Visibility // of the session
+	Data        json.RawMessage
+}
+
+// Commit is what one committed transaction has to tell the live side.
+type Commit struct {
+	WorkspaceID ID
+	SessionID   ID
+	Epoch       int64
+	Events      []Event     // in order, complete
+	Feed        []FeedEvent // list changes
+	Settled     []ID        // messages that stream no more
+	Ready       bool        // a session became ready: claimers may look
+	Cancel      ID          // turn whose cancellation was asked for, if any
+}
+
+// Hints is told of commits, after they are durable and in their order per
+// session. It carries no truth: whoever listens re-reads by sequence, and
+// losing a call loses nothing. Calls must not block.
+type Hints interface {
+	Committed(Commit)
+}

@@ -1,0 +1,255 @@
+// Package sse reads server-sent event frames from a provider's answer.
+//
+// It owns the framing only: lines, comments, the event and data fields, and
+// their bounds. It does not know what a frame means, and it keeps no clock. The
+// bytes of a frame belong to the Reader and live until the next call of Next.
+package sse
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"parley"
+)
+
+// firstBuffer is the size in bytes that a Reader begins with; it doubles when a
+// frame asks for more.
+const firstBuffer = 4 << 10
+
+// maxFrame bounds one frame in bytes: its longest line, and the data of all its
+// lines together.
+const maxFrame = parley.MaxStreamLine
+
+// Frame is one event of a stream. Both slices are valid until the next Next.
+type Frame struct {
+	Event []byte // the event field, empty when there was none
+	Data  []byte // the data lines, joined by newlines
+}
+
+// TooLongError reports a line or frame beyond the bound. The Reader is of no
+// further use.
+type TooLongError struct {
+	Limit int // bytes
+}
+
+// Error names the bound.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("a line of the event stream is longer than %d bytes", e.Limit)
+}
+
+// span is a piece of the buffer, relative to Reader.start.
+type span struct{ from, to int }
+
+// Reader splits a stream into frames. It is for one goroutine.
+type Reader struct {
+	source  io.Reader
+	buffer  []byte
+	start   int // first byte of the unfinished frame
+	line    int // first byte of the unfinished line
+	scanned int // bytes before it hold no line end
+	end     int // first byte not yet read
+	event   span
+	data    span
+	joined  []byte // data of a frame with more than one data line
+	lines   int    // data lines of the unfinished frame
+	skipLF  bool   // a CR ended the last line: an LF right after belongs to it
+	began   bool   // the byte order mark, if any, is behind us
+	fault   error  // what ended the source
+}
+
+// NewReader reads frames from source, which the caller closes.
+func NewReader(source io.Reader) *Reader {
+	return &Reader{source: source}
+}
+
+// Next is the next frame that carries data or an event name. Comments and
+// frames without either are passed over. A last frame that no blank line ends
+// is still a frame, because some servers end that way. Errors: io.EOF at the
+// end, *TooLongError, or what the source reported.
+func (r *Reader) Next() (Frame, error) {
+	r.reset()
+	for {
+		line, ok, err := r.nextLine()
+		if err != nil {
+			return Frame{}, err
+		}
+		if !ok { // the source has ended
+			if r.lines > 0 {
+				return r.frame(), nil
+			}
+			return Frame{}, r.fault
+		}
+		if line.from == line.to {
+			if r.lines > 0 || r.event.to > r.event.from {
+				return r.frame(), nil
+			}
+			r.reset()
+			continue
+		}
+		if err := r.field(line); err != nil {
+			return Frame{}, err
+		}
+	}
+}
+
+// reset begins a frame at the current line.
+func (r *Reader) reset() {
+	r.start = r.line
+	r.event, r.data, r.lines = span{}, span{}, 0
+	r.joined = r.joined[:0]
+}
+
+func (r *Reader) frame() Frame {
+	f := Frame{Event: r.buffer[r.start+r.event.from : r.start+r.event.to]}
+	if r.lines > 1 {
+		f.Data = r.joined
+	} else {
+		f.Data = r.buffer[r.start+r.data.from : r.start+r.data.to]
+	}
+	return f
+}
+
+// field takes one non-empty line in.
+func (r *Reader) field(at span) error {
+	line := r.buffer[r.start+at.from : r.start+at.to]
+	name := bytes.IndexByte(line, ':')
+	value := name + 1
+	switch {
+	case name == 0: // a comment
+		if r.lines == 0 && r.event.from == r.event.to {
+			r.start = r.line // it need not be kept
+		}
+		return nil
+	case name < 0:
+		name, value = len(line), len(line)
+	case value < len(line) && line[value] == ' ':
+		value++
+	}
+	switch string(line[:name]) {
+	case "data":
+		r.lines++
+		switch r.lines {
+		case 1:
+			r.data = span{at.from + value, at.to}
+			return nil
+		case 2:
+			r.joined = append(r.joined, r.buffer[r.start+r.data.from:r.start+r.data.to]...)
+		}
+		if len(r.joined)+1+len(line)-value > maxFrame {
+			return &TooLongError{Limit: maxFrame}
+		}
+		r.joined = append(append(r.joined, '\n'), line[value:]...)
+	case "event":
+		r.event = span{at.from + value, at.to}
+	}
+	return nil
+}
+
+// nextLine finds the next line, without its end. ok is false when the source
+// has ended and nothing is left.
+func (r *Reader) nextLine() (line span, ok bool, err error) {
+	for {
+		if r.skipLF && r.line < r.end {
+			r.skipLF = false
+			if r.buffer[r.line] == '\n' {
+				if r.start == r.line {
+					r.start++
+				}
+				r.line++
+				r.scanned = max(r.scanned, r.line)
+			}
+		}
+		if at := lineEnd(r.buffer[r.scanned:r.end]); at >= 0 {
+			at += r.scanned
+			line = span{r.line - r.start, at - r.start}
+			r.skipLF = r.buffer[at] == '\r'
+			r.line, r.scanned = at+1, at+1
+			if at-r.start-line.from > maxFrame {
+				return span{}, false, &TooLongError{Limit: maxFrame}
+			}
+			return line, true, nil
+		}
+		r.scanned = r.end
+		if r.fault != nil {
+			if r.line == r.end || r.fault != io.EOF {
+				return span{}, false, nil
+			}
+			line = span{r.line - r.start, r.end - r.start} // a last line without an end
+			r.line = r.end
+			return line, true, nil
+		}
+		if r.end-r.line > maxFrame {
+			return span{}, false, &TooLongError{Limit: maxFrame}
+		}
+		if err := r.fill(); err != nil {
+			return span{}, false, err
+		}
+	}
+}
+
+// lineEnd is the index of the first CR or LF, -1 when there is none.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
+
+// fill reads once, after it has made room. It keeps the unfinished frame, which
+// may be up to twice maxFrame long when lines of unknown fields are in it.
+func (r *Reader) fill() error {
+	if r.end == len(r.buffer) {
+		switch {
+		case r.start > 0 && r.end-r.start <= len(r.buffer)/2:
+			r.shift(r.buffer)
+		case r.end-r.start > 2*maxFrame:
+			return &TooLongError{Limit: maxFrame}
+		default:
+			r.shift(make([]byte, max(firstBuffer, 2*len(r.buffer))))
+		}
+	}
+	for range 100 { // as bufio: a source that gives nothing a hundred times is broken
+		n, err := r.source.Read(r.buffer[r.end:])
+		r.end += n
+		if err != nil {
+			r.fault = err
+		}
+		if n > 0 && !r.began {
+			r.skipMark()
+		}
+		if n > 0 || err != nil {
+			return nil
+		}
+	}
+	r.fault = io.ErrNoProgress
+	return nil
+}
+
+// skipMark drops a UTF-8 byte order mark at the very beginning.
+func (r *Reader) skipMark() {
+	const mark = "\xef\xbb\xbf"
+	have := r.buffer[:r.end]
+	if len(have) < len(mark) && string(have) == mark[:len(have)] && r.fault == nil {
+		return // too early to tell
+	}
+	r.began = true
+	if bytes.HasPrefix(have, []byte(mark)) {
+		copy(r.buffer, have[len(mark):])
+		r.end -= len(mark)
+	}
+	r.scanned = 0
+}
+
+// shift moves what is still needed to the front of target.
+func (r *Reader) shift(target []byte) {
+	n := copy(target, r.buffer[r.start:r.end])
+	r.line -= r.start
+	r.scanned -= r.start
+	r.start, r.end = 0, n
+	r.buffer = target
+}

@@ -1,0 +1,174 @@
+package parley
+
+import "encoding/json"
+
+// Role is who a message is from, in the record's terms.
+type Role string
+
+// The roles. RoleSystem exists in imports only: Parley never writes it.
+const (
+	RoleUser       Role = "user"
+	RoleAssistant  Role = "assistant"
+	RoleToolCall   Role = "tool_call"
+	RoleToolResult Role = "tool_result"
+	RoleSummary    Role = "summary"
+	RoleSystem     Role = "system"
+)
+
+// Valid reports whether the role is one of the six.
+func (r Role) Valid() bool {
+	switch r {
+	case RoleUser, RoleAssistant, RoleToolCall, RoleToolResult, RoleSummary, RoleSystem:
+		return true
+	}
+	return false
+}
+
+// MessageStatus is the state of a message:
+//
+//	queued ──▶ completed (enters the record) │ cancelled (removed)
+//	streaming ──▶ completed │ failed │ cancelled
+//
+// A settled message (completed, failed, cancelled) is immutable; only its marks
+// change.
+type MessageStatus string
+
+// The message states.
+const (
+	MessageQueued    MessageStatus = "queued"
+	MessageStreaming MessageStatus = "streaming"
+	MessageCompleted MessageStatus = "completed"
+	MessageFailed    MessageStatus = "failed"    // partial text and error kept; left out of later context
+	MessageCancelled MessageStatus = "cancelled" // partial text kept; in context, marked as interrupted
+)
+
+// Settled reports whether the message is immutable.
+func (s MessageStatus) Settled() bool {
+	return s == MessageCompleted || s == MessageFailed || s == MessageCancelled
+}
+
+// To reports whether the move between two states is legal: nil, or CodeConflict.
+func (s MessageStatus) To(next MessageStatus) error {
+	switch {
+	case s == MessageQueued && (next == MessageCompleted || next == MessageCancelled),
+		s == MessageStreaming && next.Settled():
+		return nil
+	}
+	return Errorf(CodeConflict, "a %s message cannot become %s", s, next)
+}
+
+// AuthorKind is what sort of principal or agent wrote a message.
+type AuthorKind string
+
+// The author kinds.
+const (
+	AuthorPerson  AuthorKind = "person"
+	AuthorService AuthorKind = "service"
+	AuthorAgent   AuthorKind = "agent"
+)
+
+// Author is who wrote a message: the principal for input, the agent for answers,
+// so that an agent's or a lead's input is never shown as a person's.
+type Author struct {
+	Kind AuthorKind `json:"kind"`
+	ID   ID         `json:"id"`
+	Name string     `json:"name"`
+}
+
+// During is what happens to a user message that arrives while a turn is
+// unfinished.
+type During string
+
+// The policies.
+const (
+	DuringQueue     During = "queue"     // wait for its own turn (default)
+	DuringSteer     During = "steer"     // shown to the running turn at its next step
+	DuringInterrupt During = "interrupt" // cancel the running turn, then run
+	DuringReject    During = "reject"    // 409
+)
+
+// Valid reports whether the policy is known; "" is not.
+func (d During) Valid() bool {
+	return d == DuringQueue || d == DuringSteer || d == DuringInterrupt || d == DuringReject
+}
+
+// Marks are the changeable part of a message, outside immutability and hash.
+type Marks struct {
+	Pinned      bool `json:"pinned"`
+	ContextEdge bool `json:"context_edge"` // a context window begins here
+	SetAside    bool `json:"set_aside"`    // left out of every context
+}
+
+// Overrides are what a session or a single message may set over its agent (D2).
+// nil means "not set here".
+type Overrides struct {
+	Model        ModelID `json:"model,omitempty"`
+	SystemPrompt *string `json:"system_prompt,omitempty"`
+	Parameters
+	Tools *[]ToolRef `json:"tools,omitempty"`
+}
+
+// IsZero reports that nothing is set.
+func (o Overrides) IsZero() bool {
+	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil
+}
+
+// Message is one entry of a session's record. Content is the canonical JSON of
+// the role's shape (content.go), kept raw so that lists pass it through.
+type Message struct {
+	ID            ID              `json:"id"`
+	WorkspaceID   ID              `json:"workspace_id"`
+	SessionID     ID              `json:"session_id"`
+	LogID         ID              `json:"log_id"`
+	Sequence      int64           `json:"sequence"` // from 1, gap-free; 0 (JSON null) while queued
+	Position      *int64          `json:"position"` // order in the queue, lower runs first; null once in the record
+	TurnID        ID              `json:"turn_id"`
+	Step          int             `json:"step"` // of the turn, from 1; 0 for messages that no step wrote
+	Role          Role            `json:"role"`
+	Status        MessageStatus   `json:"status"`
+	Author        Author          `json:"author"`
+	Content       json.RawMessage `json:"content"`
+	ContextNote   string          `json:"context_note,omitempty"` // volatile context rendered once, sent unchanged ever after
+	ToolCallID    string          `json:"tool_call_id,omitempty"` // of the call that a tool_result answers
+	ToolName      string          `json:"tool_name,omitempty"`
+	CoversThrough *int64          `json:"covers_through,omitempty"` // of a summary
+	Internal      bool            `json:"internal"`
+	Steer         bool            `json:"steer,omitempty"` // queued for the running turn's next step
+	Model         ModelID         `json:"model,omitempty"`
+	AgentType     string          `json:"agent_type,omitempty"`
+	Iteration     int             `json:"iteration,omitempty"`
+	Usage         *Usage          `json:"usage"`
+	ContentHash   Hash            `json:"content_hash"` // zero (JSON null) until settled
+	CallOrdinal   int64           `json:"-"`            // tool_call: its number in the log from 1; tool_result: its call's
+	ProviderData  []byte          `json:"-"`            // opaque, byte-exact; the provider is Model's
+	Error         *Failure        `json:"error"`
+	Metadata      json.RawMessage `json:"metadata"` // an object
+	Marks         Marks           `json:"marks"`
+	Overrides     Overrides       `json:"-"` // of a user message: what it sets for its turn
+	TokenEstimate int             `json:"token_estimate,omitempty"`
+	Revision      int             `json:"-"` // edits while queued
+	CreatedAt     Time            `json:"created_at"`
+	UpdatedAt     Time            `json:"updated_at"`
+}
+
+// Version is one durable piece of a streaming message: the store flush (D4).
+type Version struct {
+	MessageID ID          `json:"message_id"`
+	N         int         `json:"n"` // from 1
+	Kind      ContentKind `json:"kind"`
+	Offset    int         `json:"offset"` // UTF-8 bytes
+	End       int         `json:"end"`
+	Chunks    int         `json:"chunks"` // provider chunks received so far
+	Text      string      `json:"text"`
+	CreatedAt Time        `json:"created_at"`
+}
+
+// ContentKind names a text that grows inside a streaming message.
+type ContentKind string
+
+// The kinds: text and reasoning of an assistant message, arguments of a tool_call.
+const (
+	KindText      ContentKind = "text"
+	KindReasoning ContentKind = "reasoning"
+	KindArguments ContentKind = "arguments"
+)

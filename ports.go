@@ -1,0 +1,90 @@
+package parley
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Runtime runs the turns of agents that name it (A1).
+type Runtime interface {
+	// Name is what agents call it.
+	Name() string
+	// Open prepares for turns of a session; it is called before each run and cheap
+	// when the session is open already.
+	Open(ctx context.Context, session Session) error
+	// RunTurn runs a claimed turn until it is finished, parked or released, and
+	// writes all of it through the store under the claim's fence. It returns nil
+	// when the turn reached such a state; CodeFenced when the claim was lost. The
+	// cause of ctx tells a cancel of the turn from a stop of the process.
+	RunTurn(ctx context.Context, claim Claim) error
+	// Cancel stops a running turn; false when it does not run here.
+	Cancel(turnID ID) bool
+	// State tells what the runtime does for a session right now.
+	State(sessionID ID) RuntimeState
+	// Close forgets a session.
+	Close(ctx context.Context, sessionID ID) error
+}
+
+// RuntimeState is what a runtime does for a session in this process.
+type RuntimeState string
+
+// The runtime states.
+const (
+	RuntimeIdle    RuntimeState = "idle"
+	RuntimeRunning RuntimeState = "running"
+)
+
+// Runner is the worker of this process, as the engine sees it.
+type Runner interface {
+	// Offer reserves a free slot; false when there is none, or the process drains.
+	Offer() (Slot, bool)
+	// Cancel stops a turn that runs here; done is closed when it has let go, nil
+	// when it does not run here.
+	Cancel(turnID ID) (done <-chan struct{})
+	// Runtimes names the runtimes that agents may use.
+	Runtimes() []string
+}
+
+// Slot is a reserved place for one turn. Exactly one of its last two methods is called.
+type Slot interface {
+	ProcessID() ID
+	// Run starts the claimed turn in the background.
+	Run(claim Claim)
+	// Release gives the slot back unused.
+	Release()
+}
+
+// ToolAnnotations say what a tool does to the world.
+type ToolAnnotations struct {
+	ReadOnly    bool `json:"read_only"`
+	Idempotent  bool `json:"idempotent"`
+	Destructive bool `json:"destructive"`
+	OpenWorld   bool `json:"open_world"`
+}
+
+// Repeatable reports whether a call may run again when its first outcome is unknown.
+func (a ToolAnnotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
+
+// ToolCall is one exact call of a tool.
+type ToolCall struct {
+	WorkspaceID ID
+	SessionID   ID
+	TurnID      ID
+	ID          string
+	Arguments   json.RawMessage // a JSON object
+}
+
+// Tool is something that an agent may use.
+type Tool interface {
+	Definition() ToolDefinition
+	Annotations() ToolAnnotations
+	// Call runs it and returns any JSON. An error is told to the model as the
+	// call's result; ctx ends with the tool's deadline or the turn.
+	Call(ctx context.Context, call ToolCall) (json.RawMessage, error)
+}
+
+// ToolSource finds the server's tools by name.
+type ToolSource interface {
+	Tool(name string) (Tool, bool)
+	Tools() []Tool // by name
+}

@@ -1,0 +1,165 @@
+package parley
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// SessionStatus is derived: that of the first unfinished turn (queued counts as
+// running), else of the last one, else pending. A session is never over.
+type SessionStatus string
+
+// The session states.
+const (
+	SessionPending   SessionStatus = "pending"
+	SessionRunning   SessionStatus = "running"
+	SessionWaiting   SessionStatus = "waiting"
+	SessionCompleted SessionStatus = "completed"
+	SessionFailed    SessionStatus = "failed"
+	SessionCancelled SessionStatus = "cancelled"
+)
+
+// SessionStatusOf derives the status from the deciding turn's.
+func SessionStatusOf(turn TurnStatus) SessionStatus {
+	switch turn {
+	case TurnQueued, TurnRunning:
+		return SessionRunning
+	case TurnWaiting:
+		return SessionWaiting
+	case TurnCompleted:
+		return SessionCompleted
+	case TurnFailed:
+		return SessionFailed
+	case TurnCancelled:
+		return SessionCancelled
+	}
+	return SessionPending
+}
+
+// Visibility says who but the owner and admins may see a session.
+type Visibility string
+
+// The visibilities.
+const (
+	VisibilityPrivate   Visibility = "private"
+	VisibilityWorkspace Visibility = "workspace"
+)
+
+// SessionKind tells agents' conversations from single tool invocations (D1).
+type SessionKind string
+
+// The kinds.
+const (
+	KindAgent SessionKind = "agent"
+	KindTool  SessionKind = "tool"
+)
+
+// Mode tells conversations with a person from an agent's own work (E1).
+type Mode string
+
+// The modes.
+const (
+	ModeForeground Mode = "foreground"
+	ModeBackground Mode = "background"
+)
+
+// Session is one conversation of one agent.
+type Session struct {
+	ID              ID              `json:"id"`
+	WorkspaceID     ID              `json:"workspace_id"`
+	AgentID         ID              `json:"agent_id"`
+	OwnerID         ID              `json:"owner_id"` // principal
+	Visibility      Visibility      `json:"visibility"`
+	ProjectID       ID              `json:"project_id"`
+	ParentSessionID ID              `json:"parent_session_id"`
+	ParentMessageID ID              `json:"parent_message_id"`
+	LogID           ID              `json:"log_id"` // the log that the session writes
+	Kind            SessionKind     `json:"kind"`
+	Mode            Mode            `json:"mode"`
+	Type            string          `json:"type,omitempty"`
+	Feature         string          `json:"feature,omitempty"`
+	Task            string          `json:"task,omitempty"`
+	Key             string          `json:"key,omitempty"`
+	Title           string          `json:"title"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Tags            []string        `json:"tags"`
+	Pinned          bool            `json:"pinned"`
+	Metadata        json.RawMessage `json:"metadata"` // an object
+	Overrides                       // model, system_prompt, parameters, tools: flat
+	Policy          *Policy         `json:"context_policy"`
+	Retry           *RetryPolicy    `json:"retry_policy"`
+	During          During          `json:"during,omitempty"` // "" means queue
+	Status          SessionStatus   `json:"status"`
+	WaitReason      WaitReason      `json:"wait_reason,omitempty"`
+	Statistics      Statistics      `json:"statistics"`
+	LastSequence    int64           `json:"last_sequence"`       // of messages; 0 when empty
+	LastEvent       int64           `json:"last_event_sequence"` // 0 when none
+	TurnID          ID              `json:"turn_id"`             // the first unfinished turn
+	ArchivedAt      Time            `json:"archived_at"`
+	CreatedAt       Time            `json:"created_at"`
+	UpdatedAt       Time            `json:"updated_at"` // last activity
+	StartedAt       Time            `json:"started_at"`
+	FinishedAt      Time            `json:"finished_at"`
+}
+
+// Statistics are sums over a session's record (B2).
+type Statistics struct {
+	Messages   int64 `json:"messages"`    // in the record
+	UserFacing int64 `json:"user_facing"` // of them not internal
+	Turns      int64 `json:"turns"`
+	Tokens           // flat
+	Cost       Money `json:"cost"`           // US dollars, of the calls whose price is known
+	Unpriced   int64 `json:"unpriced_calls"` // calls whose cost is unknown
+}
+
+// TitleFrom makes a title of a message's first non-empty line.
+func TitleFrom(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) <= TitleRunes {
+			return line
+		}
+		runes := []rune(line)
+		return strings.TrimSpace(string(runes[:TitleRunes-1])) + "…"
+	}
+	return ""
+}
+
+// KeyFor turns {type, feature, task?} into a session key without collisions: a
+// JSON array, so that no part can imitate another's border. It is never parsed back.
+func KeyFor(sessionType, feature, task string) string {
+	out := AppendJSONString([]byte(`[`), sessionType)
+	out = AppendJSONString(append(out, ','), feature)
+	if task != "" {
+		out = AppendJSONString(append(out, ','), task)
+	}
+	return string(append(out, ']'))
+}
+
+// DefaultPolicy is the context policy of a session whose agent sets none (B4).
+// Until summaries exist, chat and background sessions see everything.
+func (s *Session) DefaultPolicy() Policy {
+	switch {
+	case s.Kind == KindTool:
+		return Policy{Kind: PolicySingle}
+	case s.Task != "":
+		return Policy{Kind: PolicyRecent, Limit: 3}
+	case s.Feature != "":
+		return Policy{Kind: PolicyRecent, Limit: 10}
+	}
+	return Policy{Kind: PolicyAll}
+}
+
+// Project is a directory of work.
+type Project struct {
+	ID           ID     `json:"id"`
+	WorkspaceID  ID     `json:"workspace_id"`
+	Path         string `json:"path"`
+	Name         string `json:"name"`
+	Icon         string `json:"icon,omitempty"`
+	CreatedAt    Time   `json:"created_at"`
+	LastAccessAt Time   `json:"last_access_at"`
+}

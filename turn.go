@@ -1,0 +1,194 @@
+package parley
+
+// TurnStatus is the state of one run of an agent. This file is the one place
+// where its legal moves are written:
+//
+//	queued ──claim──▶ running ──park──▶ waiting ──answer──▶ queued
+//	   │                 │ ▲               │
+//	   │                 │ └──release/takeover to queued
+//	   ▼                 ▼                 ▼
+//	cancelled   completed│failed│cancelled   cancelled│failed
+//
+// A turn that is answered or taken over becomes queued again: it keeps its
+// place as the first unfinished turn of its session, and its attempt counts up
+// at the next claim.
+type TurnStatus string
+
+// The turn states.
+const (
+	TurnQueued    TurnStatus = "queued"
+	TurnRunning   TurnStatus = "running"
+	TurnWaiting   TurnStatus = "waiting"
+	TurnCompleted TurnStatus = "completed"
+	TurnFailed    TurnStatus = "failed"
+	TurnCancelled TurnStatus = "cancelled"
+)
+
+// TurnMove is a step of the turn's state machine.
+type TurnMove string
+
+// The moves, each made by one store transition.
+const (
+	MoveClaim   TurnMove = "claim"   // a worker takes it
+	MoveRelease TurnMove = "release" // its worker gives it back, or another takes over an expired lease
+	MovePark    TurnMove = "park"    // it waits for something outside
+	MoveAnswer  TurnMove = "answer"  // what it waited for is there
+	MoveFinish  TurnMove = "finish"  // completed
+	MoveFail    TurnMove = "fail"
+	MoveCancel  TurnMove = "cancel"
+)
+
+// Finished reports whether the turn can never run again.
+func (s TurnStatus) Finished() bool {
+	return s == TurnCompleted || s == TurnFailed || s == TurnCancelled
+}
+
+// After is the state that a move leads to, or CodeConflict when the move is
+// illegal here.
+func (s TurnStatus) After(move TurnMove) (TurnStatus, error) {
+	switch {
+	case s == TurnQueued && move == MoveClaim:
+		return TurnRunning, nil
+	case s == TurnRunning && move == MoveRelease:
+		return TurnQueued, nil
+	case s == TurnRunning && move == MovePark:
+		return TurnWaiting, nil
+	case s == TurnWaiting && move == MoveAnswer:
+		return TurnQueued, nil
+	case s == TurnRunning && move == MoveFinish:
+		return TurnCompleted, nil
+	case !s.Finished() && move == MoveFail:
+		return TurnFailed, nil
+	case !s.Finished() && move == MoveCancel:
+		return TurnCancelled, nil
+	}
+	return s, Errorf(CodeConflict, "a %s turn cannot %s", s, move)
+}
+
+// WaitReason is what a waiting turn waits for.
+type WaitReason string
+
+// The reasons.
+const (
+	WaitApproval   WaitReason = "approval"
+	WaitToolResult WaitReason = "tool_result"
+	WaitInput      WaitReason = "input"
+	WaitChild      WaitReason = "child"
+	WaitBudget     WaitReason = "budget"
+	WaitRateLimit  WaitReason = "rate_limit"
+)
+
+// Turn is one run of the agent, from its trigger message until it stops.
+type Turn struct {
+	ID               ID         `json:"id"`
+	WorkspaceID      ID         `json:"workspace_id"`
+	SessionID        ID         `json:"session_id"`
+	TriggerMessageID ID         `json:"trigger_message_id"`
+	Status           TurnStatus `json:"status"`
+	WaitReason       WaitReason `json:"wait_reason,omitempty"`
+	Attempt          int        `json:"attempt"`       // claims so far
+	Takeovers        int        `json:"takeovers"`     // expired leases taken over since a step last settled
+	Step             int        `json:"step"`          // the last step begun, from 1; 0 before the first
+	AgentID          ID         `json:"agent_id"`      // fixed at the first claim
+	AgentVersion     int        `json:"agent_version"` // fixed at the first claim, kept through resumes; 0 before
+	LoopID           ID         `json:"loop_id"`
+	Iteration        int        `json:"iteration,omitempty"`
+	Error            *Failure   `json:"error"`
+	Usage            Tokens     `json:"usage"`
+	Cost             *Money     `json:"cost"` // null while unknown
+	CreatedAt        Time       `json:"created_at"`
+	StartedAt        Time       `json:"started_at"`
+	FinishedAt       Time       `json:"finished_at"`
+}
+
+// Failure is an error as the record keeps it: for turns, calls and messages.
+type Failure struct {
+	Class    ErrorClass `json:"class"`
+	Sentence string     `json:"sentence"`           // for people
+	Detail   string     `json:"detail,omitempty"`   // what the provider said, redacted
+	Attempts int        `json:"attempts,omitempty"` // model attempts made, the first included
+	RetryAt  Time       `json:"retry_at"`           // when the provider says that it helps to try again
+}
+
+// Tokens are sums over calls; calls of unknown usage add nothing and are counted.
+type Tokens struct {
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	CachedTokens int64 `json:"cached_tokens"`
+	Unknown      int64 `json:"unknown_calls"` // calls whose usage the provider did not send
+}
+
+// Add counts one call's usage in.
+func (t *Tokens) Add(u Usage) {
+	if u.InputTokens == nil && u.OutputTokens == nil {
+		t.Unknown++
+	}
+	if u.InputTokens != nil {
+		t.InputTokens += *u.InputTokens
+	}
+	if u.OutputTokens != nil {
+		t.OutputTokens += *u.OutputTokens
+	}
+	if u.CachedTokens != nil {
+		t.CachedTokens += *u.CachedTokens
+	}
+}
+
+// CallOutcome is how an attempt at a model request ended; CallOpen while it runs.
+type CallOutcome string
+
+// The outcomes.
+const (
+	CallOpen        CallOutcome = "open"
+	CallCompleted   CallOutcome = "completed"
+	CallFailed      CallOutcome = "failed"
+	CallCancelled   CallOutcome = "cancelled"
+	CallInterrupted CallOutcome = "interrupted" // process died or lost its claim
+)
+
+// Call is the record of one attempt at one model request.
+type Call struct {
+	ID             ID           `json:"id"`
+	WorkspaceID    ID           `json:"workspace_id"`
+	SessionID      ID           `json:"session_id"`
+	TurnID         ID           `json:"turn_id"`
+	MessageID      ID           `json:"message_id"` // the step's first assistant message
+	Step           int          `json:"step"`
+	Attempt        int          `json:"attempt"` // of this step, from 1
+	Provider       string       `json:"provider"`
+	Model          ModelID      `json:"model"`
+	Parameters                  // all effective parameters, flat
+	Think          bool         `json:"think"`
+	Search         bool         `json:"search"`
+	SystemHash     Hash         `json:"system_hash"` // of the system prompt's text, kept once
+	ToolsHash      Hash         `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
+	Manifest       Manifest     `json:"manifest"`
+	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
+	EncoderVersion int          `json:"encoder_version"`
+	Usage          Usage        `json:"usage"`
+	Cost           *Money       `json:"cost"`
+	Finish         FinishReason `json:"finish_reason,omitempty"`
+	Outcome        CallOutcome  `json:"outcome"`
+	Error          *Failure     `json:"error"`
+	CreatedAt      Time         `json:"created_at"`
+	FirstTokenMS   *int64       `json:"first_token_ms"`
+	TotalMS        *int64       `json:"total_ms"`
+}
+
+// Manifest says which messages of the record a call was shown, and why: at
+// most MaxManifestBytes of JSON.
+type Manifest struct {
+	Policy string          `json:"policy"`
+	Ranges []ManifestRange `json:"ranges"`
+}
+
+// ManifestRange is a run of sequences with one reason.
+type ManifestRange struct {
+	From   int64   `json:"from"`
+	To     int64   `json:"to"` // inclusive
+	Except []int64 `json:"except,omitempty"`
+	Reason string  `json:"reason"`
+}
+
+// MaxManifestBytes bounds a stored manifest.
+const MaxManifestBytes = 4 << 10
