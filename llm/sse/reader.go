@@ -75,7 +75,7 @@ func (r *Reader) Next() (Frame, error) {
 			return Frame{}, err
 		}
 		if !ok { // the source has ended
-			if r.lines > 0 {
+			if r.lines > 0 && r.fault == io.EOF {
 				return r.frame(), nil
 			}
 			return Frame{}, r.fault
