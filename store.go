@@ -23,6 +23,9 @@ type Store interface {
 	ClientStore
 	OutboxStore
 
+	// Listen adds a listener that is told of every commit of this process. Call it
+	// before the first transition.
+	Listen(hints Hints)
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
 	// Close ends the store's goroutines and files. Everything committed stays.

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// The deadlines of an answer, unless the options say otherwise.
+const (
+	DefaultFirstToken = 120 * time.Second // from sending to the first content
+	DefaultIdle       = 60 * time.Second  // between bytes, after the first content
+)
+
+// The bounds of the connections that an Endpoint keeps.
+const (
+	idleConnections = 4096 // as many turns as a process may run at once, and some
+	idleFor         = 90 * time.Second
+	dialWithin      = 10 * time.Second
+	handshakeWithin = 10 * time.Second
+)
+
+// EndpointOptions say where requests go and how long their answers may take.
+type EndpointOptions struct {
+	BaseURL    string      // without Path; a query is kept
+	Path       string      // begins with a slash
+	Header     http.Header // sent with each request, credentials included
+	Secret     string      // the credential, so that it can be redacted
+	HTTPClient *http.Client
+	FirstToken time.Duration // 0: DefaultFirstToken
+	Idle       time.Duration // 0: DefaultIdle
+}
+
+// Endpoint is one URL that answers requests with event streams. It is safe for
+// concurrent use.
+type Endpoint struct {
+	client     *http.Client
+	url        string
+	header     http.Header
+	secret     string
+	firstToken time.Duration
+	idle       time.Duration
+}
+
+// NewEndpoint makes an Endpoint; CodeInvalid when the base URL is none. It
+// follows no redirect, whatever the client given does: a redirect would carry
+// the credential and the conversation to a host that nobody configured.
+func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
+	base, err := url.Parse(o.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, parley.InvalidField("base_url", "%q is no base URL: write one such as https://host/v1", parley.Clip(Redact(o.BaseURL, o.Secret), 128))
+	}
+	base.Path = strings.TrimRight(base.Path, "/") + o.Path
+	base.RawPath = ""
+	client := &http.Client{Transport: newTransport()}
+	if o.HTTPClient != nil {
+		copied := *o.HTTPClient
+		client = &copied
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	header := o.Header.Clone()
+	header.Set("Content-Type", "application/json")
+	header.Set("Accept", "text/event-stream")
+	header.Set("User-Agent", "parley")
+	e := &Endpoint{client: client, url: base.String(), header: header, secret: o.Secret, firstToken: o.FirstToken, idle: o.Idle}
+	if e.firstToken <= 0 {
+		e.firstToken = DefaultFirstToken
+	}
+	if e.idle <= 0 {
+		e.idle = DefaultIdle
+	}
+	return e, nil
+}
+
+// newTransport keeps many connections to one host and never asks for
+// compression, which would hold deltas back.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialWithin, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: handshakeWithin,
+		MaxIdleConns:        idleConnections,
+		MaxIdleConnsPerHost: idleConnections,
+		IdleConnTimeout:     idleFor,
+		DisableCompression:  true,
+		ForceAttemptHTTP2:   true,
+	}
+}
+
+// Close closes the connections that no answer uses. The Endpoint stays usable.
+func (e *Endpoint) Close() { e.client.CloseIdleConnections() }

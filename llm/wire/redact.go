@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const hidden = "[redacted]"
+
+// shortestSecret is the length in bytes from which a credential is looked for
+// by its text; a shorter one would black out ordinary words.
+const shortestSecret = 6
+
+// Things that look like credentials. Providers repeat the key they were sent,
+// whole or with stars in it, in several wordings.
+var credentials = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[^\s"',;]+`), "$1 " + hidden},
+	{regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|key|AIza|AKIA|ghp|hf|eyJ)[-_A-Za-z0-9]*[-_*][-_*.A-Za-z0-9/+=]{4,}`), hidden},
+	{regexp.MustCompile(`\b(?:AIza|AKIA|eyJ|ghp_|hf_)[-_*.A-Za-z0-9/+=]{8,}`), hidden},
+	{regexp.MustCompile(`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret|\btoken|\bkey)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`), "$1$2" + hidden},
+	{regexp.MustCompile(`(?i)((?:api|access|secret)[-_ ]?(?:key|token)s?\b[^.;\n]{0,40}?[\s:='"(\[])[-_*A-Za-z0-9/+=]{16,}`), "$1" + hidden},
+	{regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`), "://" + hidden + "@"},
+}
+
+// Redact takes credentials out of a text that a person may see or a log may
+// keep: the secrets given, and whatever looks like one. The result is valid
+// UTF-8.
+func Redact(text string, secrets ...string) string {
+	for _, secret := range secrets {
+		if len(secret) >= shortestSecret {
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	for _, c := range credentials {
+		text = c.pattern.ReplaceAllString(text, c.with)
+	}
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\ufffd")
+	}
+	return text
+}
+
+// redactedError is a cause whose text holds no credential.
+type redactedError struct {
+	text  string
+	cause error
+}
+
+func (e *redactedError) Error() string { return e.text }
+func (e *redactedError) Unwrap() error { return e.cause }

@@ -1,0 +1,264 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley"
+	"parley/llm/sse"
+)
+
+const (
+	maxErrorBody = 64 << 10              // bytes read of an answer that is an error
+	tailWait     = 5 * time.Second       // for usage and the end marker, once the answer is complete without them
+	drainWait    = 50 * time.Millisecond // for the end of the body after the end marker, to keep the connection
+	drainBytes   = 64 << 10              // as many bytes
+)
+
+// Decoder turns the frames of one answer into chunks.
+type Decoder interface {
+	// Decode appends what a frame says. done means that the answer is over: the
+	// chunks end with ChunkFinish. An error is a *FailureError when the provider
+	// told of it, else it is the wire that is broken.
+	Decode(frame sse.Frame, chunks []parley.Chunk) (_ []parley.Chunk, done bool, err error)
+	// Complete reports that the answer could end here, though its end marker has
+	// not come.
+	Complete() bool
+	// End is called when the wire ends before done. It appends the rest of a
+	// complete answer, and is an error for any other.
+	End(chunks []parley.Chunk) ([]parley.Chunk, error)
+}
+
+// FailureError is an error that the provider sent inside a stream.
+type FailureError struct{ Failure Failure }
+
+// Error is what the provider said; it is not redacted.
+func (e *FailureError) Error() string { return e.Failure.Message }
+
+// ErrUnfinished is the end of a wire whose answer is not complete.
+var ErrUnfinished = errors.New("the stream ended without its end marker")
+
+// ErrMalformed is a frame that is not what the format says.
+var ErrMalformed = errors.New("the stream holds something that is not JSON")
+
+// Stream sends body and yields the decoded answer, as parley.Model asks. Each
+// range over the sequence is a request of its own, with a new decoder.
+func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() Decoder) iter.Seq2[parley.Chunk, error] {
+	return func(yield func(parley.Chunk, error) bool) {
+		x := exchange{endpoint: e, ctx: ctx}
+		defer x.close()
+		if err := x.open(body); err != nil {
+			yield(parley.Chunk{}, err)
+			return
+		}
+		x.relay(newDecoder(), yield)
+	}
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	endpoint *Endpoint
+	ctx      context.Context         // the caller's
+	call     context.Context         // ctx, or a deadline
+	cancel   context.CancelCauseFunc // of call
+	timer    *time.Timer             // cancels call; stopped by close
+	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
+	body     io.ReadCloser           // nil before the answer
+	size     int                     // bytes of content so far
+}
+
+// open sends the request and returns when the answer has begun.
+func (x *exchange) open(body []byte) error {
+	e := x.endpoint
+	x.call, x.cancel = context.WithCancelCause(x.ctx)
+	first := parley.NewModelError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", e.firstToken), nil)
+	x.timer = time.AfterFunc(e.firstToken, func() { x.cancel(first) })
+	request, err := http.NewRequestWithContext(x.call, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return x.unreachable(err)
+	}
+	request.Header = e.header.Clone()
+	response, err := e.client.Do(request)
+	if err != nil {
+		return x.unreachable(err)
+	}
+	x.body = response.Body
+	if response.StatusCode >= 200 && response.StatusCode < 300 && streams(response.Header) {
+		return nil
+	}
+	return x.refused(response)
+}
+
+// streams reports that an answer may be an event stream: servers label theirs
+// in many ways, but never as a document.
+func streams(h http.Header) bool {
+	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return media != "application/json" && media != "application/problem+json" && media != "text/html"
+}
+
+// refused reads an answer that is not a stream.
+func (x *exchange) refused(response *http.Response) error {
+	body, readErr := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	if readErr != nil && x.call.Err() != nil {
+		return x.broken(readErr)
+	}
+	secret := x.endpoint.secret
+	switch status := response.StatusCode; {
+	case status >= 300 && status < 400:
+		host := ""
+		if at, err := url.Parse(response.Header.Get("Location")); err == nil {
+			host = at.Host
+		}
+		return Classify(Failure{Status: status, Message: fmt.Sprintf("the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to", status, parley.Clip(host, 128))}, secret)
+	case status < 300 && !bytes.Contains(body, []byte(`"error"`)):
+		e := parley.NewModelError(parley.ClassModel, false, Redact("the provider answered with "+parley.Clip(response.Header.Get("Content-Type"), 64)+" where an event stream was asked for: check the base URL", secret), nil)
+		e.Status = status
+		return e
+	}
+	failure := ParseFailure(body)
+	failure.Status = response.StatusCode
+	failure.RetryAfter = RetryAfter(response.Header, time.Now())
+	return Classify(failure, secret)
+}
+
+// relay yields the answer's chunks.
+func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) {
+	reader := sse.NewReader(x)
+	chunks := make([]parley.Chunk, 0, 8)
+	for {
+		frame, err := reader.Next()
+		done := false
+		chunks = chunks[:0]
+		switch {
+		case err == nil:
+			chunks, done, err = decoder.Decode(frame, chunks)
+		case err == io.EOF, decoder.Complete() && x.ctx.Err() == nil:
+			chunks, err = decoder.End(chunks)
+			done = err == nil
+		}
+		for i := range chunks {
+			if err := x.count(&chunks[i]); err != nil {
+				yield(parley.Chunk{}, err)
+				return
+			}
+			if !yield(chunks[i], nil) {
+				if done && chunks[i].Kind == parley.ChunkFinish {
+					x.drain()
+				}
+				return
+			}
+		}
+		switch {
+		case err != nil:
+			yield(parley.Chunk{}, x.broken(err))
+			return
+		case done:
+			x.drain()
+			return
+		case decoder.Complete():
+			x.idle = min(tailWait, x.endpoint.idle)
+		}
+	}
+}
+
+// count bounds the answer, and ends the first token's deadline.
+func (x *exchange) count(c *parley.Chunk) error {
+	if c.Kind == parley.ChunkUsage || c.Kind == parley.ChunkFinish {
+		return nil
+	}
+	if x.idle == 0 {
+		x.timer.Stop()
+		x.idle = x.endpoint.idle
+	}
+	if c.Kind == parley.ChunkProviderData {
+		return nil
+	}
+	if x.size += len(c.Text); x.size > parley.MaxAnswerBytes {
+		return parley.NewModelError(parley.ClassStream, false, fmt.Sprintf("the answer is longer than %d bytes", parley.MaxAnswerBytes), nil)
+	}
+	return nil
+}
+
+// Read reads the body under the deadline that holds now. Only time spent
+// waiting for the provider counts, not what the consumer takes.
+func (x *exchange) Read(p []byte) (int, error) {
+	if x.ctx.Err() != nil {
+		return 0, x.ctx.Err()
+	}
+	if x.idle == 0 {
+		return x.body.Read(p)
+	}
+	x.timer.Stop()
+	x.timer = time.AfterFunc(x.idle, x.stalled)
+	n, err := x.body.Read(p)
+	x.timer.Stop()
+	return n, err
+}
+
+func (x *exchange) stalled() {
+	x.cancel(parley.NewModelError(parley.ClassStream, true, fmt.Sprintf("the provider sent nothing for %s in the middle of its answer", x.endpoint.idle), nil))
+}
+
+// drain waits a moment for the body's end, after which the connection can be
+// used again.
+func (x *exchange) drain() {
+	x.timer.Stop()
+	x.timer = time.AfterFunc(drainWait, func() { x.cancel(context.Canceled) })
+	_, _ = io.CopyN(io.Discard, x.body, drainBytes) // an error only costs the connection
+}
+
+func (x *exchange) close() {
+	x.timer.Stop()
+	if x.body != nil {
+		_ = x.body.Close() // nothing was written, nothing can be lost
+	}
+	x.cancel(context.Canceled)
+}
+
+// unreachable is the error of a request that got no answer.
+func (x *exchange) unreachable(err error) error {
+	if err := x.stopped(); err != nil {
+		return err
+	}
+	var wrapped *url.Error // its text has the whole URL
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	cause := &redactedError{text: Redact(err.Error(), x.endpoint.secret), cause: err}
+	return parley.NewModelError(parley.ClassNetwork, true, "the provider could not be reached", cause)
+}
+
+// stopped is the caller's cause, or the deadline that passed, or nil.
+func (x *exchange) stopped() error {
+	if x.ctx.Err() != nil {
+		return context.Cause(x.ctx)
+	}
+	return context.Cause(x.call)
+}
+
+// broken is the error of an answer that did not come to its end.
+func (x *exchange) broken(err error) error {
+	var failure *FailureError
+	var tooLong *sse.TooLongError
+	switch {
+	case errors.As(err, &failure):
+		failure.Failure.Status = http.StatusOK
+		return Classify(failure.Failure, x.endpoint.secret)
+	case errors.As(err, &tooLong):
+		return parley.NewModelError(parley.ClassStream, false, tooLong.Error(), nil)
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
+		err = ErrUnfinished
+	}
+	if stopped := x.stopped(); stopped != nil {
+		return stopped
+	}
+	return parley.NewModelError(parley.ClassStream, true, Redact(err.Error(), x.endpoint.secret), nil)
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// The writers below make request bodies. Their output is part of what a
+// recorded request hash covers: it never changes under one encoder version,
+// which is why it does not come from encoding/json.
+
+// AppendString appends text as a JSON string: quotes, backslashes and control
+// characters escaped, everything else as it is, what is not UTF-8 as U+FFFD.
+func AppendString(b []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0
+	for at := 0; at < len(text); {
+		c := text[at]
+		if c >= utf8.RuneSelf {
+			if r, size := utf8.DecodeRuneInString(text[at:]); r != utf8.RuneError || size > 1 {
+				at += size
+				continue
+			}
+			b = append(append(b, text[from:at]...), "\ufffd"...)
+			at++
+			from = at
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			at++
+			continue
+		}
+		b = append(b, text[from:at]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		at++
+		from = at
+	}
+	return append(append(b, text[from:]...), '"')
+}
+
+// AppendNumber appends the shortest decimal that reads back as f.
+func AppendNumber(b []byte, f float64) []byte {
+	return strconv.AppendFloat(b, f, 'f', -1, 64)
+}
+
+// AppendField appends `,"name":` for the field of an object that has one before.
+func AppendField(b []byte, name string) []byte {
+	return append(AppendString(append(b, ','), name), ':')
+}
+
+// AppendObject appends raw, which must be a JSON object, without white space
+// and with its fields in their order.
+func AppendObject(b []byte, raw []byte) ([]byte, bool) {
+	if !IsObject(raw) {
+		return b, false
+	}
+	buffer := bytes.NewBuffer(b)
+	if err := json.Compact(buffer, raw); err != nil {
+		return b, false
+	}
+	return buffer.Bytes(), true
+}
+
+// IsObject reports that raw is one JSON object and nothing else.
+func IsObject(raw []byte) bool {
+	trimmed := bytes.TrimLeft(raw, " \t\r\n")
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
+}
+
+// AppendSchema appends a tool's parameters; a tool without any takes an empty
+// object.
+func AppendSchema(b []byte, tool parley.ToolDefinition) ([]byte, error) {
+	if len(bytes.TrimSpace(tool.Parameters)) == 0 {
+		return append(b, `{"type":"object","properties":{}}`...), nil
+	}
+	b, ok := AppendObject(b, tool.Parameters)
+	if !ok {
+		return nil, parley.InvalidField("tools", "the parameters of %q are no JSON object", parley.Clip(tool.Name, 64))
+	}
+	return b, nil
+}
