@@ -1,0 +1,57 @@
+# Parley's chores. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_VERSION := v2.15.0
+REDOCLY_VERSION  := 2.77.0
+TOOLS := $(CURDIR)/.cache/tools
+
+.PHONY: help build check test e2e bench lint lint-go lint-openapi fmt clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/parley
+	go build -trimpath -o bin/parley ./cmd/parley
+
+check: ## compile everything, vet, and run the quick tests without the race detector
+	go build ./...
+	go vet ./...
+	go test ./...
+
+test: ## every test: unit, conformance, vendors' SDKs and whole-process, with the race detector
+	.ci/prepare
+	go test -race -timeout 15m $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench')
+	cd llm/difftest && go test -race -timeout 5m ./...
+	$(MAKE) e2e
+
+e2e: ## tests of the real binary: kill -9, drains, disk full
+	go test -timeout 15m -count=1 ./e2e/...
+
+bench: ## the figures of bench/README.md, with their references, in one run
+	go run ./bench/cmd/figures
+
+lint: lint-go lint-openapi ## every linter
+
+lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted"; exit 1; fi
+	$< run ./...
+	cd llm/difftest && $< run ./...
+
+lint-openapi: ## the OpenAPI document through a linter, pinned
+	@mkdir -p .cache
+	go run ./cmd/parley openapi > .cache/openapi.json
+	npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml .cache/openapi.json
+
+fmt: ## gofmt the tree
+	gofmt -w $$(git ls-files '*.go')
+
+clean: ## remove what the targets made
+	rm -rf bin .cache
+
+# staticcheck is part of golangci-lint; where that cannot be installed, vet is what remains.
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) GOFLAGS=-modcacherw go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@

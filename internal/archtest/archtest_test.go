@@ -1,0 +1,139 @@
+// Package archtest holds the import rules of the project against the code, as
+// `go list` sees it.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "parley"
+
+// rules say which of the project's own packages each package may import, by
+// path below the module; patterns as in path.Match. The first row that fits
+// counts. A package that fits none is an error: decide where it belongs.
+var rules = []struct {
+	packages string
+	may      []string
+}{
+	{".", nil}, // the words: standard library only
+	{"internal/sqlutil", nil},
+	{"internal/archtest", nil},
+	{"prompt", []string{"."}},
+	{"live", []string{"."}},
+	{"sqlite", []string{".", "internal/sqlutil"}},
+	{"storetest", []string{"."}},
+	{"llm", []string{"."}},
+	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},
+	{"llm/anthropic", []string{".", "llm/sse", "llm/wire"}},
+	{"llm/*", []string{"."}},
+	{"tool/*", []string{"."}},
+	{"client", []string{"."}},
+	{"engine", []string{".", "prompt"}},
+	{"worker", []string{".", "prompt", "live"}},
+	{"conversation", []string{".", "engine", "worker", "live"}},
+	{"httpapi", []string{".", "engine", "live"}},
+	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
+	{"web", nil},
+	{"cmd/*", []string{"*", "*/*", "."}}, // the only place where concrete packages meet
+	{"bench", nil},                       // talks to binaries over HTTP
+	{"bench/*", []string{"bench", "bench/*", ".", "sqlite"}},
+	{"e2e", nil},
+	{"e2e/*", []string{"e2e", "e2e/*"}},
+}
+
+// standardOnly lists packages that may import nothing outside the standard
+// library either.
+var standardOnly = []string{".", "prompt", "live", "llm/sse"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func TestImportsFollowTheMap(t *testing.T) {
+	t.Parallel()
+	packages := list(t)
+	if len(packages) < 5 {
+		t.Fatalf("go list found only %d packages", len(packages))
+	}
+	for _, p := range packages {
+		own := local(p.ImportPath)
+		may, ok := allowed(own)
+		if !ok {
+			t.Errorf("%s stands in no rule: decide what it may import", own)
+			continue
+		}
+		for _, imported := range p.Imports {
+			switch {
+			case isOwn(imported):
+				if target := local(imported); !matches(may, target) {
+					t.Errorf("%s imports %s; it may import only %v", own, target, may)
+				}
+			case slices.Contains(standardOnly, own) && strings.Contains(strings.Split(imported, "/")[0], "."):
+				t.Errorf("%s imports %s; it may import the standard library only", own, imported)
+			}
+		}
+	}
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "./...")
+	command.Dir = "../.."
+	out, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var packages []listed
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func isOwn(importPath string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+func local(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func allowed(own string) ([]string, bool) {
+	for _, rule := range rules {
+		if ok, _ := path.Match(rule.packages, own); ok {
+			return rule.may, true
+		}
+	}
+	return nil, false
+}
+
+func matches(patterns []string, target string) bool {
+	for _, pattern := range patterns {
+		if ok, _ := path.Match(pattern, target); ok {
+			return true
+		}
+	}
+	return false
+}
