@@ -1,0 +1,184 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"parley"
+)
+
+// AgentInput is a new agent: only Name is needed.
+type AgentInput struct {
+	Name         string         `json:"name"`
+	Slug         string         `json:"slug,omitempty"`
+	Description  string         `json:"description,omitempty"`
+	SystemPrompt string         `json:"system_prompt,omitempty"`
+	Model        parley.ModelID `json:"model,omitempty"`
+	Tools        []string       `json:"tools,omitempty"`
+}
+
+// SessionInput is a new session; an empty one is an agent parley's.
+type SessionInput struct {
+	Agent   string         `json:"agent,omitempty"` // id or slug
+	Title   string         `json:"title,omitempty"`
+	Key     string         `json:"key,omitempty"`
+	Model   parley.ModelID `json:"model,omitempty"`
+	Message *MessageInput  `json:"message,omitempty"`
+}
+
+// MessageInput is a user message.
+type MessageInput struct {
+	Role    parley.Role        `json:"role"`
+	Content parley.UserContent `json:"content"`
+	Model   parley.ModelID     `json:"model,omitempty"`
+	During  parley.During      `json:"during,omitempty"`
+}
+
+// UserMessage makes a MessageInput of plain text.
+func UserMessage(text string) MessageInput {
+	return MessageInput{Role: parley.RoleUser, Content: parley.UserContent{Text: text}}
+}
+
+// KeyInput is a new API key.
+type KeyInput struct {
+	Name      string               `json:"name"`
+	Workspace string               `json:"workspace,omitempty"`
+	Role      parley.PrincipalRole `json:"role,omitempty"`
+}
+
+// CreatedKey is a key with its secret, which is shown this once.
+type CreatedKey struct {
+	Secret string `json:"key"`
+	parley.Key
+}
+
+// CancelInput asks for a cancel.
+type CancelInput struct {
+	Queued bool `json:"queued,omitempty"` // the queued turns too
+}
+
+// Cancelled is the answer to a cancel.
+type Cancelled struct {
+	Turn    parley.Turn `json:"turn"`
+	Settled []parley.ID `json:"settled"`
+	By      string      `json:"by"` // holder or canceller
+}
+
+// CreateAgent makes an agent.
+func (c *Client) CreateAgent(ctx context.Context, input AgentInput) (parley.Agent, error) {
+	return call[AgentInput, parley.Agent](ctx, c, http.MethodPost, "/v1/agents", nil, &input, nil)
+}
+
+// Agent finds an agent by id or slug.
+func (c *Client) Agent(ctx context.Context, idOrSlug string) (parley.Agent, error) {
+	return read[parley.Agent](ctx, c, "/v1/agents/"+url.PathEscape(idOrSlug), nil)
+}
+
+// Agents lists agents; query holds the list parameters of the API.
+func (c *Client) Agents(ctx context.Context, query url.Values) (Page[parley.Agent], error) {
+	return read[Page[parley.Agent]](ctx, c, "/v1/agents", query)
+}
+
+// ArchiveAgent archives an agent.
+func (c *Client) ArchiveAgent(ctx context.Context, idOrSlug string) error {
+	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/agents/"+url.PathEscape(idOrSlug), nil, nil, nil)
+	return err
+}
+
+// CreateSession makes a session, or finds the one with its key.
+func (c *Client) CreateSession(ctx context.Context, input SessionInput) (parley.Session, error) {
+	return call[SessionInput, parley.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, &input, nil)
+}
+
+// Session finds a session.
+func (c *Client) Session(ctx context.Context, id parley.ID) (parley.Session, error) {
+	return read[parley.Session](ctx, c, "/v1/sessions/"+id.String(), nil)
+}
+
+// Sessions lists sessions, last activity first.
+func (c *Client) Sessions(ctx context.Context, query url.Values) (Page[parley.Session], error) {
+	return read[Page[parley.Session]](ctx, c, "/v1/sessions", query)
+}
+
+// DeleteSession purges a session.
+func (c *Client) DeleteSession(ctx context.Context, id parley.ID) error {
+	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/sessions/"+id.String(), nil, nil, nil)
+	return err
+}
+
+// Messages lists a session's messages in order.
+func (c *Client) Messages(ctx context.Context, session parley.ID, query url.Values) (Page[parley.Message], error) {
+	return read[Page[parley.Message]](ctx, c, "/v1/sessions/"+session.String()+"/messages", query)
+}
+
+// Turns lists a session's turns, newest first.
+func (c *Client) Turns(ctx context.Context, session parley.ID, query url.Values) (Page[parley.Turn], error) {
+	return read[Page[parley.Turn]](ctx, c, "/v1/sessions/"+session.String()+"/turns", query)
+}
+
+// Calls lists a session's model calls, newest first.
+func (c *Client) Calls(ctx context.Context, session parley.ID, query url.Values) (Page[parley.Call], error) {
+	return read[Page[parley.Call]](ctx, c, "/v1/sessions/"+session.String()+"/calls", query)
+}
+
+// Posted is a recorded message, and where its events begin.
+type Posted struct {
+	Message       parley.Message
+	EventSequence int64 // watch after it and miss nothing
+}
+
+// PostMessage records a message; a user message starts a turn. A non-empty key
+// makes the post safe to repeat.
+func (c *Client) PostMessage(ctx context.Context, session parley.ID, input MessageInput, key string) (Posted, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
+	defer cancel()
+	body, err := json.Marshal(input)
+	if err != nil {
+		return Posted{}, parley.WrapError(parley.CodeInvalid, err, "the message cannot be encoded")
+	}
+	response, err := c.request(ctx, http.MethodPost, "/v1/sessions/"+session.String()+"/messages", nil, body, keyHeader(key))
+	if err != nil {
+		return Posted{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // the body was read
+	var posted Posted
+	if err := json.NewDecoder(response.Body).Decode(&posted.Message); err != nil {
+		return Posted{}, parley.WrapError(parley.CodeUnavailable, err, "the server's answer broke off")
+	}
+	posted.EventSequence, err = strconv.ParseInt(response.Header.Get("Parley-Event-Sequence"), 10, 64)
+	if err != nil {
+		return Posted{}, parley.WrapError(parley.CodeUnavailable, err, "the server's answer lacks Parley-Event-Sequence")
+	}
+	return posted, nil
+}
+
+func keyHeader(key string) http.Header {
+	if key == "" {
+		return nil
+	}
+	return http.Header{"Idempotency-Key": {key}}
+}
+
+// Cancel stops the session's running turn; the session stays usable.
+func (c *Client) Cancel(ctx context.Context, session parley.ID, input CancelInput) (Cancelled, error) {
+	return call[CancelInput, Cancelled](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/cancel", nil, &input, nil)
+}
+
+// CreateKey makes an API key.
+func (c *Client) CreateKey(ctx context.Context, input KeyInput) (CreatedKey, error) {
+	return call[KeyInput, CreatedKey](ctx, c, http.MethodPost, "/v1/keys", nil, &input, nil)
+}
+
+// Keys lists a workspace's keys.
+func (c *Client) Keys(ctx context.Context) (Page[parley.Key], error) {
+	return read[Page[parley.Key]](ctx, c, "/v1/keys", nil)
+}
+
+// RevokeKey ends a key.
+func (c *Client) RevokeKey(ctx context.Context, id parley.ID) error {
+	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/keys/"+id.String(), nil, nil, nil)
+	return err
+}
