@@ -2,6 +2,7 @@
 
 -- Ids are 16 bytes (UUIDv7), times Unix milliseconds, JSON is text. Every row
 -- names its workspace. Order inside a session is sequence, never a time.
+-- Tables of large rows keep SQLite's rowid; the small ones are clustered by key.
 
 CREATE TABLE workspaces (
   id         BLOB PRIMARY KEY,
@@ -79,7 +80,7 @@ CREATE INDEX projects_recent ON projects (workspace_id, last_access_at, id);
 
 -- The listed row of a session. What every transition touches stands in heads.
 CREATE TABLE sessions (
-  id                BLOB PRIMARY KEY,
+  id                BLOB PRIMARY KEY NOT NULL,
   workspace_id      BLOB NOT NULL,
   agent_id          BLOB NOT NULL,
   owner_id          BLOB NOT NULL,
@@ -113,7 +114,7 @@ CREATE TABLE sessions (
   updated_at        INTEGER NOT NULL,      -- last activity
   started_at        INTEGER,
   finished_at       INTEGER
-) WITHOUT ROWID;
+);
 CREATE UNIQUE INDEX sessions_key         ON sessions (workspace_id, key) WHERE key IS NOT NULL AND deleted_at IS NULL;
 CREATE UNIQUE INDEX sessions_idempotency ON sessions (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sessions_recent   ON sessions (workspace_id, updated_at, id) WHERE deleted_at IS NULL;
@@ -188,7 +189,7 @@ CREATE TABLE processes (
 ) WITHOUT ROWID;
 
 CREATE TABLE messages (
-  id              BLOB PRIMARY KEY,
+  id              BLOB PRIMARY KEY NOT NULL,
   workspace_id    BLOB NOT NULL,
   session_id      BLOB NOT NULL,
   log_id          BLOB NOT NULL,
@@ -229,7 +230,7 @@ CREATE TABLE messages (
   posted_event    INTEGER NOT NULL DEFAULT 0, -- last event before the post, to rebuild its answer
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE UNIQUE INDEX messages_sequence    ON messages (log_id, sequence) WHERE sequence IS NOT NULL;
 CREATE UNIQUE INDEX messages_queue       ON messages (session_id, position) WHERE position IS NOT NULL;
 CREATE UNIQUE INDEX messages_idempotency ON messages (session_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -256,7 +257,7 @@ CREATE TABLE versions (
 ) WITHOUT ROWID;
 
 CREATE TABLE turns (
-  id                 BLOB PRIMARY KEY,
+  id                 BLOB PRIMARY KEY NOT NULL,
   workspace_id       BLOB NOT NULL,
   session_id         BLOB NOT NULL,
   trigger_message_id BLOB NOT NULL,
@@ -278,11 +279,11 @@ CREATE TABLE turns (
   created_at         INTEGER NOT NULL,
   started_at         INTEGER,
   finished_at        INTEGER
-) WITHOUT ROWID;
+);
 CREATE INDEX turns_session ON turns (session_id, id);
 
 CREATE TABLE calls (
-  id              BLOB PRIMARY KEY,
+  id              BLOB PRIMARY KEY NOT NULL,
   workspace_id    BLOB NOT NULL,
   session_id      BLOB NOT NULL,
   turn_id         BLOB NOT NULL,
@@ -306,7 +307,7 @@ CREATE TABLE calls (
   created_at      INTEGER NOT NULL,
   first_token_ms  INTEGER,
   total_ms        INTEGER
-) WITHOUT ROWID;
+);
 CREATE INDEX calls_session ON calls (session_id, id);
 CREATE INDEX calls_turn    ON calls (turn_id, id);
 

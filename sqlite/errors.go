@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"errors"
+	"path/filepath"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"parley"
+)
+
+// fullBelow is the free space, in bytes, under which an I/O error on the
+// database is taken for a full disk.
+const fullBelow = 1 << 20
+
+// mapError gives what a person can act on its code: a full disk is
+// CodeStorageFull, a locked file CodeUnavailable. Refusals pass through, and
+// everything else stays what it is: the database failed.
+func mapError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var refusal *parley.Error
+	if errors.As(err, &refusal) {
+		return err
+	}
+	var failed *driver.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	switch failed.Code() & 0xff {
+	case codes.SQLITE_FULL:
+		return storageFull(err)
+	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN:
+		var disk syscall.Statfs_t
+		if syscall.Statfs(filepath.Dir(path), &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) < fullBelow {
+			return storageFull(err)
+		}
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+		return parley.WrapError(parley.CodeUnavailable, err, "the database is locked by another program; close it and try again")
+	}
+	return err
+}
+
+func storageFull(cause error) error {
+	return parley.WrapError(parley.CodeStorageFull, cause, "the disk that holds Parley's data is full; make room and try again. Reading still works.")
+}
+
+// notFound is the one answer for what does not exist and for what may not be seen.
+func notFound(what string) error {
+	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
+}
+
+// isUnique reports a violated unique index.
+func isUnique(err error) bool {
+	var failed *driver.Error
+	return errors.As(err, &failed) && (failed.Code() == codes.SQLITE_CONSTRAINT_UNIQUE || failed.Code() == codes.SQLITE_CONSTRAINT_PRIMARYKEY)
+}

@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	driver "modernc.org/sqlite"
+
+	"parley"
+)
+
+// The bounds of the store.
+const (
+	DatabaseFile = "parley.db"   // in the data directory
+	LockFile     = "parley.lock" // beside it: names the process that has it open
+
+	writeQueue    = 4096 // transitions that wait for the writer; more wait in their callers
+	urgentQueue   = 64   // lease renewals that wait
+	maxBatch      = 256  // transitions of one transaction
+	busyTimeoutMS = 5000
+	cacheKiB      = 16 << 10 // pages that the writer's connection keeps
+	readCacheKiB  = 2 << 10  // and each reader's
+	mmapBytes     = 256 << 20
+)
+
+// Options of Open; the zero value is what a server uses.
+type Options struct {
+	Log     *slog.Logger // nil: nothing is logged
+	Readers int          // connections for reading; 0: one per CPU and two more
+
+	// Fault is a test hook that makes the writer die as by kill -9. It is called
+	// on the writer's goroutine with each statement's text before it runs, and with
+	// FaultCommit and FaultCommitted around each commit. An error from it abandons
+	// the open transaction and stops the store for good.
+	Fault func(point string) error
+}
+
+// The points beside statements at which Options.Fault is asked.
+const (
+	FaultCommit    = "before commit"
+	FaultCommitted = "after commit"
+)
+
+// Store is a parley.Store in one SQLite file. It is safe for concurrent use.
+// Its goroutine, the writer, is ended by Close.
+type Store struct {
+	log      *slog.Logger
+	lock     *fileLock
+	path     string
+	writer   *writer
+	readers  chan *conn
+	count    int // of readers
+	stopping chan struct{}
+	stop     sync.Once
+	closed   error // of Close; written once under stop
+}
+
+var _ parley.TurnStore = (*Store)(nil)
+
+// Open opens the database in a data directory, making both if they are new, and
+// brings the schema up to date. The directory is this process's alone until
+// Close: CodeConflict, with a sentence that names the owner, when another has it.
+// CodeUnavailable when the database was made by a newer Parley.
+func Open(ctx context.Context, dataDir string, options Options) (*Store, error) {
+	if options.Log == nil {
+		options.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if options.Readers <= 0 {
+		options.Readers = runtime.NumCPU() + 2
+	}
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be made; choose another one with PARLEY_DATA")
+	}
+	lock, err := lockDirectory(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}),
+		readers: make(chan *conn, options.Readers),
+	}
+	if err := s.open(ctx, options); err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, options Options) error {
+	if err := migrate(ctx, s.dsn()); err != nil {
+		return mapError(s.path, err)
+	}
+	connection, err := s.connect(ctx, cacheKiB)
+	if err != nil {
+		return mapError(s.path, err)
+	}
+	s.writer = newWriter(s, connection, options.Fault)
+	for range options.Readers {
+		reader, err := s.connect(ctx, readCacheKiB)
+		if err != nil {
+			return mapError(s.path, err)
+		}
+		s.readers <- reader
+		s.count++
+		if _, err := reader.run("PRAGMA query_only = 1"); err != nil {
+			return mapError(s.path, err)
+		}
+	}
+	go s.writer.loop() // ended by Close
+	if err := s.abandonClaims(ctx); err != nil {
+		s.halt()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) dsn() string {
+	return "file:" + (&url.URL{Path: s.path}).EscapedPath()
+}
+
+// connect opens a connection with this store's settings.
+func (s *Store) connect(ctx context.Context, cache int) (*conn, error) {
+	connector, err := driver.NewConnector(s.dsn())
+	if err != nil {
+		return nil, err
+	}
+	raw, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(raw)
+	for _, pragma := range connectionPragmas(cache) {
+		if _, err := c.run(pragma); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	return c, nil
+}
+
+// Listen adds a listener. Call it before the first transition.
+func (s *Store) Listen(hints parley.Hints) { s.writer.listen(hints) }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, func(c *conn) error {
+		_, err := c.has("SELECT 1")
+		return err
+	})
+}
+
+// Close ends the writer after what waits for it, moves the log into the
+// database and gives the directory back. Later calls are CodeUnavailable.
+func (s *Store) Close() error {
+	s.stop.Do(func() {
+		s.halt()
+		s.closed = s.closeFiles()
+	})
+	return s.closed
+}
+
+// halt ends the writer's goroutine.
+func (s *Store) halt() {
+	close(s.stopping)
+	<-s.writer.done
+}
+
+func (s *Store) closeFiles() error {
+	var errs []error
+	for ; s.count > 0; s.count-- {
+		errs = append(errs, (<-s.readers).close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	return errors.Join(append(errs, s.lock.release())...)
+}
+
+// errStopped is the answer to every call after Close, or after the writer died.
+func errStopped() error {
+	return parley.Errorf(parley.CodeUnavailable, "the store is closed; the server is shutting down")
+}
+
+// read runs a closure on one snapshot. Readers are short: the closure reads a
+// bounded number of rows and waits for nothing, because a snapshot that stays
+// keeps the write-ahead log from being emptied. CodeUnavailable after Close.
+func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
+	var c *conn
+	select {
+	case <-s.stopping:
+		return errStopped()
+	default:
+	}
+	select {
+	case c = <-s.readers:
+	case <-s.stopping:
+		return errStopped()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { s.readers <- c }()
+	if _, err := c.run("BEGIN"); err != nil {
+		return mapError(s.path, err)
+	}
+	err := run(c)
+	if _, end := c.run("COMMIT"); err == nil {
+		err = end
+	}
+	return mapError(s.path, err)
+}
+
+// write runs a closure on the writer's goroutine, as a member of the next
+// transaction, and returns when that is durable. The closure checks first and
+// writes after: an *parley.Error from it is a refusal and must have written
+// nothing. It may run more than once, so it sets what it shares with its caller
+// anew each time; and it may still run when the caller has given up (ctx), so
+// the caller must not look at shared variables after an error.
+func (s *Store) write(ctx context.Context, run func(tx *txn) error) error {
+	return s.writer.submit(ctx, s.writer.queue, run)
+}
+
+// transact is write for a closure that answers something: the caller that gave
+// up shares nothing with it.
+func transact[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)) (T, error) {
+	answer := new(T)
+	err := s.write(ctx, func(tx *txn) (err error) {
+		*answer, err = run(tx)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *answer, nil
+}
+
+// writeUrgent is write ahead of everything that waits: for lease renewals.
+func (s *Store) writeUrgent(ctx context.Context, run func(tx *txn) error) error {
+	return s.writer.submit(ctx, s.writer.urgent, run)
+}

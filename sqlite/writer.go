@@ -1,0 +1,325 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// The writer's care for the write-ahead log.
+const (
+	checkpointIdle = 2 * time.Second // without writes, the log is emptied into the database
+)
+
+// member is one transition that waits for the writer.
+type member struct {
+	ctx    context.Context // only to skip what nobody waits for any more, before it starts
+	run    func(tx *txn) error
+	taken  atomic.Bool // by the writer, or by the caller that gave up: whoever is first
+	result chan error  // holds one
+	err    error       // a refusal of its own
+	hints  []parley.Commit
+}
+
+// writer owns the one connection that writes. Its goroutine runs loop and is
+// ended by Store.Close.
+type writer struct {
+	store  *Store
+	conn   *conn
+	tx     txn
+	queue  chan *member
+	urgent chan *member
+	done   chan struct{}
+	fault  func(point string) error
+	broken error // what the fault hook said: the writer is dead
+
+	mu        sync.Mutex     // guards listeners
+	listeners []parley.Hints // in the order of Listen
+}
+
+func newWriter(store *Store, connection *conn, fault func(string) error) *writer {
+	w := &writer{
+		store: store, conn: connection, fault: fault,
+		queue: make(chan *member, writeQueue), urgent: make(chan *member, urgentQueue), done: make(chan struct{}),
+	}
+	w.tx = txn{conn: connection, store: store}
+	if fault != nil {
+		connection.before = w.ask
+	}
+	return w
+}
+
+// errDead marks an error of the fault hook.
+var errDead = errors.New("sqlite: the writer died")
+
+func (w *writer) ask(point string) error {
+	if w.broken == nil && w.fault != nil {
+		if err := w.fault(point); err != nil {
+			w.broken = errors.Join(errDead, err)
+		}
+	}
+	return w.broken
+}
+
+func (w *writer) listen(hints parley.Hints) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listeners = append(w.listeners, hints)
+}
+
+// submit waits in a lane until the member's transaction is durable.
+func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *txn) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	m := &member{ctx: ctx, run: run, result: make(chan error, 1)}
+	select {
+	case <-w.store.stopping: // first: a closed store takes nothing more
+		return errStopped()
+	default:
+	}
+	select {
+	case lane <- m:
+	case <-w.store.stopping:
+		return errStopped()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-m.result:
+		return err
+	case <-ctx.Done():
+		m.taken.CompareAndSwap(false, true) // not started: it never will
+		return context.Cause(ctx)
+	case <-w.done:
+		select {
+		case err := <-m.result:
+			return err
+		default:
+			return errStopped()
+		}
+	}
+}
+
+// loop commits what waits, batch by batch, until Close; then what waits still.
+func (w *writer) loop() {
+	defer close(w.done)
+	idle := time.NewTimer(checkpointIdle)
+	defer idle.Stop()
+	dirty := false
+	batch := make([]*member, 0, maxBatch)
+	for {
+		batch = batch[:0]
+		select {
+		case m := <-w.urgent:
+			batch = append(batch, m)
+		default:
+			select {
+			case m := <-w.urgent:
+				batch = append(batch, m)
+			case m := <-w.queue:
+				batch = append(batch, m)
+			case <-idle.C:
+				if dirty {
+					dirty = !w.truncateLog()
+				}
+				continue
+			case <-w.store.stopping:
+				w.drain(batch)
+				return
+			}
+		}
+		w.commit(w.gather(batch))
+		dirty = true
+		idle.Reset(checkpointIdle)
+		if w.broken != nil {
+			w.abandon()
+			return
+		}
+	}
+}
+
+// gather fills a batch with what waits, renewals first, without waiting.
+func (w *writer) gather(batch []*member) []*member {
+	for len(batch) < maxBatch {
+		select {
+		case m := <-w.urgent:
+			batch = append(batch, m)
+			continue
+		default:
+		}
+		select {
+		case m := <-w.urgent:
+			batch = append(batch, m)
+		case m := <-w.queue:
+			batch = append(batch, m)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (w *writer) drain(batch []*member) {
+	for w.broken == nil {
+		if batch = w.gather(batch[:0]); len(batch) == 0 {
+			return
+		}
+		w.commit(batch)
+	}
+}
+
+// abandon ends a dead writer: who waits learns that the store has stopped.
+func (w *writer) abandon() {
+	w.conn.before = nil
+	if _, err := w.conn.run("ROLLBACK"); err != nil {
+		w.store.log.Debug("nothing to roll back", "error", err)
+	}
+}
+
+// commit runs a batch as one transaction; when that fails for a reason that no
+// member foresaw, each member again in a transaction of its own.
+func (w *writer) commit(batch []*member) {
+	live := batch[:0]
+	for _, m := range batch {
+		if m.taken.CompareAndSwap(false, true) { // else its caller left before it started
+			live = append(live, m)
+		}
+	}
+	if len(live) == 0 {
+		return
+	}
+	err := w.together(live)
+	if err != nil && len(live) > 1 && w.broken == nil {
+		w.store.log.Warn("a batch failed; its members run one by one", "members", len(live), "error", err)
+		for i := range live {
+			alone := live[i : i+1]
+			if w.broken != nil {
+				alone[0].result <- errStopped()
+				continue
+			}
+			w.deliver(alone, w.together(alone))
+		}
+		return
+	}
+	w.deliver(live, err)
+}
+
+// together runs members in order in one transaction. An error means that
+// nothing of it was kept; refusals stand in the members.
+func (w *writer) together(members []*member) error {
+	if _, err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.tx.begin()
+	wrote := false
+	for _, m := range members {
+		w.tx.enter()
+		m.err, m.hints = nil, nil
+		err := m.run(&w.tx)
+		if err == nil {
+			err = w.tx.leave()
+		}
+		var refusal *parley.Error
+		switch {
+		case w.broken != nil:
+			return w.broken
+		case err == nil:
+			m.hints = w.tx.hints
+		case errors.As(err, &refusal) && !w.tx.wrote:
+			m.err = err
+		case errors.As(err, &refusal):
+			w.rollback()
+			if len(members) > 1 {
+				return fmt.Errorf("sqlite: a transition wrote before it refused: %w", errors.New(err.Error()))
+			}
+			w.store.log.Error("a transition wrote before it refused", "error", err)
+			return err
+		default:
+			w.rollback()
+			return err
+		}
+		wrote = wrote || w.tx.wrote
+	}
+	if !wrote { // refusals and repeats alone: nothing to make durable
+		w.rollback()
+		return nil
+	}
+	if err := w.ask(FaultCommit); err != nil {
+		return err
+	}
+	if _, err := w.conn.run("COMMIT"); err != nil {
+		w.rollback()
+		return err
+	}
+	w.tx.settled()
+	return w.ask(FaultCommitted)
+}
+
+func (w *writer) rollback() {
+	w.tx.forget()
+	if w.broken != nil {
+		return
+	}
+	if _, err := w.conn.run("ROLLBACK"); err != nil {
+		w.store.log.Debug("SQLite had rolled back by itself", "error", err)
+	}
+}
+
+// deliver answers the members of a transaction, then tells the listeners.
+func (w *writer) deliver(members []*member, err error) {
+	switch {
+	case errors.Is(err, errDead):
+		err = errStopped()
+	case err != nil:
+		err = mapError(w.store.path, err)
+	}
+	for _, m := range members {
+		if err != nil {
+			m.result <- err
+			continue
+		}
+		m.result <- m.err
+	}
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	listeners := w.listeners
+	w.mu.Unlock()
+	for _, m := range members {
+		for _, commit := range m.hints {
+			for _, listener := range listeners {
+				listener.Committed(commit)
+			}
+		}
+		m.hints = nil
+	}
+}
+
+// truncateLog moves the write-ahead log into the database and empties it;
+// false when a reader still needs it.
+func (w *writer) truncateLog() bool {
+	done := false
+	_, err := w.conn.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
+		done = r.int64() == 0
+		return nil
+	})
+	if err != nil {
+		w.store.log.Warn("the write-ahead log could not be emptied", "error", err)
+	}
+	return err == nil && done
+}
+
+func (w *writer) close() error {
+	w.conn.before = nil
+	if w.broken == nil {
+		w.truncateLog()
+	}
+	return w.conn.close()
+}
