@@ -1,0 +1,222 @@
+package prompt
+
+import (
+	"encoding/json"
+	"slices"
+	"sort"
+	"strings"
+
+	"parley"
+)
+
+const (
+	// splitRun is the length from which a run of left-out sequences ends a range;
+	// shorter ones are listed as exceptions.
+	splitRun = 8
+	// steerRoom is kept free in a window's manifest for the steers of a step.
+	steerRoom = 512
+
+	reasonRunning  = "running turn"
+	reasonSteered  = "steered"
+	reasonSetAside = "set aside"
+	reasonInternal = "internal"
+	narrowed       = "; begins here because more is set aside than a manifest can name"
+	unlisted       = "; failed and internal messages within are left out"
+)
+
+// Includes reports whether a manifest names a sequence.
+func Includes(manifest parley.Manifest, sequence int64) bool {
+	for _, r := range manifest.Ranges {
+		if sequence >= r.From && sequence <= r.To {
+			_, left := slices.BinarySearch(r.Except, sequence)
+			return !left
+		}
+	}
+	return false
+}
+
+// reasonOut says why a row is never shown, "" when it may be. It rests on what
+// is immutable in a row: Rebuild must come to the same answer later.
+func reasonOut(m *parley.Message) string {
+	switch {
+	case m.Internal:
+		return reasonInternal
+	case m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled:
+		return ""
+	}
+	return string(m.Status)
+}
+
+// choose leaves out what the model must not see and writes the manifest of the
+// rest. rows are ascending and begin with a turn.
+func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) (Selection, error) {
+	at := len(rows) - runningAscending(rows, turn)
+	for _, detail := range []listing{listAll, listSetAside} {
+		if m, fits := describe(policy, rows, at, detail, ""); fits {
+			return Selection{Messages: shown(rows), Manifest: m}, nil
+		}
+	}
+	// More is set aside, message by message, than a manifest can name: the oldest
+	// turns go, as few as possible, and the manifest says so.
+	starts := []int{at}
+	for i := at - 1; i > 0; i-- {
+		if startsTurn(&rows[i], &rows[i-1]) {
+			starts = append(starts, i)
+		}
+	}
+	slices.Reverse(starts)
+	first := sort.Search(len(starts), func(i int) bool {
+		_, fits := describe(policy, rows[starts[i]:], at-starts[i], listSetAside, narrowed)
+		return fits
+	})
+	if first == len(starts) {
+		return Selection{}, parley.Errorf(parley.CodeTooLarge,
+			"too many messages of the running turn are set aside to record which were shown; put some of them back")
+	}
+	rows = rows[starts[first]:]
+	m, _ := describe(policy, rows, at-starts[first], listSetAside, narrowed)
+	return Selection{Messages: shown(rows), Manifest: m}, nil
+}
+
+func runningAscending(rows []parley.Message, turn parley.Turn) int {
+	n := 0
+	for !turn.ID.IsZero() && n < len(rows) && rows[len(rows)-1-n].TurnID == turn.ID {
+		n++
+	}
+	return n
+}
+
+// shown filters the rows that the model sees.
+func shown(rows []parley.Message) []parley.Message {
+	out := make([]parley.Message, 0, len(rows))
+	for i := range rows {
+		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside {
+			out = append(out, rows[i])
+		}
+	}
+	return out
+}
+
+// listing is how much a manifest names of what it leaves out.
+type listing int
+
+const (
+	listAll      listing = iota // every sequence
+	listSetAside                // only marks, which may change; what can be told from the row itself goes unnamed
+)
+
+// describe writes the manifest of a window whose running turn begins at index
+// at, and reports whether it is small enough.
+func describe(policy parley.Policy, rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
+	m := parley.Manifest{Policy: policy.String(), Ranges: []parley.ManifestRange{}}
+	m.Ranges = appendRanges(m.Ranges, rows[:at], policy.String()+suffix, detail)
+	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
+		return m, false
+	}
+	reason := reasonRunning
+	if at == 0 {
+		reason += suffix
+	}
+	m.Ranges = appendRanges(m.Ranges, rows[at:], reason, detail)
+	return m, encodedSize(m) <= parley.MaxManifestBytes-steerRoom
+}
+
+// rangeWriter collects the ranges of one run of rows.
+type rangeWriter struct {
+	reason string
+	out    []parley.ManifestRange
+	open   *parley.ManifestRange
+	gap    []int64 // left out since the open range's end
+	why    []string
+	gapWhy []string
+}
+
+func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason string, detail listing) []parley.ManifestRange {
+	if detail == listSetAside {
+		reason += unlisted
+	}
+	w := rangeWriter{reason: reason, out: to}
+	for i := range rows {
+		m := &rows[i]
+		if i > 0 && detail == listAll {
+			for hidden := rows[i-1].Sequence + 1; hidden < m.Sequence; hidden++ {
+				w.leaveOut(hidden, reasonInternal) // a tail does not hold them
+			}
+		}
+		switch why := reasonOut(m); {
+		case m.Marks.SetAside && why == "":
+			w.leaveOut(m.Sequence, reasonSetAside)
+		case why == "":
+			w.show(m.Sequence)
+		case detail == listAll:
+			w.leaveOut(m.Sequence, why)
+		}
+	}
+	w.end()
+	return w.out
+}
+
+func (w *rangeWriter) leaveOut(sequence int64, why string) {
+	w.gap = append(w.gap, sequence)
+	if !slices.Contains(w.gapWhy, why) {
+		w.gapWhy = append(w.gapWhy, why)
+	}
+}
+
+func (w *rangeWriter) show(sequence int64) {
+	if w.open != nil && len(w.gap) >= splitRun {
+		w.end()
+	}
+	if w.open == nil {
+		w.open = &parley.ManifestRange{From: sequence}
+	} else {
+		w.open.Except = append(w.open.Except, w.gap...)
+		for _, why := range w.gapWhy {
+			if !slices.Contains(w.why, why) {
+				w.why = append(w.why, why)
+			}
+		}
+	}
+	w.open.To = sequence
+	w.gap, w.gapWhy = w.gap[:0], nil
+}
+
+// end closes the open range; what was left out behind it needs no exception.
+func (w *rangeWriter) end() {
+	if w.open != nil {
+		w.open.Reason = w.reason
+		if len(w.why) > 0 {
+			slices.Sort(w.why)
+			w.open.Reason += "; left out: " + strings.Join(w.why, ", ")
+		}
+		w.out = append(w.out, *w.open)
+	}
+	w.open, w.why, w.gap, w.gapWhy = nil, nil, w.gap[:0], nil
+}
+
+// withSteers adds the messages that a step delivers.
+func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manifest, error) {
+	ranges := slices.Clone(manifest.Ranges)
+	for i := range steers {
+		last := len(ranges) - 1
+		if i > 0 && ranges[last].To+1 == steers[i].Sequence {
+			ranges[last].To++
+			continue
+		}
+		ranges = append(ranges, parley.ManifestRange{From: steers[i].Sequence, To: steers[i].Sequence, Reason: reasonSteered})
+	}
+	manifest.Ranges = ranges
+	if encodedSize(manifest) > parley.MaxManifestBytes {
+		return manifest, parley.Errorf(parley.CodeTooLarge, "the manifest of this call has no room for its steers")
+	}
+	return manifest, nil
+}
+
+// encodedSize is the length of a manifest's JSON.
+func encodedSize(manifest parley.Manifest) int {
+	raw, err := json.Marshal(manifest)
+	if err != nil {
+		return parley.MaxManifestBytes + 1
+	}
+	return len(raw)
+}

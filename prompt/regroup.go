@@ -1,0 +1,247 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley"
+)
+
+// The fixed sentences that requests hold and the record does not. They never
+// change: requests must rebuild to the same bytes.
+const (
+	// NoResult answers a tool call that has no result in the record (failure 44).
+	// Record a result with this error when the call is given up for good.
+	NoResult = "No result: this tool call was interrupted, and whether it took effect is unknown."
+	// Interrupted stands behind the partial text of a cancelled answer (D3).
+	Interrupted = "[This answer was interrupted before it was complete.]"
+
+	summaryIntro = "Summary of the conversation so far:\n\n"
+	systemIntro  = "[Imported system message]\n\n"
+	linksIntro   = "Links:"
+)
+
+// slot is the place of a tool call's result.
+type slot struct {
+	callID, name string
+	filled       bool
+	part         parley.RequestPart
+}
+
+// answer is one assistant message in the making, with the results of its calls.
+type answer struct {
+	turnID parley.ID
+	step   int
+	noted  bool // the interruption is told
+	parts  []parley.RequestPart
+	slots  []*slot // in call order
+}
+
+// grouping collects request messages from rows in sequence order.
+type grouping struct {
+	model   parley.ModelID
+	out     []entry
+	current *answer          // the assistant message that rows still join
+	open    map[string]*slot // the latest call of each id
+}
+
+// entry is a user message, or an answer.
+type entry struct {
+	user   *parley.RequestMessage
+	answer *answer
+}
+
+// regroup turns rows, ascending, into the messages of a request for a model.
+// The rows of one (turn, step) become one assistant message; the results of its
+// calls follow in one tool message, in the order of the calls.
+func regroup(messages []parley.Message, model parley.ModelID) []parley.RequestMessage {
+	g := grouping{model: model, open: map[string]*slot{}}
+	for i := range messages {
+		g.add(&messages[i])
+	}
+	return g.messages()
+}
+
+func (g *grouping) add(m *parley.Message) {
+	switch m.Role {
+	case parley.RoleUser:
+		g.say(userParts(m))
+	case parley.RoleSummary:
+		g.say([]parley.RequestPart{textPart(summaryIntro + decode[parley.TextContent](m).Text)})
+	case parley.RoleSystem:
+		g.say([]parley.RequestPart{textPart(systemIntro + decode[parley.TextContent](m).Text)})
+	case parley.RoleAssistant:
+		g.join(m)
+		g.addAssistant(m)
+	case parley.RoleToolCall:
+		g.join(m)
+		g.addCall(m)
+	case parley.RoleToolResult:
+		g.current = nil
+		g.addResult(m)
+	}
+}
+
+func (g *grouping) say(parts []parley.RequestPart) {
+	g.current = nil
+	g.out = append(g.out, entry{user: &parley.RequestMessage{Role: parley.RequestUser, Parts: parts}})
+}
+
+// join opens an answer unless the row belongs to the current one.
+func (g *grouping) join(m *parley.Message) {
+	if g.current != nil && g.current.turnID == m.TurnID && g.current.step == m.Step {
+		return
+	}
+	g.current = &answer{turnID: m.TurnID, step: m.Step}
+	g.out = append(g.out, entry{answer: g.current})
+}
+
+func (g *grouping) addAssistant(m *parley.Message) {
+	content := decode[parley.AssistantContent](m)
+	// What the provider signed, and reasoning at all, is for the model that made it.
+	if m.Model == g.model && (content.Reasoning != "" || len(m.ProviderData) > 0) {
+		g.current.parts = append(g.current.parts, parley.RequestPart{
+			Kind: parley.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData,
+		})
+	}
+	for _, text := range []string{content.Text, content.Refusal} {
+		if text != "" {
+			g.current.parts = append(g.current.parts, textPart(text))
+		}
+	}
+	g.note(m)
+}
+
+func (g *grouping) addCall(m *parley.Message) {
+	if m.Status == parley.MessageCancelled { // its arguments are incomplete and it never ran
+		g.note(m)
+		return
+	}
+	content := decode[parley.ToolCallContent](m)
+	part := parley.RequestPart{
+		Kind: parley.PartToolCall, CallID: content.ID, Name: content.Name, Arguments: []byte("{}"),
+	}
+	if part.CallID == "" {
+		part.CallID = m.ToolCallID
+	}
+	if part.Name == "" {
+		part.Name = m.ToolName
+	}
+	if len(content.Arguments) > 0 && content.Arguments[0] == '{' {
+		part.Arguments = content.Arguments
+	}
+	if m.Model == g.model {
+		part.ProviderData = m.ProviderData
+	}
+	result := &slot{callID: part.CallID, name: part.Name}
+	g.current.parts = append(g.current.parts, part)
+	g.current.slots = append(g.current.slots, result)
+	g.open[part.CallID] = result
+}
+
+// addResult fills the place of the latest call of its id; a result without a
+// call, or a second one, is left out (failure 45).
+func (g *grouping) addResult(m *parley.Message) {
+	to := g.open[m.ToolCallID]
+	if to == nil || to.filled {
+		return
+	}
+	content := decode[parley.ToolResultContent](m)
+	to.filled = true
+	to.part = parley.RequestPart{
+		Kind: parley.PartToolResult, CallID: to.callID, Name: to.name,
+		Text: resultText(content), IsError: !content.Success,
+	}
+}
+
+// note tells once per answer that it was interrupted.
+func (g *grouping) note(m *parley.Message) {
+	if m.Status == parley.MessageCancelled && !g.current.noted {
+		g.current.noted = true
+		g.current.parts = append(g.current.parts, textPart(Interrupted))
+	}
+}
+
+func (g *grouping) messages() []parley.RequestMessage {
+	out := make([]parley.RequestMessage, 0, len(g.out)+len(g.open))
+	for _, e := range g.out {
+		if e.user != nil {
+			out = append(out, *e.user)
+			continue
+		}
+		if len(e.answer.parts) == 0 {
+			continue
+		}
+		out = append(out, parley.RequestMessage{Role: parley.RequestAssistant, Parts: e.answer.parts})
+		if len(e.answer.slots) == 0 {
+			continue
+		}
+		results := make([]parley.RequestPart, len(e.answer.slots))
+		for i, s := range e.answer.slots {
+			results[i] = s.part
+			if !s.filled {
+				results[i] = parley.RequestPart{
+					Kind: parley.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true,
+				}
+			}
+		}
+		out = append(out, parley.RequestMessage{Role: parley.RequestTool, Parts: results})
+	}
+	return out
+}
+
+func textPart(text string) parley.RequestPart {
+	return parley.RequestPart{Kind: parley.PartText, Text: text}
+}
+
+// userParts are the context note, the text and the links, each a part of its own.
+func userParts(m *parley.Message) []parley.RequestPart {
+	content := decode[parley.UserContent](m)
+	parts := make([]parley.RequestPart, 0, 3)
+	if m.ContextNote != "" {
+		parts = append(parts, textPart(m.ContextNote))
+	}
+	if content.Text != "" || (len(content.Links) == 0 && len(parts) == 0) {
+		parts = append(parts, textPart(content.Text))
+	}
+	if len(content.Links) > 0 {
+		parts = append(parts, textPart(linksIntro+"\n"+strings.Join(content.Links, "\n")))
+	}
+	return parts
+}
+
+// resultText is what a model reads of a tool's answer: a JSON string as its
+// text, other JSON as it is; of a failure the error, then what there is.
+func resultText(content parley.ToolResultContent) string {
+	text := string(content.Result)
+	if text == "null" {
+		text = ""
+	}
+	var plain string
+	if json.Unmarshal(content.Result, &plain) == nil && text != "" {
+		text = plain
+	}
+	switch {
+	case content.Error == nil && text == "" && content.Success:
+		return "null"
+	case content.Error == nil:
+		return text
+	case text == "":
+		return *content.Error
+	}
+	return *content.Error + "\n" + text
+}
+
+// decode reads a row's content; what cannot be read is shown as its raw text (A15).
+func decode[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](m *parley.Message) C {
+	var content C
+	if err := json.Unmarshal(m.Content, &content); err == nil {
+		return content
+	}
+	raw, _ := parley.UnreadableContent(m.Role, m.Content)
+	var shown C
+	if err := json.Unmarshal(raw, &shown); err != nil {
+		return content
+	}
+	return shown
+}

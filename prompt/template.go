@@ -1,0 +1,128 @@
+package prompt
+
+import (
+	"strings"
+
+	"parley"
+)
+
+// opening and closing border a placeholder; literal stands for opening itself.
+const (
+	opening = "{{"
+	closing = "}}"
+	literal = "{{{{"
+)
+
+// subject is what placeholders are filled from.
+type subject struct {
+	agent   *parley.Agent
+	session *parley.Session
+	project *parley.Project // nil: none
+}
+
+// placeholder is one name of the closed list.
+type placeholder struct {
+	name  string
+	value func(subject) string
+}
+
+// placeholders is the closed list. Nothing in it is a time or changes by
+// itself, so that system prompts stay the same from call to call.
+func placeholders() []placeholder {
+	return []placeholder{
+		{"session.id", func(s subject) string { return s.session.ID.String() }},
+		{"session.title", func(s subject) string { return s.session.Title }},
+		{"session.type", func(s subject) string { return s.session.Type }},
+		{"session.feature", func(s subject) string { return s.session.Feature }},
+		{"session.task", func(s subject) string { return s.session.Task }},
+		{"session.key", func(s subject) string { return s.session.Key }},
+		{"agent.name", func(s subject) string { return s.agent.Name }},
+		{"agent.slug", func(s subject) string { return s.agent.Slug }},
+		{"project.name", func(s subject) string {
+			if s.project == nil {
+				return ""
+			}
+			return s.project.Name
+		}},
+		{"project.path", func(s subject) string {
+			if s.project == nil {
+				return ""
+			}
+			return s.project.Path
+		}},
+	}
+}
+
+// Placeholders lists the names that templates may use.
+func Placeholders() []string {
+	list := placeholders()
+	names := make([]string, len(list))
+	for i, p := range list {
+		names[i] = p.name
+	}
+	return names
+}
+
+// ValidateTemplate checks a system prompt on its way in. The error is
+// CodeInvalid on field system_prompt: for a placeholder outside the closed list,
+// or one that is never closed.
+func ValidateTemplate(text string) error {
+	_, err := expand(text, func(name string) (string, error) {
+		for _, p := range placeholders() {
+			if p.name == name {
+				return "", nil
+			}
+		}
+		return "", parley.InvalidField("system_prompt", "there is no placeholder {{%s}}; known are %s; write {{{{ for a literal {{",
+			parley.Clip(name, 64), strings.Join(Placeholders(), ", "))
+	})
+	return err
+}
+
+// render fills a template. What ValidateTemplate would refuse stays as it is
+// written: a stored prompt never makes a turn fail.
+func render(text string, from subject) string {
+	if !strings.Contains(text, opening) {
+		return text
+	}
+	list := placeholders()
+	out, err := expand(text, func(name string) (string, error) {
+		for _, p := range list {
+			if p.name == name {
+				return p.value(from), nil
+			}
+		}
+		return opening + name + closing, nil
+	})
+	if err != nil {
+		return text
+	}
+	return out
+}
+
+// expand replaces each placeholder by its value. Values are not expanded again.
+func expand(text string, value func(name string) (string, error)) (string, error) {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, opening)
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		if strings.HasPrefix(rest, opening) {
+			out.WriteString(opening)
+			text = rest[len(literal)-len(opening):]
+			continue
+		}
+		name, after, closed := strings.Cut(rest, closing)
+		if !closed {
+			return "", parley.InvalidField("system_prompt", "a {{ is never closed; write {{session.title}}, or {{{{ for a literal {{")
+		}
+		filled, err := value(strings.TrimSpace(name))
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(filled)
+		text = after
+	}
+}
