@@ -68,6 +68,9 @@ func (r *ToolRef) UnmarshalJSON(data []byte) error {
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &r.Name)
 	}
+	if string(data) == "null" {
+		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var definition ToolDefinition

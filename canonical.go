@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -164,6 +166,9 @@ func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, WrapError(CodeInvalid, err, "this is not valid JSON")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, Errorf(CodeInvalid, "there is something behind the JSON value")
 	}
 	return appendCanonical(make([]byte, 0, len(raw)), value)
 }

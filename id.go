@@ -49,7 +49,8 @@ func NewID() ID {
 	return id
 }
 
-// ParseID reads the canonical text form (36 characters, any case).
+// ParseID reads the canonical text form (36 characters, any case). The id of
+// zeros is refused: inside Parley it means "absent".
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -61,6 +62,9 @@ func ParseID(text string) (ID, error) {
 	}
 	if _, err := hex.Decode(id[:], compact); err != nil {
 		return ID{}, Errorf(CodeInvalid, "%q is not an id: it has a character that is no hexadecimal digit", Clip(text, 64))
+	}
+	if id.IsZero() {
+		return ID{}, Errorf(CodeInvalid, "the id of zeros names nothing")
 	}
 	return id, nil
 }

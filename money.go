@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -29,15 +30,26 @@ func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalJSON reads a decimal number of dollars.
 func (m *Money) UnmarshalJSON(data []byte) error {
-	dollars, err := strconv.ParseFloat(string(data), 64)
-	if err != nil {
-		return Errorf(CodeInvalid, "an amount is a number of US dollars")
-	}
-	nano := dollars * 1e9
-	if nano < 0 {
-		*m = Money(nano - 0.5)
+	if exact, ok := parseDecimal(string(data)); ok {
+		*m = exact
 		return nil
 	}
-	*m = Money(nano + 0.5)
+	dollars, err := strconv.ParseFloat(string(data), 64)
+	nano := math.Round(dollars * 1e9)
+	if err != nil || math.Abs(nano) >= 1<<63 {
+		return Errorf(CodeInvalid, "an amount is a number of US dollars")
+	}
+	*m = Money(nano)
 	return nil
+}
+
+// parseDecimal reads what String writes, to the last digit; false for longer
+// fractions, exponents and what does not fit.
+func parseDecimal(text string) (Money, bool) {
+	whole, frac, _ := strings.Cut(text, ".")
+	if len(frac) > 9 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(whole+frac+strings.Repeat("0", 9-len(frac)), 10, 64)
+	return Money(n), err == nil
 }

@@ -1,0 +1,71 @@
+package parley_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"parley"
+)
+
+func TestTitleFrom(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", parley.TitleRunes)
+	for _, test := range []struct{ text, want string }{
+		{"", ""},
+		{" \n\t\n", ""},
+		{"Hello", "Hello"},
+		{"\n\n  First line  \nsecond", "First line"},
+		{"with\r\nreturns", "with"},
+		{long, long},
+		{long + "é", strings.Repeat("é", parley.TitleRunes-1) + "…"},
+		{strings.Repeat("a", parley.TitleRunes-2) + " bbb", strings.Repeat("a", parley.TitleRunes-2) + "…"},
+	} {
+		if got := parley.TitleFrom(test.text); got != test.want {
+			t.Errorf("TitleFrom(%q) = %q; want %q", test.text, got, test.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		title := parley.TitleFrom(rapid.String().Draw(t, "text"))
+		if utf8.RuneCountInString(title) > parley.TitleRunes || strings.ContainsAny(title, "\n") || title != strings.TrimSpace(title) {
+			t.Fatalf("the title is %q", title)
+		}
+	})
+}
+
+func TestKeysOfDifferentPartsDiffer(t *testing.T) {
+	t.Parallel()
+	// A small alphabet of the characters that a naive join would confuse.
+	part := rapid.StringMatching(`[a,"\[\]:/|\\]{0,4}`)
+	rapid.Check(t, func(t *rapid.T) {
+		one := [3]string{part.Draw(t, "type"), part.Draw(t, "feature"), part.Draw(t, "task")}
+		two := [3]string{part.Draw(t, "other type"), part.Draw(t, "other feature"), part.Draw(t, "other task")}
+		same := parley.KeyFor(one[0], one[1], one[2]) == parley.KeyFor(two[0], two[1], two[2])
+		if same != (one == two) {
+			t.Fatalf("%q and %q: equal keys is %t", one, two, same)
+		}
+	})
+	if parley.KeyFor("dev-task", "f", "") == parley.KeyFor("dev-task", "", "f") {
+		t.Error("a feature is taken for a task")
+	}
+}
+
+func TestDefaultPolicyOfASession(t *testing.T) {
+	t.Parallel()
+	for want, session := range map[string]parley.Session{
+		"all":        {Kind: parley.KindAgent},
+		"single":     {Kind: parley.KindTool, Feature: "f", Task: "t"},
+		"recent(10)": {Kind: parley.KindAgent, Feature: "f"},
+		"recent(3)":  {Kind: parley.KindAgent, Feature: "f", Task: "t"},
+	} {
+		policy := session.DefaultPolicy()
+		if policy.String() != want {
+			t.Errorf("%+v has policy %s; want %s", session, policy, want)
+		}
+		if err := policy.Validate(); err != nil {
+			t.Errorf("the default policy %s is invalid: %v", want, err)
+		}
+	}
+}
