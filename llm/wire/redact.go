@@ -43,12 +43,3 @@ func Redact(text string, secrets ...string) string {
 	}
 	return text
 }
-
-// redactedError is a cause whose text holds no credential.
-type redactedError struct {
-	text  string
-	cause error
-}
-
-func (e *redactedError) Error() string { return e.text }
-func (e *redactedError) Unwrap() error { return e.cause }

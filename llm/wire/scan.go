@@ -351,3 +351,9 @@ func appendRune(b []byte, r rune) []byte {
 	}
 	return utf8.AppendRune(b, r)
 }
+
+// IsObject reports that the next value is an object, without taking it.
+func (s *Scanner) IsObject() bool { return s.space() == '{' }
+
+// IsArray reports that the next value is an array, without taking it.
+func (s *Scanner) IsArray() bool { return s.space() == '[' }

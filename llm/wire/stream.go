@@ -69,7 +69,7 @@ type exchange struct {
 	ctx      context.Context         // the caller's
 	call     context.Context         // ctx, or a deadline
 	cancel   context.CancelCauseFunc // of call
-	timer    *time.Timer             // cancels call; stopped by close
+	timer    *time.Timer             // cancels call when the deadline that holds now passes; stopped by close
 	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
 	body     io.ReadCloser           // nil before the answer
 	size     int                     // bytes of content so far
@@ -135,6 +135,9 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 	chunks := make([]parley.Chunk, 0, 8)
 	for {
 		frame, err := reader.Next()
+		if err == nil {
+			err = x.ctx.Err() // a cancel stops what is already buffered, too
+		}
 		done := false
 		chunks = chunks[:0]
 		switch {
@@ -177,6 +180,8 @@ func (x *exchange) count(c *parley.Chunk) error {
 	if x.idle == 0 {
 		x.timer.Stop()
 		x.idle = x.endpoint.idle
+		x.timer = time.AfterFunc(x.idle, x.stalled)
+		x.timer.Stop()
 	}
 	if c.Kind == parley.ChunkProviderData {
 		return nil
@@ -196,8 +201,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	if x.idle == 0 {
 		return x.body.Read(p)
 	}
-	x.timer.Stop()
-	x.timer = time.AfterFunc(x.idle, x.stalled)
+	x.timer.Reset(x.idle)
 	n, err := x.body.Read(p)
 	x.timer.Stop()
 	return n, err
@@ -232,8 +236,7 @@ func (x *exchange) unreachable(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	cause := &redactedError{text: Redact(err.Error(), x.endpoint.secret), cause: err}
-	return parley.NewModelError(parley.ClassNetwork, true, "the provider could not be reached", cause)
+	return parley.NewModelError(parley.ClassNetwork, true, Redact("the provider could not be reached: "+err.Error(), x.endpoint.secret), nil)
 }
 
 // stopped is the caller's cause, or the deadline that passed, or nil.

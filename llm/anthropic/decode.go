@@ -1,0 +1,334 @@
+package anthropic
+
+import (
+	"bytes"
+
+	"parley"
+	"parley/llm/sse"
+	"parley/llm/wire"
+)
+
+// none is the number of no block.
+const none = -1
+
+// decoder folds the events of one message. Blocks of the wire become blocks of
+// the answer, but for text blocks in a row, which are one: the wire cuts text
+// where citations begin.
+type decoder struct {
+	scan    wire.Scanner
+	blocks  int
+	run     int // the text block that goes on, or none
+	slots   []*slot
+	usage   counted
+	called  bool
+	finish  parley.FinishReason
+	stopped bool // message_stop has come
+}
+
+// slot is one content block of the wire while it is open.
+type slot struct {
+	index int64
+	kind  blockKind
+	block int // none for a block that Parley does not show
+	runes wire.Runes
+
+	thinking, signature []byte // as they came, for the way back
+	redacted            string
+	id                  string
+	arguments           []byte
+	given               []byte // the input that the block began with, when it is not empty
+}
+
+// blockKind is the kind of a content block.
+type blockKind uint8
+
+const (
+	blockOther blockKind = iota // kept from the answer: the provider's own tools
+	blockText
+	blockThinking
+	blockRedacted
+	blockToolUse
+)
+
+// event is what any event may hold. Its slices are void after the next one.
+type event struct {
+	kind, deltaKind                    []byte
+	index                              int64
+	text, thinking, signature, partial []byte
+	stopReason                         []byte
+	block                              startedBlock
+}
+
+// startedBlock is the content_block of a content_block_start.
+type startedBlock struct {
+	kind, id, name, text, thinking, signature, data, input []byte
+}
+
+// Decode takes one event in.
+func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
+	data := bytes.TrimSpace(frame.Data)
+	if len(data) == 0 {
+		return chunks, false, nil
+	}
+	if string(frame.Event) == "error" {
+		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
+	}
+	d.scan.Reset(data)
+	var e event
+	d.read(&e)
+	if !d.scan.Valid() {
+		return chunks, false, wire.ErrMalformed
+	}
+	switch string(e.kind) {
+	case "content_block_delta":
+		return d.delta(chunks, &e), false, nil
+	case "content_block_start":
+		return d.begin(chunks, &e), false, nil
+	case "content_block_stop":
+		return d.stop(chunks, e.index), false, nil
+	case "message_start":
+		if started := d.usage.started(); !started.IsZero() {
+			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: started})
+		}
+	case "message_delta":
+		if len(e.stopReason) > 0 {
+			d.finish = finishOf(string(e.stopReason))
+		}
+	case "message_stop":
+		d.stopped = true
+		return d.end(chunks), true, nil
+	case "error":
+		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
+	}
+	return chunks, false, nil
+}
+
+// Complete is false until message_stop, with which the answer is over anyway.
+func (d *decoder) Complete() bool { return d.stopped }
+
+// End refuses a wire without message_stop, after what was held back.
+func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
+	for _, s := range d.slots {
+		chunks = s.flush(chunks)
+	}
+	return chunks, wire.ErrUnfinished
+}
+
+// begin opens a content block.
+func (d *decoder) begin(chunks []parley.Chunk, e *event) []parley.Chunk {
+	b := &e.block
+	chunks = d.stop(chunks, e.index) // a block that was never stopped
+	s := &slot{index: e.index, kind: kindOf(b.kind), block: none}
+	d.slots = append(d.slots, s)
+	switch s.kind {
+	case blockText:
+		if d.run != none {
+			s.block = d.run
+		}
+		return d.text(chunks, s, b.text)
+	case blockThinking:
+		s.signature = bytes.Clone(b.signature)
+		return d.thinking(chunks, s, b.thinking)
+	case blockRedacted:
+		d.number(s)
+		s.redacted = string(b.data)
+		return append(chunks, parley.Chunk{Kind: parley.ChunkReasoning, Block: s.block})
+	case blockToolUse:
+		d.called = true
+		d.number(s)
+		s.id = valid(b.id)
+		if trimmed := bytes.Trim(b.input, "{} \t\r\n"); len(trimmed) > 0 {
+			s.given = bytes.Clone(b.input)
+		}
+		return append(chunks, parley.Chunk{Kind: parley.ChunkToolCall, Block: s.block, CallID: s.id, Name: valid(b.name)})
+	}
+	return chunks
+}
+
+// number gives a slot the next block, which ends a run of text.
+func (d *decoder) number(s *slot) {
+	s.block = d.blocks
+	d.blocks++
+	d.run = none
+}
+
+func (d *decoder) delta(chunks []parley.Chunk, e *event) []parley.Chunk {
+	s := d.slot(e.index)
+	if s == nil {
+		return chunks
+	}
+	switch string(e.deltaKind) {
+	case "text_delta":
+		if s.kind == blockText {
+			chunks = d.text(chunks, s, e.text)
+		}
+	case "input_json_delta":
+		if s.kind == blockToolUse && len(e.partial) > 0 {
+			s.arguments = append(s.arguments, e.partial...)
+			chunks = s.append(chunks, parley.ChunkArguments, e.partial)
+		}
+	case "thinking_delta":
+		if s.kind == blockThinking {
+			chunks = d.thinking(chunks, s, e.thinking)
+		}
+	case "signature_delta":
+		s.signature = append(s.signature, e.signature...)
+	}
+	return chunks
+}
+
+// text appends to a text block, which is numbered when it first says something.
+func (d *decoder) text(chunks []parley.Chunk, s *slot, fragment []byte) []parley.Chunk {
+	if len(fragment) == 0 {
+		return chunks
+	}
+	if s.block == none {
+		d.number(s)
+		d.run = s.block
+	}
+	return s.append(chunks, parley.ChunkText, fragment)
+}
+
+// thinking appends to a thinking block.
+func (d *decoder) thinking(chunks []parley.Chunk, s *slot, fragment []byte) []parley.Chunk {
+	if s.block == none {
+		d.number(s)
+	}
+	if len(fragment) == 0 {
+		return chunks
+	}
+	s.thinking = append(s.thinking, fragment...)
+	return s.append(chunks, parley.ChunkReasoning, fragment)
+}
+
+// append appends what a fragment completes.
+func (s *slot) append(chunks []parley.Chunk, kind parley.ChunkKind, fragment []byte) []parley.Chunk {
+	if text := s.runes.Join(fragment); text != "" {
+		chunks = append(chunks, parley.Chunk{Kind: kind, Block: s.block, Text: text})
+	}
+	return chunks
+}
+
+// flush appends what was held back.
+func (s *slot) flush(chunks []parley.Chunk) []parley.Chunk {
+	text := s.runes.End()
+	if text == "" {
+		return chunks
+	}
+	kind := parley.ChunkText
+	switch s.kind {
+	case blockThinking:
+		kind = parley.ChunkReasoning
+	case blockToolUse:
+		kind = parley.ChunkArguments
+	}
+	return append(chunks, parley.Chunk{Kind: kind, Block: s.block, Text: text})
+}
+
+func (d *decoder) slot(index int64) *slot {
+	for i := len(d.slots) - 1; i >= 0; i-- {
+		if d.slots[i].index == index {
+			return d.slots[i]
+		}
+	}
+	return nil
+}
+
+// stop closes the content block at an index, if one is open there.
+func (d *decoder) stop(chunks []parley.Chunk, index int64) []parley.Chunk {
+	s := d.slot(index)
+	if s == nil {
+		return chunks
+	}
+	for i := range d.slots {
+		if d.slots[i] == s {
+			d.slots = append(d.slots[:i], d.slots[i+1:]...)
+			break
+		}
+	}
+	return s.close(chunks)
+}
+
+// close appends the rest of a block, and what the way back needs.
+func (s *slot) close(chunks []parley.Chunk) []parley.Chunk {
+	if s.kind == blockToolUse && len(s.arguments) == 0 {
+		s.arguments = []byte("{}") // a call without arguments has no input delta
+		if len(s.given) > 0 {
+			s.arguments = s.given
+		}
+		chunks = s.append(chunks, parley.ChunkArguments, s.arguments)
+	}
+	chunks = s.flush(chunks)
+	var data []byte
+	switch s.kind {
+	case blockThinking:
+		if len(s.thinking) == 0 { // its text is withheld, its signature is not
+			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkReasoning, Block: s.block})
+		}
+		data = thinkingData(valid(s.thinking), valid(s.signature))
+	case blockRedacted:
+		data = redactedData(s.redacted)
+	case blockToolUse:
+		data = wire.CallData{ID: s.id, Arguments: valid(s.arguments)}.Bytes()
+	default:
+		return chunks
+	}
+	return append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: s.block, Data: data})
+}
+
+// end appends the rest of a complete message.
+func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
+	for _, s := range d.slots {
+		chunks = s.close(chunks)
+	}
+	d.slots = nil
+	if total := d.usage.total(); !total.IsZero() {
+		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: total})
+	}
+	finish := d.finish
+	switch {
+	case finish == "":
+		finish = parley.FinishStop
+		if d.called {
+			finish = parley.FinishToolCalls
+		}
+	case finish == parley.FinishToolCalls && !d.called:
+		finish = parley.FinishStop
+	}
+	return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: finish})
+}
+
+func kindOf(name []byte) blockKind {
+	switch string(name) {
+	case "text":
+		return blockText
+	case "thinking":
+		return blockThinking
+	case "redacted_thinking":
+		return blockRedacted
+	case "tool_use":
+		return blockToolUse
+	default:
+		return blockOther
+	}
+}
+
+// finishOf maps the stop reasons. pause_turn is an answer that the provider
+// would go on with in another request: it is not complete, as one that was cut.
+func finishOf(reason string) parley.FinishReason {
+	switch reason {
+	case "tool_use":
+		return parley.FinishToolCalls
+	case "max_tokens", "model_context_window_exceeded", "pause_turn":
+		return parley.FinishLength
+	case "refusal":
+		return parley.FinishRefusal
+	default: // end_turn, stop_sequence
+		return parley.FinishStop
+	}
+}
+
+func valid(text []byte) string {
+	var runes wire.Runes
+	return runes.Join(text) + runes.End()
+}

@@ -1,0 +1,25 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/llm/anthropic"
+	"parley/llm/llmtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.Anthropic, newModel) }
+
+func newModel(t *testing.T, o llmtest.Options) parley.Model {
+	t.Helper()
+	model, err := anthropic.New(anthropic.Options{BaseURL: o.BaseURL, APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	return model
+}

@@ -1,0 +1,139 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/llm/wire"
+)
+
+// Budgets of thinking in tokens, by effort. The least is the wire's.
+const (
+	minBudget    = 1024
+	lowBudget    = 2048
+	mediumBudget = 8192
+	highBudget   = 16384
+	xhighBudget  = 32768
+)
+
+// thinkingPlan is how much a request thinks, and the bound of its answer that
+// follows: on this wire max_tokens holds thinking and answer.
+type thinkingPlan struct {
+	on        bool
+	adaptive  bool   // the model decides how much; effort guides it
+	budget    int    // tokens, when not adaptive
+	effort    string // of the wire, when adaptive
+	maxTokens int
+}
+
+// planThinking turns Think and reasoning_effort into the wire's terms. A
+// request thinks when its effort is not "none", or when it is told to think. It
+// does not where the wire would refuse it: with a max_tokens that leaves no room
+// for the least budget, with models from before thinking, and in the middle of
+// a step that another model, without thinking blocks, began.
+func planThinking(request parley.ModelRequest) thinkingPlan {
+	p := request.Parameters
+	plan := thinkingPlan{maxTokens: DefaultMaxTokens}
+	if p.MaxTokens != nil {
+		plan.maxTokens = *p.MaxTokens
+	}
+	effort := "none"
+	if p.ReasoningEffort != nil {
+		effort = *p.ReasoningEffort
+	}
+	if request.Think && effort == "none" {
+		effort = "medium"
+	}
+	name := request.Model.Name()
+	if effort == "none" || beforeThinking(name) || begunWithoutThinking(request.Messages) {
+		return plan
+	}
+	plan.budget = map[string]int{"minimal": minBudget, "low": lowBudget, "medium": mediumBudget, "high": highBudget, "xhigh": xhighBudget}[effort]
+	if adaptive(name) {
+		plan.on, plan.adaptive, plan.effort = true, true, effort
+		if effort == "minimal" {
+			plan.effort = "low" // the wire's least
+		}
+		if p.MaxTokens == nil {
+			plan.maxTokens += plan.budget
+		}
+		return plan
+	}
+	if p.MaxTokens == nil {
+		plan.maxTokens += plan.budget
+	} else if plan.budget >= *p.MaxTokens {
+		plan.budget = *p.MaxTokens / 2
+	}
+	if plan.budget < minBudget {
+		plan.budget = minBudget
+	}
+	plan.on = plan.budget < plan.maxTokens
+	return plan
+}
+
+func (plan thinkingPlan) append(b []byte) []byte {
+	switch {
+	case !plan.on:
+		return b
+	case plan.adaptive:
+		b = append(wire.AppendField(b, "thinking"), `{"type":"adaptive","display":"summarized"}`...)
+		return append(wire.AppendString(append(wire.AppendField(b, "output_config"), `{"effort":`...), plan.effort), '}')
+	default:
+		b = append(wire.AppendField(b, "thinking"), `{"type":"enabled","budget_tokens":`...)
+		return append(strconv.AppendInt(b, int64(plan.budget), 10), '}')
+	}
+}
+
+// beforeThinking reports a model of the generations that had none.
+func beforeThinking(name string) bool {
+	for _, family := range []string{"claude-2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-3-5"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
+}
+
+// adaptive reports a model from 4.6 on, "claude-<family>-<major>-<minor>": they
+// take effort, and the later ones of them no budget any more.
+func adaptive(name string) bool {
+	const dates = 100 // a number from here on is a date, not a minor version
+	fields := strings.Split(name, "-")
+	if len(fields) < 3 || fields[0] != "claude" {
+		return false
+	}
+	major, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return false
+	}
+	minor := 0
+	if len(fields) > 3 {
+		if n, err := strconv.Atoi(fields[3]); err == nil && n < dates {
+			minor = n
+		}
+	}
+	return major > 4 && major < dates || major == 4 && minor >= 6
+}
+
+// begunWithoutThinking reports that the step under way, the assistant's calls
+// after the last user's message, does not begin with a thinking block, as the
+// wire asks of a request with thinking.
+func begunWithoutThinking(messages []parley.RequestMessage) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		switch messages[i].Role {
+		case parley.RequestUser:
+			return false
+		case parley.RequestAssistant:
+			thought, called := false, false
+			for _, part := range messages[i].Parts {
+				thought = thought || !called && part.Kind == parley.PartReasoning && ownThinking(part.ProviderData)
+				called = called || part.Kind == parley.PartToolCall
+			}
+			if called && !thought {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,111 @@
+// Package llmtest is the suite that every parley.Model passes: recorded wire
+// streams of both formats, each failure of a provider's stream among them, what
+// each must fold to, the table of HTTP errors, and the rules of the port itself.
+//
+// The recordings are in testdata: one .sse file of bytes per stream, beside it a
+// .json file of the fold expected, which is authoritative. `go test -update`
+// rewrites the folds; a changed fold is reviewed like code.
+package llmtest
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// Block is one folded block of an answer.
+type Block struct {
+	Kind   string `json:"kind"` // text, reasoning, refusal or tool_call
+	Text   string `json:"text"` // of a call: its arguments
+	CallID string `json:"call_id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Data   string `json:"provider_data,omitempty"`
+}
+
+// Failure is how an answer failed.
+type Failure struct {
+	Class     parley.ErrorClass `json:"class"`
+	Retryable bool              `json:"retryable"`
+	Message   string            `json:"message"`
+}
+
+// Fold is a whole answer, chunks put together.
+type Fold struct {
+	Blocks []Block             `json:"blocks"`
+	Usage  parley.Usage        `json:"usage"`
+	Finish parley.FinishReason `json:"finish,omitempty"`
+	Error  *Failure            `json:"error,omitempty"`
+}
+
+var kinds = map[parley.ChunkKind]string{
+	parley.ChunkText:      "text",
+	parley.ChunkReasoning: "reasoning",
+	parley.ChunkRefusal:   "refusal",
+	parley.ChunkToolCall:  "tool_call",
+}
+
+// Collect folds an answer. err tells of a broken rule of parley.Model: order,
+// numbering of blocks, UTF-8, the end.
+func Collect(answer iter.Seq2[parley.Chunk, error]) (fold Fold, err error) {
+	fold.Blocks = []Block{}
+	over := false
+	for chunk, failed := range answer {
+		if over {
+			return fold, errors.New("something follows the end")
+		}
+		if failed != nil {
+			over = true
+			var known *parley.ModelError
+			if !errors.As(failed, &known) {
+				return fold, fmt.Errorf("not a ModelError: %w", failed)
+			}
+			fold.Error = &Failure{Class: known.Class, Retryable: known.Retryable, Message: known.Message}
+			continue
+		}
+		if over, err = fold.add(chunk); err != nil {
+			return fold, err
+		}
+	}
+	if !over {
+		return fold, errors.New("the answer ended with neither ChunkFinish nor an error")
+	}
+	return fold, nil
+}
+
+func (f *Fold) add(c parley.Chunk) (over bool, err error) {
+	if !utf8.ValidString(c.Text) {
+		return false, fmt.Errorf("text %q is not UTF-8", c.Text)
+	}
+	switch c.Kind {
+	case parley.ChunkUsage:
+		f.Usage = c.Usage
+		return false, nil
+	case parley.ChunkFinish:
+		f.Finish = c.Finish
+		if c.Finish == "" {
+			return true, errors.New("ChunkFinish without a reason")
+		}
+		return true, nil
+	}
+	kind, opens := kinds[c.Kind]
+	if c.Block == len(f.Blocks) && opens {
+		f.Blocks = append(f.Blocks, Block{Kind: kind, Text: c.Text, CallID: c.CallID, Name: c.Name})
+		return false, nil
+	}
+	if c.Block < 0 || c.Block >= len(f.Blocks) {
+		return false, fmt.Errorf("chunk of kind %d names block %d of %d", c.Kind, c.Block, len(f.Blocks))
+	}
+	block := &f.Blocks[c.Block]
+	switch {
+	case c.Kind == parley.ChunkProviderData:
+		block.Data = string(c.Data)
+	case c.Kind == parley.ChunkArguments && block.Kind == "tool_call", opens && kind == block.Kind && c.Kind != parley.ChunkToolCall:
+		block.Text += c.Text
+	default:
+		return false, fmt.Errorf("chunk of kind %d for the %s block %d", c.Kind, block.Kind, c.Block)
+	}
+	return false, nil
+}

@@ -1,0 +1,401 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"parley"
+	"parley/llm/sse"
+	"parley/llm/wire"
+)
+
+// none is the number of no block.
+const none = -1
+
+// decoder folds the chunks of one chat completion. The wire has no blocks: a
+// block ends where another kind of delta begins.
+type decoder struct {
+	scan     wire.Scanner
+	blocks   int
+	current  int              // the run of text, reasoning or refusal that goes on, or none
+	kind     parley.ChunkKind // its kind
+	runes    wire.Runes       // what its last delta left over
+	thoughts []thought
+	calls    []*call
+	usage    parley.Usage
+	refused  bool
+	finish   parley.FinishReason // "" until the wire told
+}
+
+// thought is a block of reasoning, and the field that its provider uses for it.
+type thought struct {
+	block int
+	field string
+}
+
+// call is one tool call of the answer.
+type call struct {
+	index     int64 // the wire's, which a later call may use again
+	block     int   // none until the call has a name
+	id, name  string
+	arguments []byte // all of it
+	sent      int    // bytes of arguments that went into chunks or runes
+	runes     wire.Runes
+	extra     json.RawMessage
+}
+
+// deltaFields are what a delta may hold; slices of the frame.
+type deltaFields struct {
+	reasoning, content, refusal []byte
+	field                       string
+}
+
+// Decode takes one frame in.
+func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
+	data := bytes.TrimSpace(frame.Data)
+	if len(data) == 0 {
+		return chunks, false, nil
+	}
+	if data[0] == '[' && string(data) == "[DONE]" {
+		return d.end(chunks), true, nil
+	}
+	if string(frame.Event) == "error" {
+		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
+	}
+	s := &d.scan
+	s.Reset(data)
+	failed := false
+	for more := s.Object(); more; {
+		var name []byte
+		if name, more = s.Field(); !more {
+			break
+		}
+		switch string(name) {
+		case "choices":
+			for more := s.Array(); more; {
+				if more = s.Element(); more {
+					chunks = d.choice(chunks)
+				}
+			}
+		case "usage":
+			d.readUsage()
+		case "error":
+			failed = !s.IsNull()
+			s.Skip()
+		default:
+			s.Skip()
+		}
+	}
+	switch {
+	case !s.Valid():
+		return chunks, false, wire.ErrMalformed
+	case failed:
+		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
+	case d.finish == finishBroken:
+		return chunks, false, &wire.FailureError{Failure: wire.Failure{Code: "server_error", Message: "the provider broke the answer off"}}
+	}
+	return chunks, false, nil
+}
+
+// Complete reports that a finish reason has come: usage may follow, and [DONE].
+func (d *decoder) Complete() bool { return d.finish != "" }
+
+// End accepts a wire that ends after its finish reason.
+func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
+	if !d.Complete() {
+		return d.flush(chunks), wire.ErrUnfinished
+	}
+	return d.end(chunks), nil
+}
+
+// choice takes an element of choices in. Parley asks for one; others are
+// passed over.
+func (d *decoder) choice(chunks []parley.Chunk) []parley.Chunk {
+	s := &d.scan
+	var index int64
+	for more := s.Object(); more; {
+		var name []byte
+		if name, more = s.Field(); !more {
+			break
+		}
+		switch string(name) {
+		case "index":
+			index, _ = s.Int()
+		case "delta":
+			if index == 0 {
+				chunks = d.delta(chunks)
+			} else {
+				s.Skip()
+			}
+		case "finish_reason":
+			if reason, ok := s.String(); ok && index == 0 && len(reason) > 0 {
+				d.finish = finishOf(string(reason))
+			}
+		case "usage": // where Moonshot puts it
+			d.readUsage()
+		default:
+			s.Skip()
+		}
+	}
+	return chunks
+}
+
+func (d *decoder) delta(chunks []parley.Chunk) []parley.Chunk {
+	s := &d.scan
+	var f deltaFields
+	for more := s.Object(); more; {
+		var name []byte
+		if name, more = s.Field(); !more {
+			break
+		}
+		switch string(name) {
+		case "content":
+			if !s.IsArray() {
+				f.content, _ = s.String()
+				continue
+			}
+			chunks = d.texts(chunks, &f)
+			chunks = d.parts(chunks)
+		case "reasoning_content", "reasoning": // some servers send both, with the same text
+			if text, ok := s.String(); ok && len(text) > 0 && len(f.reasoning) == 0 {
+				f.reasoning, f.field = text, string(name)
+			}
+		case "refusal":
+			f.refusal, _ = s.String()
+		case "tool_calls":
+			chunks = d.texts(chunks, &f)
+			for more := s.Array(); more; {
+				if more = s.Element(); more {
+					chunks = d.toolCall(chunks)
+				}
+			}
+		default:
+			s.Skip()
+		}
+	}
+	return d.texts(chunks, &f)
+}
+
+// parts takes content in that is a list of parts, as Mistral's reasoning models
+// send it: {"type":"text","text":…} and {"type":"thinking","thinking":[…]}.
+func (d *decoder) parts(chunks []parley.Chunk) []parley.Chunk {
+	s := &d.scan
+	for more := s.Array(); more; {
+		if more = s.Element(); !more {
+			break
+		}
+		each(s, func(name string, s *wire.Scanner) bool {
+			var f deltaFields
+			switch name {
+			case "text":
+				f.content, _ = s.String()
+			case "thinking":
+				for more := s.Array(); more; {
+					if more = s.Element(); !more {
+						break
+					}
+					each(s, func(name string, s *wire.Scanner) bool {
+						if name != "text" {
+							return false
+						}
+						text, _ := s.String()
+						f.reasoning = append(f.reasoning, text...)
+						return true
+					})
+				}
+			default:
+				return false
+			}
+			chunks = d.texts(chunks, &f)
+			return true
+		})
+	}
+	return chunks
+}
+
+// texts appends what a delta says, and empties f.
+func (d *decoder) texts(chunks []parley.Chunk, f *deltaFields) []parley.Chunk {
+	if len(f.reasoning) > 0 {
+		if f.field != "" && (d.kind != parley.ChunkReasoning || d.current == none) {
+			d.thoughts = append(d.thoughts, thought{block: d.blocks, field: f.field})
+		}
+		chunks = d.run(chunks, parley.ChunkReasoning, f.reasoning)
+	}
+	if len(f.content) > 0 {
+		chunks = d.run(chunks, parley.ChunkText, f.content)
+	}
+	if len(f.refusal) > 0 {
+		d.refused = true
+		chunks = d.run(chunks, parley.ChunkRefusal, f.refusal)
+	}
+	*f = deltaFields{}
+	return chunks
+}
+
+// run appends a fragment to the run of its kind, or begins one.
+func (d *decoder) run(chunks []parley.Chunk, kind parley.ChunkKind, fragment []byte) []parley.Chunk {
+	if d.current == none || d.kind != kind {
+		chunks = d.endRun(chunks)
+		d.current, d.kind = d.blocks, kind
+		d.blocks++
+	}
+	if text := d.runes.Join(fragment); text != "" {
+		chunks = append(chunks, parley.Chunk{Kind: kind, Block: d.current, Text: text})
+	}
+	return chunks
+}
+
+func (d *decoder) endRun(chunks []parley.Chunk) []parley.Chunk {
+	if text := d.runes.End(); text != "" {
+		chunks = append(chunks, parley.Chunk{Kind: d.kind, Block: d.current, Text: text})
+	}
+	d.current = none
+	return chunks
+}
+
+// toolCall takes one delta of one call in.
+func (d *decoder) toolCall(chunks []parley.Chunk) []parley.Chunk {
+	s := &d.scan
+	index := int64(none)
+	var id, name, arguments, extra []byte
+	for more := s.Object(); more; {
+		var field []byte
+		if field, more = s.Field(); !more {
+			break
+		}
+		switch string(field) {
+		case "index":
+			if n, ok := s.Int(); ok {
+				index = n
+			}
+		case "id":
+			id, _ = s.String()
+		case "function":
+			for more := s.Object(); more; {
+				var field []byte
+				if field, more = s.Field(); !more {
+					break
+				}
+				switch string(field) {
+				case "name":
+					name, _ = s.String()
+				case "arguments":
+					if s.IsObject() { // a few servers send it parsed
+						arguments = s.Skip()
+					} else {
+						arguments, _ = s.String()
+					}
+				default:
+					s.Skip()
+				}
+			}
+		case "extra_content": // Gemini wants its signature back
+			extra = s.Skip()
+		default:
+			s.Skip()
+		}
+	}
+	c := d.callFor(index, id, name)
+	if c.id == "" {
+		c.id = valid(id)
+	}
+	if c.name == "" {
+		c.name = valid(name)
+	}
+	if len(extra) > 0 && string(extra) != "null" {
+		c.extra = bytes.Clone(extra)
+	}
+	c.arguments = append(c.arguments, arguments...)
+	if c.name == "" {
+		return chunks // begins when it has a name
+	}
+	return d.advance(chunks, c)
+}
+
+// callFor finds the call that a delta belongs to, or begins one: at an index
+// not seen, at an index that comes with another id, and, from servers that send
+// neither, where a name follows arguments that are already whole.
+func (d *decoder) callFor(index int64, id, name []byte) *call {
+	var last *call
+	for i := len(d.calls) - 1; i >= 0 && last == nil; i-- {
+		if index == none || d.calls[i].index == index {
+			last = d.calls[i]
+		}
+	}
+	switch {
+	case last == nil:
+	case len(id) > 0 && last.id != "" && string(id) != last.id:
+	case len(id) == 0 && len(name) > 0 && last.name != "" && wire.IsObject(last.arguments):
+	default:
+		return last
+	}
+	c := &call{index: index, block: none}
+	d.calls = append(d.calls, c)
+	return c
+}
+
+// advance appends what is new of a call that has a name, or at the end.
+func (d *decoder) advance(chunks []parley.Chunk, c *call) []parley.Chunk {
+	if c.block == none {
+		chunks = d.endRun(chunks)
+		c.block = d.blocks
+		d.blocks++
+		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkToolCall, Block: c.block, CallID: c.id, Name: c.name})
+	}
+	if c.sent < len(c.arguments) {
+		if text := c.runes.Join(c.arguments[c.sent:]); text != "" {
+			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkArguments, Block: c.block, Text: text})
+		}
+		c.sent = len(c.arguments)
+	}
+	return chunks
+}
+
+// flush appends what was held back.
+func (d *decoder) flush(chunks []parley.Chunk) []parley.Chunk {
+	chunks = d.endRun(chunks)
+	for _, c := range d.calls {
+		if len(c.arguments) == 0 && d.finish != parley.FinishLength && d.finish != "" {
+			c.arguments = []byte("{}") // how some servers call a tool without parameters
+		}
+		chunks = d.advance(chunks, c)
+		if text := c.runes.End(); text != "" {
+			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkArguments, Block: c.block, Text: text})
+		}
+	}
+	return chunks
+}
+
+// end appends the rest of a complete answer.
+func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
+	if d.finish == "" {
+		d.finish = parley.FinishStop // [DONE] alone
+	}
+	chunks = d.flush(chunks)
+	for _, t := range d.thoughts {
+		data := append(wire.AppendString([]byte(`{"field":`), t.field), '}')
+		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: t.block, Data: data})
+	}
+	for _, c := range d.calls {
+		data := wire.CallData{ID: c.id, Arguments: valid(c.arguments), Extra: c.extra}
+		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: c.block, Data: data.Bytes()})
+	}
+	if !d.usage.IsZero() {
+		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: d.usage})
+	}
+	finish := d.finish
+	switch {
+	case d.refused && finish == parley.FinishStop:
+		finish = parley.FinishRefusal
+	case finish == parley.FinishStop && len(d.calls) > 0: // some servers call that a stop
+		finish = parley.FinishToolCalls
+	case finish == parley.FinishToolCalls && len(d.calls) == 0:
+		finish = parley.FinishStop
+	}
+	return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: finish})
+}
+
+func valid(text []byte) string {
+	var runes wire.Runes
+	return runes.Join(text) + runes.End()
+}

@@ -1,0 +1,259 @@
+package openai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/llm/wire"
+)
+
+// EncoderVersion is the version of the bytes that Encode makes. A change of
+// those bytes takes a new number; the golden tests hold the old ones.
+const EncoderVersion = 1
+
+// defaultThinking is the effort of a reasoning model that is asked to think and
+// told no effort.
+const defaultThinking = "medium"
+
+// Encode makes the body of a chat completion. Fields have a fixed order, the
+// messages before what changes from call to call, so that a longer
+// conversation's messages begin with the bytes of a shorter one's.
+//
+// Two things depend on the provider that the model id names: OpenAI itself
+// takes max_completion_tokens, the others max_tokens; DashScope has its own
+// words for thinking and search. Think asks for reasoning where the wire says
+// how; elsewhere the model decides. Reasoning is sent back only to a provider
+// that gave it in a field of its own, and only with the calls it led to.
+func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	b := wire.AppendString([]byte(`{"model":`), request.Model.Name())
+	b, err := appendMessages(append(b, `,"messages":[`...), request)
+	if err != nil {
+		return parley.EncodedRequest{}, err
+	}
+	b = append(b, ']')
+	if b, err = appendTools(b, request.Tools); err != nil {
+		return parley.EncodedRequest{}, err
+	}
+	b = appendParameters(b, request)
+	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}}`...)
+	return parley.EncodedRequest{Model: request.Model, Body: b, Version: EncoderVersion}, nil
+}
+
+func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
+	empty := true
+	next := func(role string) []byte {
+		if !empty {
+			b = append(b, ',')
+		}
+		empty = false
+		return wire.AppendString(append(b, `{"role":`...), role)
+	}
+	if request.System != "" {
+		b = append(wire.AppendString(wire.AppendField(next("system"), "content"), request.System), '}')
+	}
+	var ids wire.CallIDs
+	for _, message := range request.Messages {
+		switch message.Role {
+		case parley.RequestUser:
+			b = append(wire.AppendString(wire.AppendField(next("user"), "content"), wire.JoinText(message.Parts)), '}')
+		case parley.RequestAssistant:
+			text := wire.JoinText(message.Parts)
+			if !has(message, parley.PartToolCall) && text == "" {
+				continue // reasoning alone says nothing on this wire
+			}
+			b = appendAssistant(next("assistant"), message, text, &ids)
+		case parley.RequestTool:
+			for _, part := range message.Parts {
+				if part.Kind != parley.PartToolResult {
+					continue
+				}
+				id, err := ids.Result(part.CallID)
+				if err != nil {
+					return nil, err
+				}
+				b = wire.AppendString(wire.AppendField(next("tool"), "tool_call_id"), id)
+				b = append(wire.AppendString(wire.AppendField(b, "content"), resultText(part)), '}')
+			}
+		default:
+			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
+		}
+	}
+	if empty {
+		return nil, parley.InvalidField("messages", "there is nothing to send")
+	}
+	return b, nil
+}
+
+func has(message parley.RequestMessage, kind parley.PartKind) bool {
+	for _, part := range message.Parts {
+		if part.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// resultText marks an error, for which the wire has no field.
+func resultText(part parley.RequestPart) string {
+	const mark = "Error: "
+	if part.IsError && (len(part.Text) < 5 || !strings.EqualFold(part.Text[:5], "error")) {
+		return mark + part.Text
+	}
+	return part.Text
+}
+
+func appendAssistant(b []byte, message parley.RequestMessage, text string, ids *wire.CallIDs) []byte {
+	b = wire.AppendField(b, "content")
+	if text == "" {
+		b = append(b, "null"...)
+	} else {
+		b = wire.AppendString(b, text)
+	}
+	if !has(message, parley.PartToolCall) {
+		return append(b, '}')
+	}
+	if field, reasoning := reasoningOf(message); field != "" {
+		b = wire.AppendString(wire.AppendField(b, field), reasoning)
+	}
+	b = append(b, `,"tool_calls":[`...)
+	first := true
+	for _, part := range message.Parts {
+		if part.Kind != parley.PartToolCall {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = appendCall(b, part, ids)
+	}
+	return append(b, "]}"...)
+}
+
+func appendCall(b []byte, part parley.RequestPart, ids *wire.CallIDs) []byte {
+	data, ok := wire.ReadCallData(part.ProviderData)
+	arguments := data.Arguments
+	if !ok || arguments == "" {
+		arguments = string(part.Arguments)
+	}
+	if arguments == "" || arguments == "null" {
+		arguments = "{}"
+	}
+	b = wire.AppendString(append(b, `{"id":`...), ids.Call(part.CallID, data.ID))
+	b = append(b, `,"type":"function","function":{"name":`...)
+	b = wire.AppendString(b, part.Name)
+	b = append(wire.AppendString(wire.AppendField(b, "arguments"), arguments), '}')
+	if len(data.Extra) > 0 {
+		b = append(wire.AppendField(b, "extra_content"), data.Extra...)
+	}
+	return append(b, '}')
+}
+
+// reasoningOf is the reasoning to send back, and the field that its provider
+// has for it; an empty field when there is none.
+func reasoningOf(message parley.RequestMessage) (field, text string) {
+	for _, part := range message.Parts {
+		if part.Kind != parley.PartReasoning {
+			continue
+		}
+		var data struct {
+			Field string `json:"field"`
+		}
+		if json.Unmarshal(part.ProviderData, &data) != nil || data.Field != "reasoning_content" && data.Field != "reasoning" {
+			continue
+		}
+		field, text = data.Field, text+part.Text
+	}
+	return field, text
+}
+
+func appendTools(b []byte, tools []parley.ToolDefinition) ([]byte, error) {
+	if len(tools) == 0 {
+		return b, nil
+	}
+	b = append(b, `,"tools":[`...)
+	for i, tool := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"type":"function","function":{"name":`...), tool.Name)
+		if tool.Description != "" {
+			b = wire.AppendString(wire.AppendField(b, "description"), tool.Description)
+		}
+		var err error
+		if b, err = wire.AppendSchema(wire.AppendField(b, "parameters"), tool); err != nil {
+			return nil, err
+		}
+		b = append(b, "}}"...)
+	}
+	return append(b, ']'), nil
+}
+
+func appendParameters(b []byte, request parley.ModelRequest) []byte {
+	p := request.Parameters
+	provider := request.Model.Provider()
+	if p.Temperature != nil {
+		b = wire.AppendNumber(wire.AppendField(b, "temperature"), *p.Temperature)
+	}
+	if p.TopP != nil {
+		b = wire.AppendNumber(wire.AppendField(b, "top_p"), *p.TopP)
+	}
+	if p.MaxTokens != nil {
+		name := "max_tokens"
+		if provider == DefaultName {
+			name = "max_completion_tokens"
+		}
+		b = strconv.AppendInt(wire.AppendField(b, name), int64(*p.MaxTokens), 10)
+	}
+	if p.Seed != nil {
+		b = strconv.AppendInt(wire.AppendField(b, "seed"), *p.Seed, 10)
+	}
+	if p.ReasoningEffort != nil {
+		b = wire.AppendString(wire.AppendField(b, "reasoning_effort"), *p.ReasoningEffort)
+	}
+	if request.Think {
+		b = appendThinking(b, request)
+	}
+	if request.Search {
+		if provider == "dashscope" {
+			b = append(wire.AppendField(b, "enable_search"), "true"...)
+		} else {
+			b = append(wire.AppendField(b, "web_search_options"), "{}"...)
+		}
+	}
+	return b
+}
+
+func appendThinking(b []byte, request parley.ModelRequest) []byte {
+	name := request.Model.Name()
+	switch request.Model.Provider() {
+	case "dashscope":
+		return append(wire.AppendField(b, "enable_thinking"), "true"...)
+	case "openrouter":
+	case DefaultName:
+		if !reasons(name) {
+			return b
+		}
+	default:
+		return b
+	}
+	if request.Parameters.ReasoningEffort != nil {
+		return b
+	}
+	return wire.AppendString(wire.AppendField(b, "reasoning_effort"), defaultThinking)
+}
+
+// reasons reports that a model of OpenAI's takes reasoning_effort.
+func reasons(name string) bool {
+	if strings.Contains(name, "-chat") || strings.Contains(name, "-search") {
+		return false
+	}
+	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
+}

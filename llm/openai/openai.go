@@ -1,0 +1,74 @@
+// Package openai is parley.Model over the Chat Completions wire: OpenAI's own
+// and every server that is compatible with it.
+//
+// It owns that format: requests into bytes, frames into chunks. What a failure
+// means, deadlines and redaction are package wire's. The conversation itself is
+// the caller's; nothing is kept between calls.
+package openai
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"parley"
+	"parley/llm/wire"
+)
+
+// DefaultBaseURL is OpenAI's own.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// DefaultName is the provider name that OpenAI's own models have.
+const DefaultName = "openai"
+
+// Options say whose models these are and how to reach them.
+type Options struct {
+	Name       string        // the provider's name in model ids; DefaultName when empty
+	BaseURL    string        // ends in /v1 for most servers; DefaultBaseURL when empty
+	APIKey     string        // sent as a bearer token; none is sent when empty
+	HTTPClient *http.Client  // its own client with many connections when nil
+	FirstToken time.Duration // from sending to the first content; 0: wire.DefaultFirstToken
+	Idle       time.Duration // between bytes of an answer; 0: wire.DefaultIdle
+}
+
+// Model is one provider. It is safe for concurrent use.
+type Model struct {
+	name     string
+	endpoint *wire.Endpoint
+}
+
+var _ parley.Model = (*Model)(nil)
+
+// New makes the Model of a provider; CodeInvalid when its base URL is none.
+func New(o Options) (*Model, error) {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = DefaultBaseURL
+	}
+	header := http.Header{}
+	if o.APIKey != "" {
+		header.Set("Authorization", "Bearer "+o.APIKey)
+	}
+	endpoint, err := wire.NewEndpoint(wire.EndpointOptions{
+		BaseURL: o.BaseURL, Path: "/chat/completions", Header: header, Secret: o.APIKey,
+		HTTPClient: o.HTTPClient, FirstToken: o.FirstToken, Idle: o.Idle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Model{name: o.Name, endpoint: endpoint}, nil
+}
+
+// Name is the provider's name.
+func (m *Model) Name() string { return m.name }
+
+// Close closes the connections that no answer uses.
+func (m *Model) Close() { m.endpoint.Close() }
+
+// Stream sends an encoded request and yields its answer, see parley.Model.
+func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{current: none} })
+}

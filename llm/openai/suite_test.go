@@ -1,0 +1,25 @@
+package openai_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/llm/llmtest"
+	"parley/llm/openai"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.OpenAI, newModel) }
+
+func newModel(t *testing.T, o llmtest.Options) parley.Model {
+	t.Helper()
+	model, err := openai.New(openai.Options{BaseURL: o.BaseURL + "/v1", APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	return model
+}
