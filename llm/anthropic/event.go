@@ -118,7 +118,7 @@ func (c *counted) read(s *wire.Scanner) {
 			field = &c.input
 		case "output_tokens":
 			field = &c.output
-		case "cache_cachedinput_tokens":
+		case "cache_read_input_tokens":
 			field = &c.cached
 		case "cache_creation_input_tokens":
 			field = &c.written

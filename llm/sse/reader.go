@@ -25,6 +25,7 @@ const maxFrame = parley.MaxStreamLine
 type Frame struct {
 	Event []byte // the event field, empty when there was none
 	Data  []byte // the data lines, joined by newlines
+	Cut   bool   // the stream ended before the blank line: Data may lack its end
 }
 
 // TooLongError reports a line or frame beyond the bound. The Reader is of no
@@ -76,7 +77,9 @@ func (r *Reader) Next() (Frame, error) {
 		}
 		if !ok { // the source has ended
 			if r.lines > 0 && r.fault == io.EOF {
-				return r.frame(), nil
+				f := r.frame()
+				f.Cut = true
+				return f, nil
 			}
 			return Frame{}, r.fault
 		}

@@ -143,6 +143,9 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 		switch {
 		case err == nil:
 			chunks, done, err = decoder.Decode(frame, chunks)
+			if frame.Cut && errors.Is(err, ErrMalformed) {
+				err = ErrUnfinished
+			}
 		case err == io.EOF, decoder.Complete() && x.ctx.Err() == nil:
 			chunks, err = decoder.End(chunks)
 			done = err == nil
