@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley"
+)
+
+// echo answers with exactly what it was told.
+type echo struct{}
+
+func (echo) play(a *answer) {
+	if a.say(parley.ChunkText, a.request.userText()) {
+		a.finish(parley.FinishStop)
+	}
+}
+
+// lorem answers with a number of words at a pace.
+type lorem struct {
+	tokens int
+	pace   time.Duration // before each word
+}
+
+func (l lorem) play(a *answer) {
+	a.pace = l.pace
+	words := loremWords()
+	for i := range l.tokens {
+		word := words[i%len(words)]
+		if i == 0 {
+			word = "Simulated:" // every answer says what it is
+		} else {
+			word = " " + word
+		}
+		if !a.piece(parley.ChunkText, word) {
+			return
+		}
+	}
+	usage := a.usage()
+	output := int64(l.tokens)
+	usage.OutputTokens = &output
+	a.finishWith(usage, parley.FinishStop)
+}
+
+// loremWords is the text that lorem repeats; the first word is replaced once.
+func loremWords() []string {
+	return []string{"amet.", "lorem", "ipsum", "dolor", "sit", "amet,", "consectetur", "adipiscing", "elit,", "sed",
+		"do", "eiusmod", "tempor", "incididunt", "ut", "labore", "et", "dolore", "magna", "aliqua."}
+}
+
+// toolUser calls current_time once in a turn and then tells what it answered.
+type toolUser struct{}
+
+// clockTool is the tool that toolUser calls.
+const clockTool = "current_time"
+
+func (toolUser) play(a *answer) {
+	result, found := a.request.lastResult()
+	if !found {
+		if a.call("call_"+strconv.Itoa(len(a.request.Messages)), clockTool, "{}", 0) {
+			a.finish(parley.FinishToolCalls)
+		}
+		return
+	}
+	text := "Simulated: the tool " + result.Name + " answered " + result.Text
+	if result.Error {
+		text = "Simulated: the tool " + result.Name + " failed: " + result.Text
+	}
+	if a.say(parley.ChunkText, text) {
+		a.finish(parley.FinishStop)
+	}
+}
+
+// lastResult is the last tool result behind the last user message.
+func (r *request) lastResult() (part, bool) {
+	for i := len(r.Messages) - 1; i > r.lastUser(); i-- {
+		if m := r.Messages[i]; m.Role == parley.RequestTool && len(m.Parts) > 0 {
+			return m.Parts[len(m.Parts)-1], true
+		}
+	}
+	return part{}, false
+}
+
+// reasoner reasons and then answers.
+type reasoner struct{}
+
+// reasonSignature is what the simulator gives with its reasoning, as providers
+// sign theirs.
+const reasonSignature = "sim-signature-1"
+
+func (reasoner) play(a *answer) {
+	told := a.request.userText()
+	thought := "Simulated reasoning: the user wrote " + strconv.Itoa(len(told)) + " bytes, and this model gives them back."
+	if a.say(parley.ChunkReasoning, thought) &&
+		a.send(parley.Chunk{Kind: parley.ChunkProviderData, Block: a.block, Data: []byte(reasonSignature)}) &&
+		a.say(parley.ChunkText, "Simulated answer: "+told) {
+		a.finish(parley.FinishStop)
+	}
+}
+
+// failing fails in the turn's first attempts and then echoes.
+type failing struct {
+	class    parley.ErrorClass
+	attempts int
+}
+
+func (f failing) play(a *answer) {
+	attempt := parley.AttemptFrom(a.ctx)
+	if attempt <= f.attempts {
+		a.fail(parley.NewModelError(f.class, retryable(f.class),
+			fmt.Sprintf("simulated %s failure, attempt %d of %d that fail", f.class, attempt, f.attempts), nil))
+		return
+	}
+	echo{}.play(a)
+}

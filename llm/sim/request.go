@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+
+	"parley"
+)
+
+// The request as it stands in the encoded body.
+type (
+	request struct {
+		Messages   []message         `json:"messages"`
+		Model      string            `json:"model"`
+		Parameters requestParameters `json:"parameters"`
+		Search     bool              `json:"search"`
+		System     string            `json:"system"`
+		Think      bool              `json:"think"`
+		Tools      []tool            `json:"tools"`
+	}
+	message struct {
+		Parts []part             `json:"parts"`
+		Role  parley.RequestRole `json:"role"`
+	}
+	part struct {
+		Arguments string          `json:"arguments"`
+		CallID    string          `json:"call_id"`
+		Error     bool            `json:"error"`
+		Kind      parley.PartKind `json:"kind"`
+		Name      string          `json:"name"`
+		Text      string          `json:"text"`
+	}
+	requestParameters struct {
+		MaxTokens *int `json:"max_tokens"`
+	}
+	tool struct {
+		Description string          `json:"description"`
+		Name        string          `json:"name"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+)
+
+func decodeRequest(body []byte) (request, error) {
+	var r request
+	return r, json.Unmarshal(body, &r)
+}
+
+// appendRequest writes the canonical JSON of a request: members by name, those
+// without a value left out, in the one form that version 1 has.
+func appendRequest(to []byte, r parley.ModelRequest) []byte {
+	to = append(to, `{"messages":[`...)
+	for i, m := range r.Messages {
+		to = comma(to, i)
+		to = append(to, `{"parts":[`...)
+		for j, p := range m.Parts {
+			to = appendPart(comma(to, j), p)
+		}
+		to = append(parley.AppendJSONString(append(to, `],"role":`...), string(m.Role)), '}')
+	}
+	to = parley.AppendJSONString(append(to, `],"model":`...), r.Model.Name())
+	to = appendParameters(append(to, `,"parameters":`...), r.Parameters)
+	if r.Search {
+		to = append(to, `,"search":true`...)
+	}
+	to = parley.AppendJSONString(append(to, `,"system":`...), r.System)
+	if r.Think {
+		to = append(to, `,"think":true`...)
+	}
+	to = append(to, `,"tools":[`...)
+	for i, t := range r.Tools {
+		to = parley.AppendJSONString(append(comma(to, i), `{"description":`...), t.Description)
+		to = parley.AppendJSONString(append(to, `,"name":`...), t.Name)
+		to = append(to, `,"parameters":`...)
+		if len(t.Parameters) == 0 {
+			to = append(to, "null"...)
+		} else {
+			to = append(to, t.Parameters...)
+		}
+		to = append(to, '}')
+	}
+	return append(to, `],"version":`+strconv.Itoa(encodeVersion)+`}`...)
+}
+
+func appendPart(to []byte, p parley.RequestPart) []byte {
+	to = append(to, '{')
+	if len(p.Arguments) > 0 {
+		to = append(parley.AppendJSONString(append(to, `"arguments":`...), string(p.Arguments)), ',')
+	}
+	if p.CallID != "" {
+		to = append(parley.AppendJSONString(append(to, `"call_id":`...), p.CallID), ',')
+	}
+	if p.IsError {
+		to = append(to, `"error":true,`...)
+	}
+	to = parley.AppendJSONString(append(to, `"kind":`...), string(p.Kind))
+	if p.Name != "" {
+		to = parley.AppendJSONString(append(to, `,"name":`...), p.Name)
+	}
+	if len(p.ProviderData) > 0 {
+		to = append(to, `,"provider_data":"`...)
+		to = append(base64.StdEncoding.AppendEncode(to, p.ProviderData), '"')
+	}
+	if p.Text != "" {
+		to = parley.AppendJSONString(append(to, `,"text":`...), p.Text)
+	}
+	return append(to, '}')
+}
+
+func appendParameters(to []byte, p parley.Parameters) []byte {
+	to = append(to, '{')
+	start := len(to)
+	name := func(name string) {
+		if len(to) > start {
+			to = append(to, ',')
+		}
+		to = append(append(append(to, '"'), name...), `":`...)
+	}
+	if p.MaxTokens != nil {
+		name("max_tokens")
+		to = strconv.AppendInt(to, int64(*p.MaxTokens), 10)
+	}
+	if p.ReasoningEffort != nil {
+		name("reasoning_effort")
+		to = parley.AppendJSONString(to, *p.ReasoningEffort)
+	}
+	if p.Seed != nil {
+		name("seed")
+		to = strconv.AppendInt(to, *p.Seed, 10)
+	}
+	if p.Temperature != nil {
+		name("temperature")
+		to = strconv.AppendFloat(to, *p.Temperature, 'g', -1, 64)
+	}
+	if p.TopP != nil {
+		name("top_p")
+		to = strconv.AppendFloat(to, *p.TopP, 'g', -1, 64)
+	}
+	return append(to, '}')
+}
+
+func comma(to []byte, i int) []byte {
+	if i > 0 {
+		to = append(to, ',')
+	}
+	return to
+}
+
+// text is what a message says: its text parts, an empty line between them.
+func (m message) text() string {
+	out := ""
+	for _, p := range m.Parts {
+		if p.Kind != parley.PartText {
+			continue
+		}
+		if out != "" {
+			out += "\n\n"
+		}
+		out += p.Text
+	}
+	return out
+}
+
+// lastUser is the index of the last user message, -1 when there is none.
+func (r *request) lastUser() int {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if r.Messages[i].Role == parley.RequestUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// userText is the last user message's text, "" when there is none.
+func (r *request) userText() string {
+	i := r.lastUser()
+	if i < 0 {
+		return ""
+	}
+	return r.Messages[i].text()
+}
+
+// Caching as the large providers have it: from 1,024 tokens on, in steps of 128.
+const (
+	cacheLeast = 1024
+	cacheStep  = 128
+)
+
+// inputTokens estimates the request's tokens, and those of them that an earlier
+// request of the same conversation had already sent: what comes before the last
+// answer.
+func (r *request) inputTokens() (total, cached int64) {
+	total = estimate(len(r.System))
+	for _, t := range r.Tools {
+		total += estimate(len(t.Name) + len(t.Description) + len(t.Parameters))
+	}
+	var repeated int64
+	for _, m := range r.Messages {
+		if m.Role == parley.RequestAssistant {
+			repeated = total
+		}
+		total += messageTokens
+		for _, p := range m.Parts {
+			total += estimate(len(p.Text) + len(p.Arguments) + len(p.Name))
+		}
+	}
+	if repeated < cacheLeast {
+		return total, 0
+	}
+	return total, repeated - repeated%cacheStep
+}
+
+const (
+	messageTokens = 4 // what a message's frame costs
+	bytesPerToken = 4
+)
+
+// estimate guesses the tokens of a text from its bytes.
+func estimate(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }

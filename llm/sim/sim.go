@@ -1,0 +1,90 @@
+// Package sim is the built-in simulator: a parley.Model that needs no key and
+// no network, so that everything can be tried and tested.
+//
+// It owns the models under "sim/". Its answers are made up and labelled so
+// (ModelInfo.Simulator); they follow from the request and the attempt alone, so
+// that two runs give the same bytes. It knows nothing of sessions and keeps no
+// state: the encoded request is all that an answer rests on.
+//
+// The models:
+//
+//	echo                          answers with the last user text
+//	lorem-<tokens>-<ms per token> answers with that many words at that pace
+//	tool                          calls current_time once, then tells its result
+//	reason                        reasons, then answers
+//	fail-<class>-<n>              fails in the turn's first n attempts, then echoes
+//	script                        does what the JSON in the user's text says (ScriptSchema)
+package sim
+
+import (
+	"context"
+	"iter"
+
+	"parley"
+)
+
+// Name is the provider name of the simulator.
+const Name = "sim"
+
+// encodeVersion is the version of the bytes that Encode gives.
+const encodeVersion = 1
+
+// Model is the simulator. The zero value works; it is safe for concurrent use.
+type Model struct{}
+
+var _ parley.Model = (*Model)(nil)
+
+// New returns the simulator.
+func New() *Model { return &Model{} }
+
+// Models lists what the simulator offers; of the families one example each.
+func Models() []parley.ModelInfo {
+	names := []string{"echo", "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
+	models := make([]parley.ModelInfo, len(names))
+	for i, name := range names {
+		models[i] = Info(name)
+	}
+	return models
+}
+
+// Info tells of one simulated model; Known is false when there is none such.
+func Info(name string) parley.ModelInfo {
+	_, err := parseName(name)
+	return parley.ModelInfo{
+		ID: parley.ModelID(Name + "/" + name), Provider: Name, Name: name, Simulator: true, Known: err == nil,
+		Reasoning: name == "reason" || name == "script", Caching: true, Tools: name == "tool" || name == "script",
+		ContextLength: contextTokens, Price: &parley.Price{},
+	}
+}
+
+// contextTokens is the context length that the simulator claims.
+const contextTokens = 1_000_000
+
+// Encode gives the canonical JSON of a request. It fails with CodeInvalid for a
+// model that the simulator does not have.
+func (*Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	if _, err := parseName(request.Model.Name()); err != nil {
+		return parley.EncodedRequest{}, err
+	}
+	return parley.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request), Version: encodeVersion}, nil
+}
+
+// Stream yields the simulated answer, see parley.Model. Paced answers end at
+// once when ctx does.
+func (*Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+	return func(yield func(parley.Chunk, error) bool) {
+		request, err := decodeRequest(encoded.Body)
+		if err != nil {
+			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the simulator cannot read this request", err))
+			return
+		}
+		model, err := parseName(request.Model)
+		if err != nil {
+			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, err.Error(), nil))
+			return
+		}
+		a := newAnswer(ctx, request, yield)
+		defer a.close()
+		model.play(a)
+	}
+}
