@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// AgentInput is a new agent. Only Name is needed.
+type AgentInput struct {
+	Slug         string         `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent."`
+	Name         string         `json:"name"`
+	Description  string         `json:"description,omitempty"`
+	SystemPrompt string         `json:"system_prompt,omitempty" doc:"May hold placeholders such as {{session.title}}; {{{{ is a literal {{."`
+	Runtime      string         `json:"runtime,omitempty" doc:"standard by default."`
+	Model        parley.ModelID `json:"model,omitempty" doc:"provider/model"`
+	parley.Parameters
+	Tools  []parley.ToolRef   `json:"tools,omitempty" doc:"Names of the server's tools, or inline definitions that a client answers."`
+	Policy *parley.Policy     `json:"context_policy,omitempty"`
+	Retry  parley.RetryPolicy `json:"retry_policy,omitzero"`
+	Tags   []string           `json:"tags,omitempty"`
+	LeadID parley.ID          `json:"lead_id,omitzero"`
+}
+
+// ParameterPatch changes sampling settings one by one; null unsets.
+type ParameterPatch struct {
+	Temperature     parley.Change[*float64] `json:"temperature,omitzero"`
+	TopP            parley.Change[*float64] `json:"top_p,omitzero"`
+	MaxTokens       parley.Change[*int]     `json:"max_tokens,omitzero"`
+	Seed            parley.Change[*int64]   `json:"seed,omitzero"`
+	ReasoningEffort parley.Change[*string]  `json:"reasoning_effort,omitzero"`
+}
+
+func (p ParameterPatch) isZero() bool { return p == ParameterPatch{} }
+
+func (p ParameterPatch) apply(to *parley.Parameters) {
+	apply(p.Temperature, &to.Temperature)
+	apply(p.TopP, &to.TopP)
+	apply(p.MaxTokens, &to.MaxTokens)
+	apply(p.Seed, &to.Seed)
+	apply(p.ReasoningEffort, &to.ReasoningEffort)
+}
+
+// apply sets a field that the change names.
+func apply[T any](change parley.Change[T], to *T) {
+	if change.Set {
+		*to = change.Value
+	}
+}
+
+// AgentPatch changes an agent: absent fields stay, null clears.
+type AgentPatch struct {
+	Slug         parley.Change[string]         `json:"slug,omitzero"`
+	Name         parley.Change[string]         `json:"name,omitzero"`
+	Description  parley.Change[string]         `json:"description,omitzero"`
+	SystemPrompt parley.Change[string]         `json:"system_prompt,omitzero"`
+	Runtime      parley.Change[string]         `json:"runtime,omitzero"`
+	Model        parley.Change[parley.ModelID] `json:"model,omitzero"`
+	ParameterPatch
+	Tools  parley.Change[[]parley.ToolRef]   `json:"tools,omitzero"`
+	Policy parley.Change[*parley.Policy]     `json:"context_policy,omitzero"`
+	Retry  parley.Change[parley.RetryPolicy] `json:"retry_policy,omitzero"`
+	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
+	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
+	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
+}
+
+// AgentList asks for agents, by slug ascending by default.
+type AgentList struct {
+	Paging
+	Status parley.AgentStatus
+	Tag    string
+}
+
+// CreateAgent makes an agent in version 1. The bool reports an idempotent
+// repeat. CodeConflict when the slug is taken.
+func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency parley.Idempotency) (parley.Agent, bool, error) {
+	scope, err := authorise(principal, WriteAgents)
+	if err != nil {
+		return parley.Agent{}, false, err
+	}
+	agent := parley.Agent{
+		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
+		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
+		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
+		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
+	}
+	if err := e.checkAgent(ctx, scope, &agent); err != nil {
+		return parley.Agent{}, false, err
+	}
+	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Agent{}, false, err
+	}
+	return e.store.CreateAgent(ctx, agent, idempotency)
+}
+
+// Agent finds by id or slug.
+func (e *Engine) Agent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Agent, error) {
+	scope, err := authorise(principal, ReadAgents)
+	if err != nil {
+		return parley.Agent{}, err
+	}
+	return e.agent(ctx, scope, idOrSlug)
+}
+
+// AgentVersion finds an earlier (or the current) version of an agent.
+func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, idOrSlug string, version int) (parley.Agent, error) {
+	scope, err := authorise(principal, ReadAgents)
+	if err != nil {
+		return parley.Agent{}, err
+	}
+	agent, err := e.agent(ctx, scope, idOrSlug)
+	if err != nil || agent.Version == version {
+		return agent, err
+	}
+	return e.store.AgentVersion(ctx, scope.WorkspaceID, agent.ID, version)
+}
+
+// Agents lists.
+func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list AgentList) (Page[parley.Agent], error) {
+	scope, err := authorise(principal, ReadAgents)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	if list.Status != "" && list.Status != parley.AgentActive && list.Status != parley.AgentArchived {
+		return Page[parley.Agent]{}, parley.InvalidField("status", "%q is not one of active, archived", parley.Clip(string(list.Status), 32))
+	}
+	if err := parley.CheckText("tag", list.Tag, parley.MaxNameBytes); err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	from, order, limit, err := list.start("agents", Ascending)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	rows, err := e.store.Agents(ctx, scope.WorkspaceID, parley.AgentQuery{
+		Status: list.Status, Tag: list.Tag, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
+	})
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Agent) cursor {
+		return cursor{List: "agents", Order: order, Slug: last.Slug}
+	}), nil
+}
+
+// patchAttempts bounds how often a patch is tried against writers of other processes.
+const patchAttempts = 3
+
+// UpdateAgent applies a patch as a new version. CodeConflict when the new slug
+// is taken.
+func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, idOrSlug string, patch AgentPatch) (parley.Agent, error) {
+	scope, err := authorise(principal, WriteAgents)
+	if err != nil {
+		return parley.Agent{}, err
+	}
+	agent, err := e.agent(ctx, scope, idOrSlug)
+	if err != nil {
+		return parley.Agent{}, err
+	}
+	defer e.patch(agent.ID)()
+	for attempt := 1; ; attempt++ {
+		if agent, err = e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String()); err != nil {
+			return parley.Agent{}, err
+		}
+		before := agent.Version
+		patch.apply(&agent)
+		if err := e.checkAgent(ctx, scope, &agent); err != nil {
+			return parley.Agent{}, err
+		}
+		updated, err := e.store.UpdateAgent(ctx, agent)
+		if parley.ErrorCode(err) != parley.CodeConflict || attempt == patchAttempts {
+			return updated, err
+		}
+		// A conflict is a lost race only if the version moved; a taken slug stays one.
+		now, readErr := e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String())
+		if readErr != nil || now.Version == before {
+			return parley.Agent{}, err
+		}
+	}
+}
+
+// ArchiveAgent archives: its sessions stay, new ones are refused. Archiving
+// twice is no error.
+func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Agent, error) {
+	if _, err := authorise(principal, WriteAgents); err != nil {
+		return parley.Agent{}, err
+	}
+	agent, err := e.agent(ctx, Scope(principal), idOrSlug)
+	if err != nil || agent.Status == parley.AgentArchived {
+		return agent, err
+	}
+	return e.UpdateAgent(ctx, principal, agent.ID.String(), AgentPatch{
+		Status: parley.Change[parley.AgentStatus]{Set: true, Value: parley.AgentArchived},
+	})
+}
+
+// agent finds by id or slug; what cannot be either is not found.
+func (e *Engine) agent(ctx context.Context, scope parley.Scope, idOrSlug string) (parley.Agent, error) {
+	if len(idOrSlug) > parley.MaxNameBytes || parley.CheckText("agent", idOrSlug, parley.MaxNameBytes) != nil {
+		return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "There is no such agent.")
+	}
+	return e.store.Agent(ctx, scope.WorkspaceID, idOrSlug)
+}
+
+func (p AgentPatch) apply(agent *parley.Agent) {
+	apply(p.Slug, &agent.Slug)
+	apply(p.Name, &agent.Name)
+	apply(p.Description, &agent.Description)
+	apply(p.SystemPrompt, &agent.SystemPrompt)
+	apply(p.Runtime, &agent.Runtime)
+	apply(p.Model, &agent.Model)
+	p.ParameterPatch.apply(&agent.Parameters)
+	apply(p.Tools, &agent.Tools)
+	apply(p.Policy, &agent.Policy)
+	apply(p.Retry, &agent.Retry)
+	apply(p.Tags, &agent.Tags)
+	apply(p.LeadID, &agent.LeadID)
+	apply(p.Status, &agent.Status)
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/prompt"
+)
+
+// Call reads one with its request rebuilt, checked against the hash of the
+// bytes that were sent. A request that can no longer be rebuilt (another
+// encoder, a provider that is not configured any more) is no error: Exact is
+// false and Reason says why.
+func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (CallDetail, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	call, err := e.store.Call(ctx, scope, id)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	detail := CallDetail{Call: call, Tools: json.RawMessage("[]")}
+	system, err := e.callText(ctx, scope, call.SystemHash)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	detail.System = string(system)
+	tools, err := e.callText(ctx, scope, call.ToolsHash)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	if len(tools) > 0 {
+		detail.Tools = tools
+	}
+	messages, err := e.manifestMessages(ctx, scope, call)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	e.rebuild(&detail, tools, messages)
+	return detail, nil
+}
+
+// callText is the text behind a hash, nothing behind none.
+func (e *Engine) callText(ctx context.Context, scope parley.Scope, hash parley.Hash) ([]byte, error) {
+	if hash.IsZero() {
+		return nil, nil
+	}
+	return e.store.CallText(ctx, scope.WorkspaceID, hash)
+}
+
+// manifestMessages reads the messages between the manifest's first and last sequence.
+func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call parley.Call) ([]parley.Message, error) {
+	ranges := call.Manifest.Ranges
+	if len(ranges) == 0 {
+		return nil, nil
+	}
+	after, last := ranges[0].From-1, ranges[len(ranges)-1].To
+	var messages []parley.Message
+	for after < last {
+		page, err := e.store.Messages(ctx, scope, call.SessionID, parley.MessageQuery{
+			AfterSequence: after, RecordOnly: true, Limit: int(min(last-after, parley.MaxPage)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		messages = append(messages, page...)
+		after = page[len(page)-1].Sequence
+	}
+	return messages, nil
+}
+
+// rebuild fills Request, Exact and Reason.
+func (e *Engine) rebuild(detail *CallDetail, toolsText []byte, messages []parley.Message) {
+	definitions, err := prompt.DecodeTools(toolsText)
+	if err != nil {
+		detail.Reason = "The tool definitions of this call cannot be read."
+		return
+	}
+	request, err := prompt.Rebuild(detail.Call, detail.System, definitions, messages)
+	if err != nil {
+		detail.Reason = "The request cannot be put together again from the record."
+		return
+	}
+	model, _, err := e.models.Resolve(detail.Model)
+	if err != nil {
+		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
+		return
+	}
+	encoded, err := model.Encode(request)
+	if err != nil {
+		detail.Reason = "The request cannot be encoded any more."
+		return
+	}
+	detail.Exact = parley.HashOf(encoded.Body) == detail.RequestHash
+	switch {
+	case detail.Exact:
+	case encoded.Version != detail.EncoderVersion:
+		detail.Reason = "The call was encoded by another version of the encoder."
+	default:
+		detail.Reason = "The rebuilt request differs from the one that was sent."
+	}
+	if json.Valid(encoded.Body) {
+		detail.Request = encoded.Body
+	}
+}

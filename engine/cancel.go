@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// How long a cancel waits for the turn's holder, and how often it looks.
+const (
+	cancelPatience = 2 * time.Second
+	cancelLook     = 10 * time.Millisecond
+	cancelLookMost = 100 * time.Millisecond
+)
+
+// CancelInput says what to stop.
+type CancelInput struct {
+	TurnID parley.ID `json:"turn_id,omitzero" doc:"The session's first unfinished turn by default."`
+	Queued bool      `json:"queued,omitempty" doc:"Cancel the queued turns behind it too."`
+}
+
+// CancelledBy says who settled a cancelled turn.
+type CancelledBy string
+
+// The worker that ran it, or the cancel itself.
+const (
+	ByHolder    CancelledBy = "holder"
+	ByCanceller CancelledBy = "canceller"
+)
+
+// CancelResult is a cancelled turn.
+type CancelResult struct {
+	Turn    parley.Turn `json:"turn"`
+	Settled []parley.ID `json:"settled"` // messages whose partial text is settled now
+	By      CancelledBy `json:"by"`
+}
+
+// Cancel stops the session's first unfinished turn, or the one named: its
+// holder has two seconds to settle it, then it is taken from the holder. A turn
+// cancelled before gives the same answer again. CodeNothingToCancel when nothing
+// ever ran; CodeConflict when the turn had finished. If ctx ends first the
+// request to stop stands.
+func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, sessionID parley.ID, input CancelInput) (CancelResult, error) {
+	scope, err := authorise(principal, CancelTurns)
+	if err != nil {
+		return CancelResult{}, err
+	}
+	asked, err := e.store.RequestCancel(ctx, scope, sessionID, input.TurnID, input.Queued)
+	if err != nil {
+		return CancelResult{}, err
+	}
+	if !asked.Held {
+		return CancelResult{Turn: asked.Turn, Settled: orEmpty(asked.Settled), By: ByCanceller}, nil
+	}
+	turn, err := e.awaitHolder(ctx, scope, asked.Turn)
+	if err != nil {
+		return CancelResult{}, err
+	}
+	if !turn.Status.Finished() {
+		taken, err := e.store.TakeCancel(ctx, scope, sessionID, turn.ID)
+		if err != nil {
+			return CancelResult{}, err
+		}
+		if len(taken.Settled) > 0 || taken.Turn.Status == parley.TurnCancelled && !taken.Before {
+			return CancelResult{Turn: taken.Turn, Settled: orEmpty(taken.Settled), By: ByCanceller}, nil
+		}
+		turn = taken.Turn
+	}
+	if turn.Status != parley.TurnCancelled {
+		return CancelResult{}, parley.Errorf(parley.CodeConflict, "The turn was %s before it could be cancelled.", turn.Status)
+	}
+	settled, err := e.cancelledMessages(ctx, scope, turn)
+	if err != nil {
+		return CancelResult{}, err
+	}
+	return CancelResult{Turn: turn, Settled: settled, By: ByHolder}, nil
+}
+
+// awaitHolder waits until the turn is finished or the holder's patience is over.
+func (e *Engine) awaitHolder(ctx context.Context, scope parley.Scope, turn parley.Turn) (parley.Turn, error) {
+	patience := time.NewTimer(cancelPatience)
+	defer patience.Stop()
+	var done <-chan struct{}
+	if e.runner != nil {
+		done = e.runner.Cancel(turn.ID)
+	}
+	pause := cancelLook
+	look := time.NewTimer(pause)
+	defer look.Stop()
+	for {
+		over := false
+		select {
+		case <-ctx.Done():
+			return turn, context.Cause(ctx)
+		case <-patience.C:
+			over = true
+		case <-done:
+			done, over = nil, true // it has let go: what the store says now is final
+		case <-look.C:
+			pause = min(2*pause, cancelLookMost)
+			look.Reset(pause)
+		}
+		now, err := e.store.Turn(ctx, scope, turn.ID)
+		if err != nil || now.Status.Finished() || over {
+			return now, err
+		}
+	}
+}
+
+// cancelledMessages finds what the holder's cancel left interrupted.
+func (e *Engine) cancelledMessages(ctx context.Context, scope parley.Scope, turn parley.Turn) ([]parley.ID, error) {
+	messages, err := e.store.Messages(ctx, scope, turn.SessionID, parley.MessageQuery{
+		TurnID: turn.ID, Status: parley.MessageCancelled, RecordOnly: true, Limit: parley.MaxPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	settled := make([]parley.ID, 0, len(messages))
+	for _, message := range messages {
+		settled = append(settled, message.ID)
+	}
+	return settled, nil
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+// ChatRole is who speaks in the view "chat".
+type ChatRole string
+
+// The chat roles (E2).
+const (
+	ChatUser      ChatRole = "user"
+	ChatAssistant ChatRole = "assistant"
+	ChatTool      ChatRole = "tool"
+	ChatSummary   ChatRole = "summary"
+	ChatSystem    ChatRole = "system" // imported
+)
+
+// ChatMessage is a row of the view "chat": one assistant message per step, its
+// tool calls with it; tool messages answer by call id.
+type ChatMessage struct {
+	ID         parley.ID            `json:"id"` // of the first row folded in
+	Sequence   *int64               `json:"sequence"`
+	TurnID     parley.ID            `json:"turn_id"`
+	Role       ChatRole             `json:"role"`
+	Author     parley.Author        `json:"author"`
+	Status     parley.MessageStatus `json:"status"`
+	Content    string               `json:"content"`
+	Reasoning  string               `json:"reasoning,omitempty"`
+	ToolCalls  []ChatCall           `json:"tool_calls,omitempty"`
+	ToolCallID string               `json:"tool_call_id,omitempty"`
+	ToolName   string               `json:"tool_name,omitempty"`
+	Error      *parley.Failure      `json:"error,omitempty"`
+	CreatedAt  parley.Time          `json:"created_at"`
+}
+
+// ChatCall is a tool call of an assistant message.
+type ChatCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// Chat is the view "chat". Internal messages are left out. A page never cuts a
+// turn in two, so it may be longer than its limit.
+func (e *Engine) Chat(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[ChatMessage], error) {
+	page, err := e.folded(ctx, principal, sessionID, list)
+	if err != nil {
+		return Page[ChatMessage]{}, err
+	}
+	descending := list.Order == Descending
+	if descending {
+		slices.Reverse(page.Data)
+	}
+	chat := []ChatMessage{}
+	var lastRow parley.Message
+	for _, row := range page.Data {
+		if hidden(row) {
+			continue
+		}
+		sameStep := row.Step > 0 && row.Step == lastRow.Step && row.TurnID == lastRow.TurnID
+		if len(chat) > 0 && sameStep && isAnswer(row) && isAnswer(lastRow) {
+			chat[len(chat)-1].join(row)
+		} else {
+			chat = append(chat, chatOf(row))
+		}
+		lastRow = row
+	}
+	if descending {
+		slices.Reverse(chat)
+	}
+	return Page[ChatMessage]{Data: chat, Next: page.Next}, nil
+}
+
+func isAnswer(row parley.Message) bool {
+	return row.Role == parley.RoleAssistant || row.Role == parley.RoleToolCall
+}
+
+func chatOf(row parley.Message) ChatMessage {
+	message := ChatMessage{
+		ID: row.ID, TurnID: row.TurnID, Author: row.Author, Status: row.Status,
+		Error: row.Error, CreatedAt: row.CreatedAt,
+	}
+	if row.Sequence != 0 {
+		message.Sequence = &row.Sequence
+	}
+	switch row.Role {
+	case parley.RoleAssistant, parley.RoleToolCall:
+		message.Role = ChatAssistant
+		message.join(row)
+	case parley.RoleToolResult:
+		message.Role, message.ToolCallID, message.ToolName = ChatTool, row.ToolCallID, row.ToolName
+		message.Content = resultText(row.Content)
+	default:
+		message.Role = ChatRole(row.Role)
+		var content parley.TextContent
+		if json.Unmarshal(row.Content, &content) == nil {
+			message.Content = content.Text
+		}
+	}
+	return message
+}
+
+// join folds a row of the same step in.
+func (m *ChatMessage) join(row parley.Message) {
+	m.Status = row.Status
+	if row.Error != nil {
+		m.Error = row.Error
+	}
+	if row.Role == parley.RoleToolCall {
+		var call parley.ToolCallContent
+		if json.Unmarshal(row.Content, &call) == nil {
+			m.ToolCalls = append(m.ToolCalls, ChatCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		}
+		return
+	}
+	content := assistantContent(row)
+	m.Content += content.Text + content.Refusal
+	m.Reasoning += content.Reasoning
+}
+
+// resultText is a tool's answer as text: its error, a string as it is, other JSON as JSON.
+func resultText(raw json.RawMessage) string {
+	var content parley.ToolResultContent
+	if json.Unmarshal(raw, &content) != nil {
+		return string(raw)
+	}
+	if content.Error != nil && !content.Success {
+		return *content.Error
+	}
+	var text string
+	if json.Unmarshal(content.Result, &text) == nil && len(content.Result) > 0 && content.Result[0] == '"' {
+		return text
+	}
+	return string(content.Result)
+}

@@ -1,0 +1,90 @@
+// Package engine holds the verbs of the API: each validates its input,
+// authorises the principal and makes one store call. It is the same engine
+// behind the server, the command line and the library.
+//
+// It does not run turns (worker), stream them (live) or know HTTP (httpapi).
+// The store is authoritative for everything that it answers; the engine keeps
+// no state of its own but a short-lived cache of authenticated keys.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+
+	"parley"
+)
+
+// Store is what the engine needs of a parley.Store.
+type Store interface {
+	parley.SessionStore
+	parley.MessageStore
+	parley.TurnLog
+	parley.AgentStore
+	parley.ProjectStore
+	parley.KeyStore
+	parley.ClientStore
+	Transitions
+}
+
+// Transitions are the moves of the state machine that the API may make; the
+// others belong to workers. See parley.TurnStore for their contracts.
+type Transitions interface {
+	EnsureSession(ctx context.Context, scope parley.Scope, new parley.NewSession, claimBy parley.ID) (parley.Opened, error)
+	PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, new parley.NewMessage, claimBy parley.ID) (parley.Posted, error)
+	EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error)
+	RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error)
+	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)
+	TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error)
+	DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error
+}
+
+// Options are what an Engine is made of. Store and Models are required.
+type Options struct {
+	Store        Store
+	Models       parley.ModelSource
+	Tools        parley.ToolSource // nil: agents can name no server tools
+	Runner       parley.Runner     // nil: this process runs no turns; others find them in the store
+	ProjectRoots []string          // directories that projects may lie in; none: the user's home
+	Log          *slog.Logger      // nil: slog.Default()
+}
+
+// Engine serves the verbs. It is safe for concurrent use and has no goroutines.
+type Engine struct {
+	store  Store
+	models parley.ModelSource
+	tools  parley.ToolSource
+	runner parley.Runner
+	roots  []string
+	log    *slog.Logger
+	keys   keyCache
+
+	// patching serialises read-modify-write of one row inside this process, so
+	// that two patches of different fields both survive.
+	patching [patchStripes]sync.Mutex
+	seed     maphash.Seed
+}
+
+// patchStripes is how many rows can be patched at once without waiting.
+const patchStripes = 64
+
+// New makes an Engine.
+func New(options Options) *Engine {
+	log := options.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Engine{
+		store: options.Store, models: options.Models, tools: options.Tools, runner: options.Runner,
+		roots: options.ProjectRoots, log: log, seed: maphash.MakeSeed(),
+	}
+}
+
+// patch locks a row against other patches of this process and returns the unlock.
+func (e *Engine) patch(id parley.ID) func() {
+	mu := &e.patching[maphash.Bytes(e.seed, id[:])%patchStripes]
+	mu.Lock()
+	return mu.Unlock
+}

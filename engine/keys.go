@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// The form of a key's secret: the prefix and 32 random bytes in hexadecimal.
+const (
+	SecretPrefix   = "pk_"
+	secretBytes    = 32
+	shownBytes     = len(SecretPrefix) + 8 // of the secret, to recognise a key by
+	keyCacheTTL    = 2 * time.Second       // longest a revocation by another process goes unnoticed
+	keyCacheKeys   = 1024                  // keys remembered at most
+	maxSecretBytes = 256                   // longer ones are refused unread
+)
+
+// KeyInput is a new key.
+type KeyInput struct {
+	Name string               `json:"name"`
+	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
+}
+
+// NewKey is the one answer that holds a key's secret.
+type NewKey struct {
+	parley.Key
+	Secret string `json:"key" doc:"The secret: shown now and never again."`
+}
+
+// KeyList is the keys of a workspace, newest first.
+type KeyList struct {
+	Data []parley.Key `json:"data"`
+}
+
+// keyCache remembers who keys belong to for keyCacheTTL. It holds hashes only.
+type keyCache struct {
+	mu    sync.Mutex // guards known
+	known map[parley.Hash]knownKey
+}
+
+type knownKey struct {
+	principal parley.Principal
+	until     time.Time
+}
+
+func (c *keyCache) find(hash parley.Hash, now time.Time) (parley.Principal, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.known[hash]
+	if !ok || !now.Before(known.until) {
+		return parley.Principal{}, false
+	}
+	return known.principal, true
+}
+
+func (c *keyCache) add(hash parley.Hash, principal parley.Principal, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= keyCacheKeys {
+		c.known = make(map[parley.Hash]knownKey)
+	}
+	c.known[hash] = knownKey{principal, now.Add(keyCacheTTL)}
+}
+
+func (c *keyCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = nil
+}
+
+// Authenticate finds the principal of a key's secret. CodeUnauthenticated for
+// one that is unknown or revoked; a revocation by another process is noticed
+// within two seconds, one by this process at once.
+func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Principal, error) {
+	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
+		return parley.Principal{}, parley.Errorf(parley.CodeUnauthenticated, "This is no key of Parley's: keys begin with %s.", SecretPrefix)
+	}
+	hash, now := parley.HashOf([]byte(secret)), time.Now()
+	if principal, ok := e.keys.find(hash, now); ok {
+		return principal, nil
+	}
+	principal, err := e.store.Authenticate(ctx, hash)
+	if err != nil {
+		return parley.Principal{}, err
+	}
+	e.keys.add(hash, principal, now)
+	return principal, nil
+}
+
+// LocalOwner is the principal of this machine's own user in a workspace, which
+// is made if it is new. Whether a request comes from that user is for the
+// caller to know.
+func (e *Engine) LocalOwner(ctx context.Context, workspace string) (parley.Principal, error) {
+	id, err := e.workspace(ctx, workspace)
+	if err != nil {
+		return parley.Principal{}, err
+	}
+	return e.store.LocalOwner(ctx, id)
+}
+
+// HasKeys reports whether any workspace has a key that is not revoked: from the
+// first one on every request needs one.
+func (e *Engine) HasKeys(ctx context.Context) (bool, error) { return e.store.HasKeys(ctx) }
+
+// CreateKey makes a key in the principal's own workspace.
+func (e *Engine) CreateKey(ctx context.Context, principal parley.Principal, input KeyInput) (NewKey, error) {
+	if _, err := authorise(principal, WriteKeys); err != nil {
+		return NewKey{}, err
+	}
+	return e.createKey(ctx, principal.WorkspaceID, principal.Workspace, input)
+}
+
+// CreateKeyIn makes a key in any workspace, which is made if it is new. It is
+// for the owner of this machine alone; the caller has made sure of that.
+func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInput) (NewKey, error) {
+	id, err := e.workspace(ctx, workspace)
+	if err != nil {
+		return NewKey{}, err
+	}
+	return e.createKey(ctx, id, workspace, input)
+}
+
+func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace string, input KeyInput) (NewKey, error) {
+	input.Name = strings.TrimSpace(input.Name)
+	if input.Name == "" {
+		return NewKey{}, parley.InvalidField("name", "is empty; name the key after who will use it")
+	}
+	if err := parley.CheckText("name", input.Name, parley.MaxNameBytes); err != nil {
+		return NewKey{}, err
+	}
+	role := either(input.Role, parley.RoleAdmin)
+	if !role.Valid() {
+		return NewKey{}, parley.InvalidField("role", "%q is not one of admin, member, reader", parley.Clip(string(role), 32))
+	}
+	random := make([]byte, secretBytes)
+	if _, err := rand.Read(random); err != nil {
+		return NewKey{}, err
+	}
+	secret := SecretPrefix + hex.EncodeToString(random)
+	key, err := e.store.CreateKey(ctx, parley.NewKey{
+		Key: parley.Key{
+			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
+			Name: input.Name, Role: role, Prefix: secret[:shownBytes],
+		},
+		Hash: parley.HashOf([]byte(secret)),
+	})
+	if err != nil {
+		return NewKey{}, err
+	}
+	return NewKey{Key: key, Secret: secret}, nil
+}
+
+// Keys lists the keys of the principal's workspace, without secrets.
+func (e *Engine) Keys(ctx context.Context, principal parley.Principal) (KeyList, error) {
+	scope, err := authorise(principal, ReadKeys)
+	if err != nil {
+		return KeyList{}, err
+	}
+	keys, err := e.store.Keys(ctx, scope.WorkspaceID)
+	return KeyList{Data: orEmpty(keys)}, err
+}
+
+// RevokeKey ends a key at once.
+func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Key, error) {
+	scope, err := authorise(principal, WriteKeys)
+	if err != nil {
+		return parley.Key{}, err
+	}
+	key, err := e.store.RevokeKey(ctx, scope.WorkspaceID, id)
+	e.keys.clear()
+	return key, err
+}
+
+func (e *Engine) workspace(ctx context.Context, name string) (parley.ID, error) {
+	if name == "" {
+		name = parley.DefaultWorkspace
+	}
+	if name != parley.Slugify(name) {
+		return parley.ID{}, parley.InvalidField("workspace", "%q is no workspace name: use 1 to 64 lower-case letters, digits and single hyphens", parley.Clip(name, 64))
+	}
+	return e.store.Workspace(ctx, name)
+}

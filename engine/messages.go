@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// MessageInput is a message from outside.
+type MessageInput struct {
+	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
+	Content     json.RawMessage `json:"content" doc:"An object by role: user {text, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as it is."`
+	Internal    bool            `json:"internal,omitempty" doc:"In the audit record only: in no user's view and no context."`
+	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`
+	ContextNote string          `json:"context_note,omitempty" doc:"Volatile context, sent to the model before the text."`
+	AgentType   string          `json:"agent_type,omitempty"`
+	Iteration   int             `json:"iteration,omitempty"`
+	parley.Overrides
+	During  parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens if a turn is unfinished; the session's setting by default."`
+	Respond *bool         `json:"respond,omitempty" doc:"false records a user message without starting a turn."`
+}
+
+// MessagePatch changes a message: the content while it is queued, the marks at
+// any time; one of the two at a time.
+type MessagePatch struct {
+	Content json.RawMessage `json:"content,omitempty"`
+	Marks   *MarksPatch     `json:"marks,omitempty"`
+}
+
+// MarksPatch changes marks one by one.
+type MarksPatch struct {
+	Pinned      *bool `json:"pinned,omitempty"`
+	ContextEdge *bool `json:"context_edge,omitempty"`
+	SetAside    *bool `json:"set_aside,omitempty"`
+}
+
+// MessageList asks for messages, oldest first by default.
+type MessageList struct {
+	Paging
+	Roles     []parley.Role
+	Status    parley.MessageStatus
+	Internal  *bool
+	TurnID    parley.ID
+	Iteration *int
+	ToolName  string
+	AgentType string
+}
+
+// VersionList is the durable pieces of a message.
+type VersionList struct {
+	Data []parley.Version `json:"data"`
+}
+
+// PostMessage records a message and, for a user message, starts its turn or
+// queues it, as parley.TurnStore.PostMessage says. A turn that may run at once
+// is started in this process when it has a free slot.
+func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency parley.Idempotency) (parley.Posted, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Posted{}, err
+	}
+	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Posted{}, err
+	}
+	message, err := e.newMessage(principal, input)
+	if err != nil {
+		return parley.Posted{}, err
+	}
+	message.Idempotency = idempotency
+	run := e.offer(!message.TurnID.IsZero())
+	posted, err := e.store.PostMessage(ctx, scope, sessionID, message, run.processID())
+	if err != nil {
+		run.settle(nil)
+		return parley.Posted{}, err
+	}
+	run.settle(posted.Claim)
+	return posted, nil
+}
+
+// Message reads one by its id alone.
+func (e *Engine) Message(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Message, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return e.store.Message(ctx, scope, id)
+}
+
+// UpdateMessage edits a queued message or changes marks. CodeConflict for the
+// content of a message that is in the record.
+func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, id parley.ID, patch MessagePatch) (parley.Message, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	switch {
+	case patch.Content == nil && patch.Marks == nil:
+		return parley.Message{}, parley.InvalidField("content", "nothing to change: give content (while the message is queued) or marks")
+	case patch.Content != nil && patch.Marks != nil:
+		return parley.Message{}, parley.InvalidField("marks", "change content and marks one after the other, not in one request")
+	}
+	defer e.patch(id)()
+	message, err := e.store.Message(ctx, scope, id)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if patch.Marks != nil {
+		return e.store.MarkMessage(ctx, scope, id, patch.Marks.over(message.Marks))
+	}
+	content, err := parley.ValidateContent(message.Role, patch.Content)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return e.store.EditQueued(ctx, scope, id, content)
+}
+
+func (p MarksPatch) over(marks parley.Marks) parley.Marks {
+	if p.Pinned != nil {
+		marks.Pinned = *p.Pinned
+	}
+	if p.ContextEdge != nil {
+		marks.ContextEdge = *p.ContextEdge
+	}
+	if p.SetAside != nil {
+		marks.SetAside = *p.SetAside
+	}
+	return marks
+}
+
+// RemoveMessage takes a queued message out of the queue. CodeConflict once it
+// is in the record.
+func (e *Engine) RemoveMessage(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Message, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return e.store.RemoveQueued(ctx, scope, id)
+}
+
+// Versions lists the durable pieces of a message, texts filled in.
+func (e *Engine) Versions(ctx context.Context, principal parley.Principal, id parley.ID) (VersionList, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return VersionList{}, err
+	}
+	versions, err := e.store.Versions(ctx, scope, id)
+	return VersionList{Data: orEmpty(versions)}, err
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// newMessage validates a message from outside and makes what the store takes.
+func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (parley.NewMessage, error) {
+	if input.Role == "" {
+		input.Role = parley.RoleUser
+	}
+	switch input.Role {
+	case parley.RoleUser:
+		if err := e.checkUserInput(input); err != nil {
+			return parley.NewMessage{}, err
+		}
+	case parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult:
+		if err := checkRecordedInput(input); err != nil {
+			return parley.NewMessage{}, err
+		}
+	case parley.RoleSystem:
+		return parley.NewMessage{}, parley.InvalidField("role", "system messages are not posted: set system_prompt on the agent, the session or this message instead")
+	case parley.RoleSummary:
+		return parley.NewMessage{}, parley.InvalidField("role", "summaries are not posted: they are written by Parley")
+	default:
+		return parley.NewMessage{}, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result", parley.Clip(string(input.Role), 32))
+	}
+	if err := checkTexts(
+		textBound{"tool_call_id", input.ToolCallID, parley.MaxNameBytes},
+		textBound{"agent_type", input.AgentType, parley.MaxNameBytes},
+		textBound{"context_note", input.ContextNote, parley.MaxTextBytes},
+	); err != nil {
+		return parley.NewMessage{}, err
+	}
+	if input.Iteration < 0 {
+		return parley.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
+	}
+	content, err := parley.ValidateContent(input.Role, input.Content)
+	if err != nil {
+		return parley.NewMessage{}, err
+	}
+	metadata, err := checkMetadata(input.Metadata)
+	if err != nil {
+		return parley.NewMessage{}, err
+	}
+	message := parley.NewMessage{
+		ID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: content,
+		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
+		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
+		Overrides: input.Overrides, During: input.During,
+	}
+	switch input.Role {
+	case parley.RoleUser:
+		if input.Respond == nil || *input.Respond {
+			message.TurnID = parley.NewID()
+		}
+		if !input.Internal {
+			message.Title = titleOf(content)
+		}
+	case parley.RoleToolCall:
+		var call parley.ToolCallContent
+		if err := json.Unmarshal(content, &call); err != nil {
+			return parley.NewMessage{}, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
+		}
+		message.ToolCallID, message.ToolName = call.ID, call.Name
+	}
+	return message, nil
+}
+
+// checkUserInput checks what only user messages carry.
+func (e *Engine) checkUserInput(input MessageInput) error {
+	switch {
+	case input.ToolCallID != "":
+		return parley.InvalidField("tool_call_id", "belongs to tool_result messages")
+	case input.During != "" && !input.During.Valid():
+		return parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(input.During), 32))
+	case input.Internal && (input.Respond == nil || *input.Respond):
+		return parley.InvalidField("internal", "an internal message is in no context, so no turn can answer it; post it with respond false")
+	}
+	return e.checkOverrides(input.Overrides)
+}
+
+// checkRecordedInput checks the roles that are recorded alone.
+func checkRecordedInput(input MessageInput) error {
+	role := input.Role
+	switch {
+	case input.Respond != nil && *input.Respond:
+		return parley.InvalidField("respond", "only a user message starts a turn, not a %s", role)
+	case input.During != "":
+		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
+	case !input.Overrides.IsZero():
+		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by a %s", role)
+	case input.ContextNote != "":
+		return parley.InvalidField("context_note", "belongs to user messages, not to a %s", role)
+	case role == parley.RoleToolResult && input.ToolCallID == "":
+		return parley.InvalidField("tool_call_id", "is missing; name the call that this result answers")
+	case role != parley.RoleToolResult && input.ToolCallID != "":
+		return parley.InvalidField("tool_call_id", "belongs to tool_result messages")
+	}
+	return nil
+}
+
+// titleOf makes the title that a session without one gets from this message.
+func titleOf(content json.RawMessage) string {
+	var user struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &user) != nil {
+		return ""
+	}
+	return parley.TitleFrom(user.Text)
+}

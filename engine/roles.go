@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"parley"
+)
+
+// Verb is something that a principal may do.
+type Verb string
+
+// The verbs. Reading covers every list, view and stream.
+const (
+	ReadAgents    Verb = "agents.read"
+	WriteAgents   Verb = "agents.write"
+	ReadSessions  Verb = "sessions.read"
+	OpenSessions  Verb = "sessions.open"
+	PostMessages  Verb = "sessions.post"
+	CancelTurns   Verb = "sessions.cancel"
+	PatchSessions Verb = "sessions.patch"
+	ShareSessions Verb = "sessions.share"
+	DropSessions  Verb = "sessions.delete"
+	ReadProjects  Verb = "projects.read"
+	WriteProjects Verb = "projects.write"
+	DropProjects  Verb = "projects.delete"
+	ReadModels    Verb = "models.read"
+	SetClients    Verb = "clients.write"
+	ReadKeys      Verb = "keys.read"
+	WriteKeys     Verb = "keys.write"
+)
+
+// Reach says on which sessions a role may use a verb.
+type Reach string
+
+// The reaches, from none to all.
+const (
+	ReachNone    Reach = "no"
+	ReachOwn     Reach = "own"     // what the principal owns
+	ReachVisible Reach = "visible" // its own sessions and those shared with the workspace
+	ReachAll     Reach = "all"     // of the workspace
+)
+
+// Permission is one row of the table of verbs and roles.
+type Permission struct {
+	Verb   Verb
+	About  string // for the documentation
+	Reader Reach
+	Member Reach
+	Admin  Reach
+}
+
+// Permissions is the one table of who may do what. Whatever lies outside a
+// reach is CodeNotFound when the principal may not see it and CodeForbidden
+// when it may see but not do it.
+func Permissions() []Permission { return permissions[:] }
+
+// permissions is never written.
+var permissions = [...]Permission{
+	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
+	{WriteAgents, "create, change and archive agents", ReachNone, ReachAll, ReachAll},
+	{ReadSessions, "read and list sessions, messages, turns, calls and events; watch", ReachVisible, ReachVisible, ReachAll},
+	{OpenSessions, "create sessions", ReachNone, ReachAll, ReachAll},
+	{PostMessages, "post, edit, remove and mark messages", ReachNone, ReachVisible, ReachAll},
+	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
+	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
+	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
+	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
+	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
+	{WriteProjects, "choose directories as projects", ReachNone, ReachAll, ReachAll},
+	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
+	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
+	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
+	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
+	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+}
+
+// ReachOf is what the table says; ReachNone for an unknown role or verb.
+func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
+	for i := range permissions {
+		if permissions[i].Verb != verb {
+			continue
+		}
+		switch role {
+		case parley.RoleAdmin:
+			return permissions[i].Admin
+		case parley.RoleMember:
+			return permissions[i].Member
+		case parley.RoleReader:
+			return permissions[i].Reader
+		}
+	}
+	return ReachNone
+}
+
+// Scope is what a principal sees: admins all of their workspace, others their
+// own sessions and those shared with the workspace.
+func Scope(principal parley.Principal) parley.Scope {
+	scope := parley.Scope{WorkspaceID: principal.WorkspaceID}
+	if principal.Role != parley.RoleAdmin {
+		scope.ViewerID = principal.ID
+	}
+	return scope
+}
+
+// authorise checks the table and gives the scope to ask the store with.
+// ReachOwn is checked by the verb itself, with owns.
+func authorise(principal parley.Principal, verb Verb) (parley.Scope, error) {
+	if principal.ID.IsZero() || principal.WorkspaceID.IsZero() {
+		return parley.Scope{}, parley.Errorf(parley.CodeUnauthenticated, "Say who you are: send a key in the header Authorization: Bearer.")
+	}
+	if ReachOf(principal.Role, verb) == ReachNone {
+		return parley.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
+	}
+	return Scope(principal), nil
+}
+
+// owns refuses what only the owner of a session, or an admin, may do.
+func owns(principal parley.Principal, verb Verb, session parley.Session) error {
+	if ReachOf(principal.Role, verb) == ReachAll || session.OwnerID == principal.ID {
+		return nil
+	}
+	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may do this.")
+}

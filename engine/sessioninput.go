@@ -1,0 +1,238 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// newSession validates the input and fills the defaults.
+func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal parley.Principal, input SessionInput) (parley.Session, error) {
+	var none parley.Session
+	if err := checkTexts(
+		textBound{"type", input.Type, parley.MaxKeyBytes},
+		textBound{"feature", input.Feature, parley.MaxKeyBytes},
+		textBound{"task", input.Task, parley.MaxKeyBytes},
+		textBound{"key", input.Key, maxSessionKeyBytes},
+		textBound{"title", input.Title, parley.MaxNameBytes},
+		textBound{"instructions", input.Instructions, parley.MaxTextBytes},
+	); err != nil {
+		return none, err
+	}
+	session := parley.Session{
+		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(),
+		ProjectID: input.ProjectID, ParentSessionID: input.ParentSessionID, ParentMessageID: input.ParentMessageID,
+		Visibility: either(input.Visibility, parley.VisibilityPrivate), Kind: either(input.Kind, parley.KindAgent),
+		Mode: either(input.Mode, parley.ModeForeground), Type: input.Type, Feature: input.Feature, Task: input.Task,
+		Key: input.Key, Title: input.Title, Instructions: input.Instructions, Pinned: input.Pinned,
+		Overrides: input.Overrides, Policy: input.Policy, Retry: input.Retry, During: input.During,
+	}
+	if err := checkSessionWords(session); err != nil {
+		return none, err
+	}
+	if !session.ParentMessageID.IsZero() && session.ParentSessionID.IsZero() {
+		return none, parley.InvalidField("parent_session_id", "is missing beside parent_message_id")
+	}
+	var err error
+	if session.Tags, err = checkTags(input.Tags); err != nil {
+		return none, err
+	}
+	if session.Metadata, err = checkMetadata(input.Metadata); err != nil {
+		return none, err
+	}
+	if err := checkInstructions(session.Instructions); err != nil {
+		return none, err
+	}
+	if err := e.checkOverrides(session.Overrides); err != nil {
+		return none, err
+	}
+	if err := checkPolicies(session.Policy, session.Retry); err != nil {
+		return none, err
+	}
+	agent, err := e.agent(ctx, scope, either(input.AgentID, parley.BuiltinAgentSlug))
+	if err != nil {
+		return none, err
+	}
+	session.AgentID = agent.ID
+	return session, nil
+}
+
+// maxSessionKeyBytes leaves room for keys made of type, feature and task.
+const maxSessionKeyBytes = 4 * parley.MaxKeyBytes
+
+// either is the value, or the default when it is the zero value.
+func either[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}
+
+// checkSessionWords checks the closed lists.
+func checkSessionWords(session parley.Session) error {
+	switch session.Visibility {
+	case parley.VisibilityPrivate, parley.VisibilityWorkspace:
+	default:
+		return parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(session.Visibility), 32))
+	}
+	if err := checkKind(session.Kind); err != nil {
+		return err
+	}
+	if err := checkMode(session.Mode); err != nil {
+		return err
+	}
+	if session.During != "" && !session.During.Valid() {
+		return parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(session.During), 32))
+	}
+	return nil
+}
+
+func checkKind(kind parley.SessionKind) error {
+	if kind != parley.KindAgent && kind != parley.KindTool {
+		return parley.InvalidField("kind", "%q is not one of agent, tool", parley.Clip(string(kind), 32))
+	}
+	return nil
+}
+
+func checkMode(mode parley.Mode) error {
+	if mode != parley.ModeForeground && mode != parley.ModeBackground {
+		return parley.InvalidField("mode", "%q is not one of foreground, background", parley.Clip(string(mode), 32))
+	}
+	return nil
+}
+
+// sessionQuery validates a list's filters.
+func (e *Engine) sessionQuery(ctx context.Context, scope parley.Scope, list SessionList) (parley.SessionQuery, error) {
+	query := parley.SessionQuery{
+		ProjectID: list.ProjectID, ParentID: list.ParentID, Type: list.Type, Feature: list.Feature, Task: list.Task,
+		Kind: list.Kind, Mode: list.Mode, Status: list.Status, Pinned: list.Pinned, Tag: list.Tag,
+		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo,
+	}
+	if err := checkTexts(
+		textBound{"type", list.Type, parley.MaxKeyBytes}, textBound{"feature", list.Feature, parley.MaxKeyBytes},
+		textBound{"task", list.Task, parley.MaxKeyBytes}, textBound{"tag", list.Tag, parley.MaxNameBytes},
+	); err != nil {
+		return query, err
+	}
+	if list.Kind != "" {
+		if err := checkKind(list.Kind); err != nil {
+			return query, err
+		}
+	}
+	if list.Mode != "" {
+		if err := checkMode(list.Mode); err != nil {
+			return query, err
+		}
+	}
+	switch list.Status {
+	case "", parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled:
+	default:
+		return query, parley.InvalidField("status", "%q is not one of pending, running, waiting, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+	}
+	hidden, only := false, true
+	switch list.Archived {
+	case "", ArchivedHidden:
+		query.Archived = &hidden
+	case ArchivedOnly:
+		query.Archived = &only
+	case ArchivedAny:
+	default:
+		return query, parley.InvalidField("archived", "%q is not one of false, true, any", parley.Clip(string(list.Archived), 32))
+	}
+	if list.Agent != "" {
+		agent, err := e.agent(ctx, scope, list.Agent)
+		if err != nil {
+			return query, err
+		}
+		query.AgentID = agent.ID
+	}
+	return query, nil
+}
+
+// sessionChange validates a patch. It reads the session only when the patch
+// changes a part of something, or needs its owner.
+func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.SessionChange, error) {
+	var change parley.SessionChange
+	set(patch.Title, &change.Title)
+	set(patch.Instructions, &change.Instructions)
+	set(patch.Pinned, &change.Pinned)
+	set(patch.ProjectID, &change.ProjectID)
+	set(patch.Policy, &change.Policy)
+	set(patch.Retry, &change.Retry)
+	set(patch.During, &change.During)
+	set(patch.Visibility, &change.Visibility)
+	set(patch.Archived, &change.Archived)
+	if err := checkTexts(
+		textBound{"title", patch.Title.Value, parley.MaxNameBytes},
+		textBound{"instructions", patch.Instructions.Value, parley.MaxTextBytes},
+	); err != nil {
+		return change, err
+	}
+	if err := checkInstructions(patch.Instructions.Value); err != nil {
+		return change, err
+	}
+	if patch.Tags.Set {
+		tags, err := checkTags(patch.Tags.Value)
+		if err != nil {
+			return change, err
+		}
+		change.Tags = &tags
+	}
+	if patch.Metadata.Set {
+		metadata, err := checkMetadata(patch.Metadata.Value)
+		if err != nil {
+			return change, err
+		}
+		change.Metadata = &metadata
+	}
+	if err := checkPolicies(patch.Policy.Value, patch.Retry.Value); err != nil {
+		return change, err
+	}
+	if patch.During.Set && patch.During.Value != "" && !patch.During.Value.Valid() {
+		return change, parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(patch.During.Value), 32))
+	}
+	if patch.Visibility.Set {
+		switch patch.Visibility.Value {
+		case parley.VisibilityPrivate, parley.VisibilityWorkspace:
+		default:
+			return change, parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(patch.Visibility.Value), 32))
+		}
+	}
+	overrides := patch.Model.Set || patch.SystemPrompt.Set || patch.Tools.Set || !patch.ParameterPatch.isZero()
+	share := patch.Visibility.Set && ReachOf(principal.Role, ShareSessions) != ReachAll
+	if !overrides && !share {
+		return change, nil
+	}
+	session, err := e.store.Session(ctx, scope, id)
+	if err != nil {
+		return change, err
+	}
+	if share && session.Visibility != patch.Visibility.Value {
+		if err := owns(principal, ShareSessions, session); err != nil {
+			return change, err
+		}
+	}
+	if overrides {
+		apply(patch.Model, &session.Overrides.Model)
+		apply(patch.SystemPrompt, &session.Overrides.SystemPrompt)
+		apply(patch.Tools, &session.Overrides.Tools)
+		patch.ParameterPatch.apply(&session.Overrides.Parameters)
+		if err := e.checkOverrides(session.Overrides); err != nil {
+			return change, err
+		}
+		change.Overrides = &session.Overrides
+	}
+	return change, nil
+}
+
+// set names a field of a store change that the patch names.
+func set[T any](change parley.Change[T], to **T) {
+	if change.Set {
+		*to = &change.Value
+	}
+}
+
+func checkInstructions(text string) error {
+	return parley.CheckText("instructions", text, parley.MaxTextBytes)
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// SessionInput is a new session. Nothing in it is needed: without an agent it
+// is the workspace's built-in one.
+type SessionInput struct {
+	AgentID         string             `json:"agent_id,omitempty" doc:"Id or slug; parley by default."`
+	ProjectID       parley.ID          `json:"project_id,omitzero"`
+	ParentSessionID parley.ID          `json:"parent_session_id,omitzero"`
+	ParentMessageID parley.ID          `json:"parent_message_id,omitzero"`
+	Visibility      parley.Visibility  `json:"visibility,omitempty" enum:"private,workspace" doc:"private by default."`
+	Kind            parley.SessionKind `json:"kind,omitempty" enum:"agent,tool" doc:"agent by default."`
+	Mode            parley.Mode        `json:"mode,omitempty" enum:"foreground,background" doc:"foreground by default."`
+	Type            string             `json:"type,omitempty"`
+	Feature         string             `json:"feature,omitempty"`
+	Task            string             `json:"task,omitempty"`
+	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one."`
+	Title           string             `json:"title,omitempty" doc:"Made from the first message when absent."`
+	Instructions    string             `json:"instructions,omitempty"`
+	Tags            []string           `json:"tags,omitempty"`
+	Pinned          bool               `json:"pinned,omitempty"`
+	Metadata        json.RawMessage    `json:"metadata,omitempty"`
+	parley.Overrides
+	Policy   *parley.Policy      `json:"context_policy,omitempty"`
+	Retry    *parley.RetryPolicy `json:"retry_policy,omitempty"`
+	During   parley.During       `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
+	ClientID string              `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
+	Message  *MessageInput       `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
+}
+
+// SessionPatch changes a session: absent fields stay, null clears.
+type SessionPatch struct {
+	Title        parley.Change[string]          `json:"title,omitzero"`
+	Instructions parley.Change[string]          `json:"instructions,omitzero"`
+	Pinned       parley.Change[bool]            `json:"pinned,omitzero"`
+	Tags         parley.Change[[]string]        `json:"tags,omitzero"`
+	ProjectID    parley.Change[parley.ID]       `json:"project_id,omitzero"`
+	Metadata     parley.Change[json.RawMessage] `json:"metadata,omitzero"`
+	Model        parley.Change[parley.ModelID]  `json:"model,omitzero"`
+	SystemPrompt parley.Change[*string]         `json:"system_prompt,omitzero"`
+	ParameterPatch
+	Tools      parley.Change[*[]parley.ToolRef]   `json:"tools,omitzero"`
+	Policy     parley.Change[*parley.Policy]      `json:"context_policy,omitzero"`
+	Retry      parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
+	During     parley.Change[parley.During]       `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
+	Visibility parley.Change[parley.Visibility]   `json:"visibility,omitzero" enum:"private,workspace"`
+	Archived   parley.Change[bool]                `json:"archived,omitzero"`
+}
+
+// SessionList asks for sessions, last activity first by default. Archived ones
+// are left out unless Archived asks for them.
+type SessionList struct {
+	Paging
+	Agent                  string // id or slug
+	ProjectID              parley.ID
+	ParentID               parley.ID
+	Type                   string
+	Feature                string
+	Task                   string
+	Kind                   parley.SessionKind
+	Mode                   parley.Mode
+	Status                 parley.SessionStatus
+	Archived               ArchivedFilter
+	Pinned                 *bool
+	Tag                    string
+	CreatedFrom, CreatedTo parley.Time // [from, to)
+}
+
+// ArchivedFilter says which sessions a list shows.
+type ArchivedFilter string
+
+// The filters; "" is ArchivedHidden.
+const (
+	ArchivedHidden ArchivedFilter = "false"
+	ArchivedOnly   ArchivedFilter = "true"
+	ArchivedAny    ArchivedFilter = "any"
+)
+
+// FeatureArchived is what archiving a feature did.
+type FeatureArchived struct {
+	Archived []parley.ID `json:"archived"`
+	Busy     []parley.ID `json:"busy"` // left alone: a turn is unfinished
+}
+
+// OpenSession creates a session, with its first message if Input.Message is
+// set. With a key that exists in the workspace the session is returned and the
+// message posted there. A turn that may run at once is started here.
+func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (parley.Opened, error) {
+	scope, err := authorise(principal, OpenSessions)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Opened{}, err
+	}
+	session, err := e.newSession(ctx, scope, principal, input)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
+		return parley.Opened{}, err
+	}
+	new := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
+	if input.Message != nil {
+		first, err := e.newMessage(principal, *input.Message)
+		if err != nil {
+			return parley.Opened{}, inside("message", err)
+		}
+		new.First = &first
+	}
+	run := e.offer(new.First != nil && !new.First.TurnID.IsZero())
+	opened, err := e.store.EnsureSession(ctx, scope, new, run.processID())
+	if err != nil || opened.Posted == nil {
+		run.settle(nil)
+		return opened, err
+	}
+	run.settle(opened.Posted.Claim)
+	return opened, nil
+}
+
+// EnsureSession is OpenSession for callers that name the session: by Key, or by
+// Type, Feature and perhaps Task, which the server turns into a key.
+func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (parley.Opened, error) {
+	if input.Key == "" {
+		if input.Type == "" || input.Feature == "" {
+			return parley.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
+		}
+		input.Key = parley.KeyFor(input.Type, input.Feature, input.Task)
+	}
+	return e.OpenSession(ctx, principal, input, idempotency)
+}
+
+// Session reads one.
+func (e *Engine) Session(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Session, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	return e.store.Session(ctx, scope, id)
+}
+
+// SessionOfAgent reads a session by a path that names its agent too:
+// CodeNotFound when it belongs to another.
+func (e *Engine) SessionOfAgent(ctx context.Context, principal parley.Principal, agentIDOrSlug string, id parley.ID) (parley.Session, error) {
+	session, err := e.Session(ctx, principal, id)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	if session.AgentID.String() == agentIDOrSlug {
+		return session, nil
+	}
+	agent, err := e.agent(ctx, Scope(principal), agentIDOrSlug)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	if agent.ID != session.AgentID {
+		return parley.Session{}, parley.Errorf(parley.CodeNotFound, "This agent has no such session.")
+	}
+	return session, nil
+}
+
+// SessionByKey reads one by its key.
+func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, key string) (parley.Session, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	if err := parley.CheckText("key", key, parley.MaxKeyBytes); err != nil {
+		return parley.Session{}, err
+	}
+	return e.store.SessionByKey(ctx, scope, key)
+}
+
+// Sessions lists.
+func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list SessionList) (Page[parley.Session], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	from, order, limit, err := list.start("sessions", Descending)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	query, err := e.sessionQuery(ctx, scope, list)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	query.Ascending, query.AfterUpdated, query.AfterID, query.Limit = order == Ascending, from.At, from.ID, limit+1
+	rows, err := e.store.Sessions(ctx, scope, query)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Session) cursor {
+		return cursor{List: "sessions", Order: order, At: last.UpdatedAt, ID: last.ID}
+	}), nil
+}
+
+// UpdateSession applies a patch. CodeConflict when archiving with a turn
+// unfinished; CodeForbidden when a member changes the visibility of another's.
+func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.Session, error) {
+	scope, err := authorise(principal, PatchSessions)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	defer e.patch(id)()
+	change, err := e.sessionChange(ctx, scope, principal, id, patch)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	return e.store.UpdateSession(ctx, scope, id, change)
+}
+
+// ArchiveFeature archives all sessions of a feature that are idle.
+func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal, feature string) (FeatureArchived, error) {
+	scope, err := authorise(principal, PatchSessions)
+	if err != nil {
+		return FeatureArchived{}, err
+	}
+	if feature == "" {
+		return FeatureArchived{}, parley.InvalidField("feature", "is empty; name the feature whose sessions to archive")
+	}
+	if err := parley.CheckText("feature", feature, parley.MaxKeyBytes); err != nil {
+		return FeatureArchived{}, err
+	}
+	archived, busy, err := e.store.ArchiveFeature(ctx, scope, feature)
+	if err != nil {
+		return FeatureArchived{}, err
+	}
+	return FeatureArchived{Archived: orEmpty(archived), Busy: orEmpty(busy)}, nil
+}
+
+// DeleteSession purges a session: its owner or an admin only.
+func (e *Engine) DeleteSession(ctx context.Context, principal parley.Principal, id parley.ID) error {
+	scope, err := authorise(principal, DropSessions)
+	if err != nil {
+		return err
+	}
+	if ReachOf(principal.Role, DropSessions) != ReachAll {
+		session, err := e.store.Session(ctx, scope, id)
+		if err != nil {
+			return err
+		}
+		if err := owns(principal, DropSessions, session); err != nil {
+			return err
+		}
+	}
+	return e.store.DeleteSession(ctx, scope, id)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

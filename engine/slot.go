@@ -1,0 +1,36 @@
+package engine
+
+import "parley"
+
+// reserved is a slot of this process's worker, or none. Exactly one settle ends it.
+type reserved struct{ slot parley.Slot }
+
+// offer reserves a slot for a message that starts a turn.
+func (e *Engine) offer(startsTurn bool) reserved {
+	if !startsTurn || e.runner == nil {
+		return reserved{}
+	}
+	if slot, ok := e.runner.Offer(); ok {
+		return reserved{slot}
+	}
+	return reserved{}
+}
+
+// processID is what the store claims for; zero claims nothing.
+func (r reserved) processID() parley.ID {
+	if r.slot == nil {
+		return parley.ID{}
+	}
+	return r.slot.ProcessID()
+}
+
+// settle runs what the store claimed, or gives the slot back.
+func (r reserved) settle(claim *parley.Claim) {
+	switch {
+	case r.slot == nil:
+	case claim != nil:
+		r.slot.Run(*claim)
+	default:
+		r.slot.Release()
+	}
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+// BlockType names a piece of an assistant's output (A7).
+type BlockType string
+
+// The block types.
+const (
+	BlockReasoning BlockType = "reasoning_content"
+	BlockContent   BlockType = "content"
+	BlockToolCall  BlockType = "tool_call"
+	BlockError     BlockType = "error"
+)
+
+// Block is a piece of an assistant's output. Content is a string for reasoning
+// and content, a BlockCall for a tool call, a parley.Failure for an error.
+type Block struct {
+	MessageID parley.ID            `json:"message_id"`
+	Type      BlockType            `json:"type"`
+	Content   json.RawMessage      `json:"content"`
+	Status    parley.MessageStatus `json:"status"`
+	Timestamp parley.Time          `json:"timestamp"`
+}
+
+// BlockCall is the content of a tool_call block: the call, and its result once
+// there is one.
+type BlockCall struct {
+	ID            string          `json:"id"`
+	Name          string          `json:"name"`
+	Arguments     json.RawMessage `json:"arguments"`
+	ArgumentsText string          `json:"arguments_text,omitempty"`
+	Result        json.RawMessage `json:"result"` // a parley.ToolResultContent; null while it runs
+}
+
+// Entry is a row of the transcript: a message (Message set), or the output of
+// an agent's turn folded into blocks.
+type Entry struct {
+	Role    parley.Role          `json:"role"`
+	TurnID  parley.ID            `json:"turn_id"`
+	Author  parley.Author        `json:"author"`
+	Model   parley.ModelID       `json:"model,omitempty"`
+	Status  parley.MessageStatus `json:"status"`
+	Message *parley.Message      `json:"message,omitempty"`
+	Blocks  []Block              `json:"blocks,omitempty"`
+	From    int64                `json:"from_sequence,omitempty"`
+	To      int64                `json:"to_sequence,omitempty"`
+}
+
+// Transcript is the view "transcript": what people read. Internal messages are
+// left out. A page never cuts a turn in two, so it may be longer than its limit.
+func (e *Engine) Transcript(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[Entry], error) {
+	page, err := e.folded(ctx, principal, sessionID, list)
+	if err != nil {
+		return Page[Entry]{}, err
+	}
+	rows := page.Data
+	descending := list.Order == Descending
+	if descending {
+		slices.Reverse(rows)
+	}
+	entries := []Entry{}
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && isOutput(rows[0]) && isOutput(rows[n]) && rows[n].TurnID == rows[0].TurnID {
+			n++
+		}
+		if entry, ok := fold(rows[:n]); ok {
+			entries = append(entries, entry)
+		}
+		rows = rows[n:]
+	}
+	if descending {
+		slices.Reverse(entries)
+	}
+	return Page[Entry]{Data: entries, Next: page.Next}, nil
+}
+
+// folded reads a page of user-facing rows rounded out to whole turns.
+func (e *Engine) folded(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+	shown := false
+	list.Internal = &shown
+	return e.messages(ctx, principal, sessionID, list, func(last, next parley.Message) bool {
+		return !last.TurnID.IsZero() && last.TurnID == next.TurnID
+	})
+}
+
+func isOutput(message parley.Message) bool {
+	switch message.Role {
+	case parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult:
+		return true
+	}
+	return false
+}
+
+// fold makes one entry of a message, or of the output rows of one turn; false
+// when nothing of it shows.
+func fold(rows []parley.Message) (Entry, bool) {
+	first, last := rows[0], rows[len(rows)-1]
+	entry := Entry{
+		Role: first.Role, TurnID: first.TurnID, Author: first.Author, Model: first.Model,
+		Status: first.Status, From: first.Sequence, To: last.Sequence,
+	}
+	if !isOutput(first) {
+		entry.Message = &first
+		return entry, true
+	}
+	entry.Role, entry.Blocks = parley.RoleAssistant, []Block{}
+	calls := make(map[string]int)
+	for _, row := range rows {
+		if hidden(row) {
+			continue
+		}
+		if row.Role == parley.RoleToolResult {
+			if at, ok := calls[row.ToolCallID]; ok {
+				entry.Blocks[at] = answered(entry.Blocks[at], row.Content)
+			}
+			continue
+		}
+		entry.Status = row.Status
+		if row.Role == parley.RoleToolCall {
+			calls[row.ToolCallID] = len(entry.Blocks)
+		}
+		entry.Blocks = append(entry.Blocks, blocksOf(row)...)
+	}
+	return entry, len(entry.Blocks) > 0 || entry.Status == parley.MessageStreaming
+}
+
+// blocksOf splits one assistant or tool_call row.
+func blocksOf(row parley.Message) []Block {
+	var blocks []Block
+	add := func(kind BlockType, content json.RawMessage) {
+		blocks = append(blocks, Block{MessageID: row.ID, Type: kind, Content: content, Status: row.Status, Timestamp: row.CreatedAt})
+	}
+	switch row.Role {
+	case parley.RoleToolCall:
+		var call parley.ToolCallContent
+		if json.Unmarshal(row.Content, &call) == nil {
+			add(BlockToolCall, encode(BlockCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments, ArgumentsText: call.ArgumentsText}))
+		}
+	default:
+		content := assistantContent(row)
+		if content.Reasoning != "" {
+			add(BlockReasoning, parley.AppendJSONString(nil, content.Reasoning))
+		}
+		if text := content.Text + content.Refusal; text != "" {
+			add(BlockContent, parley.AppendJSONString(nil, text))
+		}
+	}
+	if row.Error != nil {
+		add(BlockError, encode(row.Error))
+	}
+	return blocks
+}
+
+// answered puts a call's result into its block.
+func answered(block Block, result json.RawMessage) Block {
+	var call BlockCall
+	if json.Unmarshal(block.Content, &call) == nil {
+		call.Result = result
+		block.Content = encode(call)
+	}
+	return block
+}
+
+func assistantContent(message parley.Message) parley.AssistantContent {
+	var content parley.AssistantContent
+	if json.Unmarshal(message.Content, &content) != nil {
+		return parley.AssistantContent{}
+	}
+	return content
+}
+
+// encode writes a struct of ours; raw members come from the store and are JSON.
+func encode[T BlockCall | *parley.Failure](value T) json.RawMessage {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return encoded
+}

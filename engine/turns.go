@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// TurnList asks for turns, newest first by default.
+type TurnList struct {
+	Paging
+	Status parley.TurnStatus
+}
+
+// CallList asks for calls, newest first by default.
+type CallList struct {
+	Paging
+	TurnID parley.ID
+}
+
+// CallDetail is a call with the request that it made, rebuilt from the record.
+type CallDetail struct {
+	parley.Call
+	System  string          `json:"system_prompt"`
+	Tools   json.RawMessage `json:"tools"`            // definitions as they were sent
+	Request json.RawMessage `json:"request"`          // null when it cannot be rebuilt
+	Exact   bool            `json:"exact"`            // the rebuilt request has the hash of the one that was sent
+	Reason  string          `json:"reason,omitempty"` // why it is not exact
+}
+
+// Turn reads one.
+func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Turn, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Turn{}, err
+	}
+	return e.store.Turn(ctx, scope, id)
+}
+
+// Turns lists the turns of a session.
+func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionID parley.ID, list TurnList) (Page[parley.Turn], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Turn]{}, err
+	}
+	switch list.Status {
+	case "", parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled:
+	default:
+		return Page[parley.Turn]{}, parley.InvalidField("status", "%q is not one of queued, running, waiting, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+	}
+	from, order, limit, err := list.start("turns", Descending)
+	if err != nil {
+		return Page[parley.Turn]{}, err
+	}
+	rows, err := e.store.Turns(ctx, scope, sessionID, parley.TurnQuery{
+		Status: list.Status, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+	})
+	if err != nil {
+		return Page[parley.Turn]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Turn) cursor {
+		return cursor{List: "turns", Order: order, ID: last.ID}
+	}), nil
+}
+
+// Calls lists the model calls of a session.
+func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionID parley.ID, list CallList) (Page[parley.Call], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Call]{}, err
+	}
+	from, order, limit, err := list.start("calls", Descending)
+	if err != nil {
+		return Page[parley.Call]{}, err
+	}
+	rows, err := e.store.Calls(ctx, scope, sessionID, parley.CallQuery{
+		TurnID: list.TurnID, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+	})
+	if err != nil {
+		return Page[parley.Call]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Call) cursor {
+		return cursor{List: "calls", Order: order, ID: last.ID}
+	}), nil
+}
+
+// Events reads durable events after a sequence, ascending; limit 0 means
+// parley.DefaultPage.
+func (e *Engine) Events(ctx context.Context, principal parley.Principal, sessionID parley.ID, after int64, limit int) ([]parley.Event, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		limit = parley.DefaultPage
+	}
+	if limit < 0 || limit > parley.MaxPage {
+		return nil, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxPage)
+	}
+	events, err := e.store.Events(ctx, scope, sessionID, max(after, 0), limit)
+	return orEmpty(events), err
+}
+
+// AdmitWatcher checks that a principal may watch and that it sees every session
+// named, and gives the scope to watch with.
+func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (parley.Scope, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Scope{}, err
+	}
+	for _, id := range sessions {
+		if _, err := e.store.Session(ctx, scope, id); err != nil {
+			return parley.Scope{}, err
+		}
+	}
+	return scope, nil
+}

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley"
+	"parley/prompt"
+)
+
+// maxToolNameBytes is the longest tool name that every provider takes.
+const maxToolNameBytes = 64
+
+func checkIdempotency(idempotency parley.Idempotency) error {
+	return parley.CheckText("Idempotency-Key", idempotency.Key, parley.MaxKeyBytes)
+}
+
+// textBound is a text field with its bound.
+type textBound struct {
+	field, text string
+	max         int
+}
+
+func checkTexts(bounds ...textBound) error {
+	for _, b := range bounds {
+		if err := parley.CheckText(b.field, b.text, b.max); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAgent fills defaults and validates every field.
+func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parley.Agent) error {
+	agent.Name = strings.TrimSpace(agent.Name)
+	if agent.Name == "" {
+		return parley.InvalidField("name", "is empty; an agent needs a name")
+	}
+	if err := checkTexts(
+		textBound{"name", agent.Name, parley.MaxNameBytes},
+		textBound{"description", agent.Description, parley.MaxTextBytes},
+		textBound{"runtime", agent.Runtime, parley.MaxNameBytes},
+	); err != nil {
+		return err
+	}
+	if agent.Slug == "" {
+		agent.Slug = parley.Slugify(agent.Name)
+	}
+	if err := parley.ValidateSlug(agent.Slug); err != nil {
+		return err
+	}
+	if agent.Runtime == "" {
+		agent.Runtime = parley.StandardRuntime
+	}
+	if known := e.runtimes(); !slices.Contains(known, agent.Runtime) {
+		return parley.InvalidField("runtime", "there is no runtime %q here; choose one of: %s", parley.Clip(agent.Runtime, 64), strings.Join(known, ", "))
+	}
+	if agent.Status != parley.AgentActive && agent.Status != parley.AgentArchived {
+		return parley.InvalidField("status", "%q is not one of active, archived", parley.Clip(string(agent.Status), 32))
+	}
+	if err := checkPrompt(agent.SystemPrompt); err != nil {
+		return err
+	}
+	if err := e.checkModel(agent.Model); err != nil {
+		return err
+	}
+	if err := agent.Parameters.Validate(); err != nil {
+		return err
+	}
+	agent.Tools = orEmpty(agent.Tools)
+	if err := e.checkTools(agent.Tools); err != nil {
+		return err
+	}
+	if err := checkPolicies(agent.Policy, &agent.Retry); err != nil {
+		return err
+	}
+	tags, err := checkTags(agent.Tags)
+	if err != nil {
+		return err
+	}
+	agent.Tags = tags
+	if agent.LeadID.IsZero() {
+		return nil
+	}
+	if agent.LeadID == agent.ID {
+		return parley.InvalidField("lead_id", "an agent cannot lead itself")
+	}
+	if _, err := e.store.Agent(ctx, scope.WorkspaceID, agent.LeadID.String()); err != nil {
+		if parley.ErrorCode(err) == parley.CodeNotFound {
+			return parley.Errorf(parley.CodeNotFound, "lead_id: there is no such agent.")
+		}
+		return err
+	}
+	return nil
+}
+
+func (e *Engine) runtimes() []string {
+	if e.runner == nil {
+		return []string{parley.StandardRuntime}
+	}
+	return e.runner.Runtimes()
+}
+
+func checkPrompt(text string) error {
+	if err := parley.CheckText("system_prompt", text, parley.MaxTextBytes); err != nil {
+		return err
+	}
+	return prompt.ValidateTemplate(text)
+}
+
+// checkModel refuses a model whose provider is not configured; "" leaves the choice to the wider scope.
+func (e *Engine) checkModel(id parley.ModelID) error {
+	if id == "" {
+		return nil
+	}
+	if err := parley.CheckText("model", string(id), parley.MaxNameBytes); err != nil {
+		return err
+	}
+	if err := id.Validate(); err != nil {
+		return err
+	}
+	_, _, err := e.models.Resolve(id)
+	return err
+}
+
+// checkOverrides validates what a session or a message sets over its agent.
+func (e *Engine) checkOverrides(overrides parley.Overrides) error {
+	if overrides.IsZero() {
+		return nil
+	}
+	if err := e.checkModel(overrides.Model); err != nil {
+		return err
+	}
+	if overrides.SystemPrompt != nil {
+		if err := checkPrompt(*overrides.SystemPrompt); err != nil {
+			return err
+		}
+	}
+	if err := overrides.Parameters.Validate(); err != nil {
+		return err
+	}
+	if overrides.Tools != nil {
+		return e.checkTools(*overrides.Tools)
+	}
+	return nil
+}
+
+func checkPolicies(policy *parley.Policy, retry *parley.RetryPolicy) error {
+	if policy != nil {
+		if err := policy.Validate(); err != nil {
+			return err
+		}
+	}
+	if retry != nil {
+		return retry.Validate()
+	}
+	return nil
+}
+
+// checkTools wants every name to be a tool of the server, or defined inline.
+func (e *Engine) checkTools(refs []parley.ToolRef) error {
+	if len(refs) > parley.MaxTools {
+		return parley.InvalidField("tools", "at most %d tools", parley.MaxTools)
+	}
+	seen := make(map[string]bool, len(refs))
+	for _, ref := range refs {
+		if seen[ref.Name] {
+			return parley.InvalidField("tools", "%q is there twice", parley.Clip(ref.Name, 64))
+		}
+		seen[ref.Name] = true
+		if ref.Definition == nil {
+			if err := e.checkServerTool(ref.Name); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := checkDefinition(*ref.Definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) checkServerTool(name string) error {
+	if e.tools == nil {
+		return parley.InvalidField("tools", "this server has no tools; define %q inline", parley.Clip(name, 64))
+	}
+	if _, ok := e.tools.Tool(name); ok {
+		return nil
+	}
+	var names []string
+	for _, tool := range e.tools.Tools() {
+		names = append(names, tool.Definition().Name)
+	}
+	return parley.InvalidField("tools", "the server has no tool %q; it has: %s; or define it inline", parley.Clip(name, 64), strings.Join(names, ", "))
+}
+
+// checkDefinition wants a tool that every provider takes: a plain name and a
+// JSON Schema of an object.
+func checkDefinition(definition parley.ToolDefinition) error {
+	if !isToolName(definition.Name) {
+		return parley.InvalidField("tools.name", "%q is no tool name: use 1 to %d letters, digits, _ and -", parley.Clip(definition.Name, 64), maxToolNameBytes)
+	}
+	if err := parley.CheckText("tools.description", definition.Description, parley.MaxTextBytes); err != nil {
+		return err
+	}
+	raw := bytes.TrimSpace(definition.Parameters)
+	if len(raw) == 0 || raw[0] != '{' {
+		return parley.InvalidField("tools.parameters", "must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}")
+	}
+	if err := parley.CheckJSON(raw); err != nil {
+		return err
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return parley.InvalidField("tools.parameters", "%s: this is no JSON Schema", parley.Clip(definition.Name, 64))
+	}
+	if schema.Type != "object" {
+		return parley.InvalidField("tools.parameters", "%s: the schema's type must be object, for arguments are one", parley.Clip(definition.Name, 64))
+	}
+	if _, err := schema.Resolve(nil); err != nil {
+		return parley.InvalidField("tools.parameters", "%s: the JSON Schema does not hold together: %s", parley.Clip(definition.Name, 64), parley.Clip(err.Error(), 200))
+	}
+	return nil
+}
+
+func isToolName(name string) bool {
+	if name == "" || len(name) > maxToolNameBytes {
+		return false
+	}
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// checkTags trims, drops repeats and checks bounds.
+func checkTags(tags []string) ([]string, error) {
+	if len(tags) > parley.MaxTags {
+		return nil, parley.InvalidField("tags", "at most %d tags", parley.MaxTags)
+	}
+	kept := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		if tag = strings.TrimSpace(tag); tag == "" {
+			return nil, parley.InvalidField("tags", "a tag is empty")
+		}
+		if err := parley.CheckText("tags", tag, parley.MaxNameBytes); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(kept, tag) {
+			kept = append(kept, tag)
+		}
+	}
+	return kept, nil
+}
+
+// checkMetadata wants an object within bounds; absent and null are {}.
+func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == "{}" {
+		return json.RawMessage(`{}`), nil
+	}
+	if len(raw) > parley.MaxMetadataBytes {
+		return nil, parley.InvalidField("metadata", "is longer than %d bytes", parley.MaxMetadataBytes)
+	}
+	if raw[0] != '{' {
+		return nil, parley.InvalidField("metadata", "must be a JSON object")
+	}
+	if err := parley.CheckJSON(raw); err != nil {
+		return nil, inside("metadata", err)
+	}
+	canonical, err := parley.CanonicalJSON(raw)
+	if err != nil {
+		return nil, inside("metadata", err)
+	}
+	return canonical, nil
+}
+
+// inside puts a field's error under its parent's name.
+func inside(parent string, err error) error {
+	var e *parley.Error
+	if !errors.As(err, &e) || e.Code != parley.CodeInvalid {
+		return err
+	}
+	if e.Field == "" {
+		return parley.InvalidField(parent, "%s", e.Message)
+	}
+	return &parley.Error{Code: e.Code, Field: parent + "." + e.Field, Message: parent + "." + e.Message}
+}

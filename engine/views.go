@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Messages is the view "flat": the rows as they are; in ascending order the
+// queued ones stand at the end, by position.
+func (e *Engine) Messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+	return e.messages(ctx, principal, sessionID, list, nil)
+}
+
+// UserMessages is the view "user": no internal messages, and no empty ones that
+// an interruption left behind.
+func (e *Engine) UserMessages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+	shown := false
+	list.Internal = &shown
+	page, err := e.messages(ctx, principal, sessionID, list, nil)
+	if err != nil {
+		return page, err
+	}
+	kept := page.Data[:0]
+	for _, message := range page.Data {
+		if !hidden(message) {
+			kept = append(kept, message)
+		}
+	}
+	page.Data = kept
+	return page, nil
+}
+
+// MessageID is a row of the view "ids".
+type MessageID struct {
+	ID       parley.ID `json:"id"`
+	Sequence *int64    `json:"sequence"` // null while queued
+	Position *int64    `json:"position"`
+}
+
+// MessageIDs is the view "ids".
+func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[MessageID], error) {
+	scope, query, order, err := messageQuery(principal, list)
+	if err != nil {
+		return Page[MessageID]{}, err
+	}
+	limit := query.Limit
+	query.Limit++
+	refs, err := e.store.MessageIDs(ctx, scope, sessionID, query)
+	if err != nil {
+		return Page[MessageID]{}, err
+	}
+	cut := pageOf(refs, limit, func(last parley.MessageRef) cursor {
+		return messageCursor(order, last.Sequence, last.Position)
+	})
+	page := Page[MessageID]{Data: make([]MessageID, len(cut.Data)), Next: cut.Next}
+	for i, ref := range cut.Data {
+		page.Data[i] = MessageID{ID: ref.ID, Position: ref.Position}
+		if ref.Sequence != 0 {
+			page.Data[i].Sequence = &ref.Sequence
+		}
+	}
+	return page, nil
+}
+
+// messages reads one page. With extend, rows behind the page that belong to its
+// last turn are read too, so that folded views never cut a turn in two.
+func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList, extend func(last, next parley.Message) bool) (Page[parley.Message], error) {
+	scope, query, order, err := messageQuery(principal, list)
+	if err != nil {
+		return Page[parley.Message]{}, err
+	}
+	limit := query.Limit
+	query.Limit++
+	rows, err := e.store.Messages(ctx, scope, sessionID, query)
+	if err != nil {
+		return Page[parley.Message]{}, err
+	}
+	for extend != nil && len(rows) > limit && limit < maxFolded && extend(rows[limit-1], rows[limit]) {
+		limit++
+		if limit < len(rows) {
+			continue
+		}
+		place(&query, order, rows[len(rows)-1])
+		query.Limit = parley.DefaultPage
+		more, err := e.store.Messages(ctx, scope, sessionID, query)
+		if err != nil {
+			return Page[parley.Message]{}, err
+		}
+		rows = append(rows, more...)
+	}
+	return pageOf(rows, limit, func(last parley.Message) cursor {
+		return messageCursor(order, last.Sequence, last.Position)
+	}), nil
+}
+
+// maxFolded bounds the rows of a page that is extended to whole turns.
+const maxFolded = 2 * parley.MaxPage
+
+func place(query *parley.MessageQuery, order Order, last parley.Message) {
+	if last.Sequence == 0 && order == Ascending {
+		query.AfterPosition = last.Position
+		return
+	}
+	query.AfterSequence = last.Sequence
+}
+
+func messageCursor(order Order, sequence int64, position *int64) cursor {
+	if sequence == 0 {
+		return cursor{List: "messages", Order: order, Position: position}
+	}
+	return cursor{List: "messages", Order: order, Sequence: sequence}
+}
+
+func messageQuery(principal parley.Principal, list MessageList) (parley.Scope, parley.MessageQuery, Order, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return scope, parley.MessageQuery{}, "", err
+	}
+	from, order, limit, err := list.start("messages", Ascending)
+	if err != nil {
+		return scope, parley.MessageQuery{}, "", err
+	}
+	for _, role := range list.Roles {
+		if !role.Valid() {
+			return scope, parley.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+		}
+	}
+	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming && !list.Status.Settled() {
+		return scope, parley.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+	}
+	if err := checkTexts(
+		textBound{"tool_name", list.ToolName, parley.MaxNameBytes},
+		textBound{"agent_type", list.AgentType, parley.MaxNameBytes},
+	); err != nil {
+		return scope, parley.MessageQuery{}, "", err
+	}
+	return scope, parley.MessageQuery{
+		Roles: list.Roles, Status: list.Status, Internal: list.Internal, TurnID: list.TurnID, Iteration: list.Iteration,
+		ToolName: list.ToolName, AgentType: list.AgentType, AfterSequence: from.Sequence, AfterPosition: from.Position,
+		Descending: order == Descending, Limit: limit,
+	}, order, nil
+}
+
+// hidden reports an answer that an interruption left empty: shown by no view but flat.
+func hidden(message parley.Message) bool {
+	if message.Status != parley.MessageFailed || message.Error == nil || message.Error.Class != parley.ClassInterrupted {
+		return false
+	}
+	content := assistantContent(message)
+	return message.Role == parley.RoleAssistant && content.Text == "" && content.Reasoning == "" && content.Refusal == ""
+}
