@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// clockTick is Linux's USER_HZ, in which /proc counts CPU time.
+const clockTick = 10 * time.Millisecond
+
+// Process is a child that prints a line when it is ready.
+type Process struct {
+	command *exec.Cmd
+	Line    string // what it printed
+}
+
+// Start runs a program and waits for its first line of output.
+func Start(ctx context.Context, env []string, program string, args ...string) (*Process, error) {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), env...)
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	reader := bufio.NewReader(out)
+	line, err := reader.ReadString('\n')
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s did not start", program), err, command.Process.Kill(), command.Wait())
+	}
+	go io.Copy(io.Discard, reader) //nolint:errcheck // ends with the process; its further words do not count
+	return &Process{command: command, Line: strings.TrimSpace(line)}, nil
+}
+
+// Stop ends the process by its pid, and waits.
+func (p *Process) Stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	err := p.command.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // ended by the signal
+		return nil
+	}
+	return err
+}
+
+// CPU is the time that the process has used, user and system.
+func (p *Process) CPU() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	fields := strings.Fields(rest)
+	const user, system = 11, 12 // utime and stime, counted behind the command's name
+	if len(fields) <= system {
+		return 0, errors.New("/proc/stat is too short")
+	}
+	u, err := strconv.ParseInt(fields[user], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	s, err := strconv.ParseInt(fields[system], 10, 64)
+	return time.Duration(u+s) * clockTick, err
+}
+
+// Memory reads VmRSS (now) and VmHWM (highest so far), in bytes.
+func (p *Process) Memory() (now, highest int64, err error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		var target *int64
+		switch {
+		case strings.HasPrefix(line, "VmRSS:"):
+			target = &now
+		case strings.HasPrefix(line, "VmHWM:"):
+			target = &highest
+		default:
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.Fields(line)[1], 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		*target = kib << 10
+	}
+	return now, highest, nil
+}

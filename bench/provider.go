@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ModelName names a model of the fake provider: its answers have this many
+// tokens, that far apart (0: as fast as the connection takes them).
+func ModelName(tokens int, pace time.Duration) string {
+	return fmt.Sprintf("bench-%d-%d", tokens, pace.Milliseconds())
+}
+
+const answerHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+// ServeProvider answers Chat Completions requests on a listener until it is
+// closed. It speaks just enough HTTP/1.1 to stay far cheaper than whatever is
+// measured in front of it: frames are made once per model and written whole.
+func ServeProvider(listener net.Listener) error {
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		go provide(conn) // ends when the peer closes its connection
+	}
+}
+
+func provide(conn net.Conn) {
+	defer conn.Close() //nolint:errcheck // the peer is gone or was told everything
+	reader := bufio.NewReaderSize(conn, 64<<10)
+	cache := map[string][][]byte{}
+	for {
+		body, err := readRequest(reader)
+		if err != nil {
+			return
+		}
+		tokens, pace := modelOf(body)
+		key := fmt.Sprint(tokens, pace)
+		frames, ok := cache[key]
+		if !ok {
+			frames = answer(tokens, pace)
+			cache[key] = frames
+		}
+		if _, err := io.WriteString(conn, answerHead); err != nil {
+			return
+		}
+		next := time.Now()
+		for i, frame := range frames {
+			if pace > 0 && i > 0 {
+				next = next.Add(pace)
+				time.Sleep(time.Until(next))
+			}
+			if _, err := conn.Write(frame); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readRequest reads one request and returns its body.
+func readRequest(reader *bufio.Reader) ([]byte, error) {
+	length := 0
+	for {
+		line, err := reader.ReadSlice('\n')
+		if err != nil {
+			return nil, err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if name, value, _ := strings.Cut(string(line), ":"); strings.EqualFold(name, "Content-Length") {
+			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	body := make([]byte, length)
+	_, err := io.ReadFull(reader, body)
+	return body, err
+}
+
+func modelOf(body []byte) (tokens int, pace time.Duration) {
+	_, rest, _ := bytes.Cut(body, []byte(`"bench-`))
+	name, _, _ := bytes.Cut(rest, []byte(`"`))
+	count, ms, _ := strings.Cut(string(name), "-")
+	tokens, _ = strconv.Atoi(count) //nolint:errcheck // a request for another model gets an empty answer
+	wait, _ := strconv.Atoi(ms)     //nolint:errcheck // as above
+	return tokens, time.Duration(wait) * time.Millisecond
+}
+
+// answer makes the writes of a whole answer: one per token when paced, else
+// few large ones.
+func answer(tokens int, pace time.Duration) [][]byte {
+	frame := func(delta, finish string) string {
+		return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
+			delta + `,"logprobs":null,"finish_reason":` + finish + `}]}` + "\n\n"
+	}
+	chunk := func(data string) string { return strconv.FormatInt(int64(len(data)), 16) + "\r\n" + data + "\r\n" }
+	var writes [][]byte
+	for i := range tokens {
+		delta := fmt.Sprintf(`{"content":" word%03d"}`, i%1000)
+		if i == 0 {
+			delta = `{"role":"assistant","content":"word000"}`
+		}
+		writes = append(writes, []byte(chunk(frame(delta, "null"))))
+	}
+	usage := fmt.Sprintf(`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n", tokens, tokens+20)
+	writes = append(writes, []byte(chunk(frame(`{}`, `"stop"`))+chunk(usage)+chunk("data: [DONE]\n\n")+"0\r\n\r\n"))
+	if pace > 0 {
+		return writes
+	}
+	const large = 16 << 10
+	var few [][]byte
+	for _, w := range writes {
+		if n := len(few); n > 0 && len(few[n-1])+len(w) <= large {
+			few[n-1] = append(few[n-1], w...)
+		} else {
+			few = append(few, append(make([]byte, 0, large), w...))
+		}
+	}
+	return few
+}
+
+// Listen opens a loopback listener on a free port.
+func Listen(ctx context.Context) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+}
