@@ -23,8 +23,12 @@ import (
 	"parley"
 )
 
-// Name is the provider name of the simulator.
-const Name = "sim"
+// ProviderName is the simulator's in model ids; DefaultModel is what it answers
+// with when nothing else is said.
+const (
+	ProviderName = "sim"
+	DefaultModel = "echo"
+)
 
 // encodeVersion is the version of the bytes that Encode gives.
 const encodeVersion = 1
@@ -39,7 +43,7 @@ func New() *Model { return &Model{} }
 
 // Models lists what the simulator offers; of the families one example each.
 func Models() []parley.ModelInfo {
-	names := []string{"echo", "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
+	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
 	models := make([]parley.ModelInfo, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
@@ -51,7 +55,7 @@ func Models() []parley.ModelInfo {
 func Info(name string) parley.ModelInfo {
 	_, err := parseName(name)
 	return parley.ModelInfo{
-		ID: parley.ModelID(Name + "/" + name), Provider: Name, Name: name, Simulator: true, Known: err == nil,
+		ID: parley.ModelID(ProviderName + "/" + name), Provider: ProviderName, Name: name, Simulator: true, Known: err == nil,
 		Reasoning: name == "reason" || name == "script", Caching: true, Tools: name == "tool" || name == "script",
 		ContextLength: contextTokens, Price: &parley.Price{},
 	}

@@ -1,0 +1,168 @@
+// Package llm is the registry of models: it finds the provider behind a model
+// id "provider/model" and tells what is known of the model.
+//
+// It owns the list of providers that this process was given and a table of
+// well-known models (models.json). It speaks no wire format: the providers do.
+// A model that the table does not know is passed through; its price is then
+// unknown, never zero.
+package llm
+
+import (
+	_ "embed" // for the table of models
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+//go:embed models.json
+var modelTable []byte // read only
+
+// Options configure a Registry.
+type Options struct {
+	Default   parley.ModelID // the server's default model; "": the first provider's that is no simulator, else the simulator's
+	Providers []Provider     // in the order of preference
+}
+
+// Provider is one configured provider.
+type Provider struct {
+	Name         string             // the part of model ids before the first slash
+	Model        parley.Model       // its wire
+	DefaultModel string             // the part behind the slash; "" if it has none
+	Models       []parley.ModelInfo // what is known of its models; nil: what the table has for its name
+	Simulator    bool               // its answers are made up, its prices nothing
+}
+
+// Registry implements parley.ModelSource. It never changes after NewRegistry.
+type Registry struct {
+	providers map[string]Provider
+	known     map[parley.ModelID]parley.ModelInfo
+	models    []parley.ModelInfo // by id
+	fallback  parley.ModelID
+}
+
+var _ parley.ModelSource = (*Registry)(nil)
+
+// NewRegistry makes a registry. CodeInvalid for a provider without a name or
+// twice, and for a default model that cannot be resolved.
+func NewRegistry(options Options) (*Registry, error) {
+	table, err := wellKnown()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{providers: map[string]Provider{}, known: map[parley.ModelID]parley.ModelInfo{}}
+	for _, p := range options.Providers {
+		if p.Name == "" || strings.Contains(p.Name, "/") || p.Model == nil {
+			return nil, parley.InvalidField("providers", "a provider needs a wire and a name without a slash, not %q", parley.Clip(p.Name, 64))
+		}
+		if _, twice := r.providers[p.Name]; twice {
+			return nil, parley.InvalidField("providers", "provider %q is configured twice", p.Name)
+		}
+		r.providers[p.Name] = p
+		models := p.Models
+		if models == nil {
+			models = table[p.Name]
+		}
+		for _, info := range models {
+			info = complete(info, p, info.Name)
+			info.Known = true
+			if _, twice := r.known[info.ID]; !twice {
+				r.known[info.ID] = info
+				r.models = append(r.models, info)
+			}
+		}
+	}
+	slices.SortFunc(r.models, func(a, b parley.ModelInfo) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	r.fallback = fallback(options)
+	if r.fallback != "" {
+		if _, _, err := r.Resolve(r.fallback); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// fallback is the default model: as configured, else of the first provider that
+// answers for real, else of a simulator.
+func fallback(options Options) parley.ModelID {
+	if options.Default != "" {
+		return options.Default
+	}
+	for _, simulator := range []bool{false, true} {
+		for _, p := range options.Providers {
+			if p.Simulator == simulator && p.DefaultModel != "" {
+				return parley.ModelID(p.Name + "/" + p.DefaultModel)
+			}
+		}
+	}
+	return ""
+}
+
+// complete fills in what follows from the provider.
+func complete(info parley.ModelInfo, p Provider, name string) parley.ModelInfo {
+	info.ID, info.Provider, info.Name = parley.ModelID(p.Name+"/"+name), p.Name, name
+	if p.Simulator {
+		info.Simulator, info.Price = true, &parley.Price{}
+	}
+	return info
+}
+
+// Resolve implements parley.ModelSource. Of a simulator only models that it has
+// resolve, since there is nobody else who might know them.
+func (r *Registry) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+	if err := id.Validate(); err != nil {
+		return nil, parley.ModelInfo{}, err
+	}
+	p, found := r.providers[id.Provider()]
+	if !found {
+		return nil, parley.ModelInfo{}, r.unknownProvider(id)
+	}
+	if info, known := r.known[id]; known {
+		return p.Model, info, nil
+	}
+	info := complete(parley.ModelInfo{}, p, id.Name())
+	if p.Simulator {
+		if _, err := p.Model.Encode(parley.ModelRequest{Model: id}); err != nil {
+			return nil, parley.ModelInfo{}, err
+		}
+		info.Known = true
+	}
+	return p.Model, info, nil
+}
+
+// unknownProvider tells what is configured, and how to configure more.
+func (r *Registry) unknownProvider(id parley.ModelID) error {
+	names := make([]string, 0, len(r.providers))
+	for name := range r.providers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	configured := "none is configured"
+	if len(names) > 0 {
+		configured = "configured are " + strings.Join(names, ", ")
+	}
+	return parley.InvalidField("model",
+		"there is no provider %q for model %q: %s; set OPENAI_API_KEY, ANTHROPIC_API_KEY or DASHSCOPE_API_KEY in the server's environment, or add the provider to parley.yaml, and start the server again",
+		parley.Clip(id.Provider(), 64), parley.Clip(string(id), 64), configured)
+}
+
+// Models implements parley.ModelSource.
+func (r *Registry) Models() []parley.ModelInfo { return slices.Clone(r.models) }
+
+// Default implements parley.ModelSource; "" when there is no provider with a
+// default model.
+func (r *Registry) Default() parley.ModelID { return r.fallback }
+
+// wellKnown reads the table of models, by provider.
+func wellKnown() (map[string][]parley.ModelInfo, error) {
+	var models []parley.ModelInfo
+	if err := json.Unmarshal(modelTable, &models); err != nil {
+		return nil, parley.WrapError(parley.CodeInternal, err, "the table of models cannot be read")
+	}
+	table := map[string][]parley.ModelInfo{}
+	for _, info := range models {
+		table[info.Provider] = append(table[info.Provider], info)
+	}
+	return table, nil
+}
