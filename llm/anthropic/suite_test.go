@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.Anthropic, newModel) }
 
-func newModel(t *testing.T, o llmtest.Options) parley.Model {
+func newModel(t testing.TB, o llmtest.Options) parley.Model {
 	t.Helper()
 	model, err := anthropic.New(anthropic.Options{BaseURL: o.BaseURL, APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
 	if err != nil {

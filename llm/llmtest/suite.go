@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Factory makes the Model under test; it closes it with the test.
-type Factory func(t *testing.T, o Options) parley.Model
+type Factory func(t testing.TB, o Options) parley.Model
 
 // testKey looks like nothing that a provider gives out.
 const testKey = "not-a-real-key-0123456789"
@@ -59,7 +59,7 @@ func Run(t *testing.T, format Format, factory Factory) {
 	})
 }
 
-func serve(t *testing.T, h http.Handler) string {
+func serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)

@@ -73,6 +73,7 @@ type exchange struct {
 	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
 	body     io.ReadCloser           // nil before the answer
 	size     int                     // bytes of content so far
+	ended    bool                    // the body has nothing more to give
 }
 
 // open sends the request and returns when the answer has begun.
@@ -149,6 +150,7 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 		case err == io.EOF, decoder.Complete() && x.ctx.Err() == nil:
 			chunks, err = decoder.End(chunks)
 			done = err == nil
+			x.ended = true
 		}
 		for i := range chunks {
 			if err := x.count(&chunks[i]); err != nil {
@@ -217,6 +219,9 @@ func (x *exchange) stalled() {
 // drain waits a moment for the body's end, after which the connection can be
 // used again.
 func (x *exchange) drain() {
+	if x.ended {
+		return
+	}
 	x.timer.Stop()
 	x.timer = time.AfterFunc(drainWait, func() { x.cancel(context.Canceled) })
 	_, _ = io.CopyN(io.Discard, x.body, drainBytes) // an error only costs the connection

@@ -1,0 +1,35 @@
+package llmtest
+
+import (
+	"testing"
+
+	"parley"
+)
+
+// Bench measures relaying one chunk of an answer of many: connection, frames
+// and decoding, the consumer doing nothing. wire is the answer, chunks the
+// number of its text chunks.
+func Bench(b *testing.B, format Format, factory Factory, wire string, chunks int) {
+	whole := []byte(wire)
+	model := factory(b, Options{BaseURL: serve(b, Serve(whole, all(whole)))})
+	encoded, err := model.Encode(Request(format))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; n += chunks {
+		seen := 0
+		for chunk, err := range model.Stream(b.Context(), encoded) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if chunk.Kind == parley.ChunkText {
+				seen++
+			}
+		}
+		if seen != chunks {
+			b.Fatalf("%d chunks, want %d", seen, chunks)
+		}
+	}
+}

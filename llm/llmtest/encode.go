@@ -1,0 +1,147 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// EncodeCase is a request whose bytes are held in a file.
+type EncodeCase struct {
+	Name    string
+	Request parley.ModelRequest
+	Invalid string // the field of the CodeInvalid that Encode must give instead
+}
+
+// RunEncode checks the bytes of requests against testdata/encode/<version>-<name>.json
+// of the package under test; -update writes missing files only, because bytes
+// of a version never change.
+func RunEncode(t *testing.T, version string, model parley.Model, cases []EncodeCase) {
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			encoded, err := model.Encode(c.Request)
+			if c.Invalid != "" {
+				var invalid *parley.Error
+				if parley.ErrorCode(err) != parley.CodeInvalid || !asError(err, &invalid) || invalid.Field != c.Invalid {
+					t.Errorf("%v, want CodeInvalid of %s", err, c.Invalid)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !json.Valid(encoded.Body) {
+				t.Errorf("not JSON: %s", encoded.Body)
+			}
+			file := filepath.Join("testdata", "encode", version+"-"+strings.ReplaceAll(c.Name, " ", "-")+".json")
+			want, err := os.ReadFile(file)
+			if os.IsNotExist(err) && *update {
+				want, err = encoded.Body, os.WriteFile(file, encoded.Body, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, encoded.Body) {
+				t.Errorf("the bytes have changed\nwant %s\ngot  %s", want, encoded.Body)
+			}
+		})
+	}
+}
+
+func asError(err error, target **parley.Error) bool {
+	e, ok := err.(*parley.Error)
+	*target = e
+	return ok
+}
+
+// Of gives a pointer to v, for the optional fields of a request.
+func Of[T any](v T) *T { return &v }
+
+// Say is a user's message of one text.
+func Say(text string) parley.RequestMessage {
+	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
+}
+
+// Answer is an assistant's message.
+func Answer(parts ...parley.RequestPart) parley.RequestMessage {
+	return parley.RequestMessage{Role: parley.RequestAssistant, Parts: parts}
+}
+
+// Text is a part of text.
+func Text(text string) parley.RequestPart {
+	return parley.RequestPart{Kind: parley.PartText, Text: text}
+}
+
+// Call is a tool call; data are its provider's, nil for none.
+func Call(id, name, arguments string, data []byte) parley.RequestPart {
+	return parley.RequestPart{Kind: parley.PartToolCall, CallID: id, Name: name, Arguments: []byte(arguments), ProviderData: data}
+}
+
+// Results is a message of tool results, each for its call.
+func Results(results ...parley.RequestPart) parley.RequestMessage {
+	return parley.RequestMessage{Role: parley.RequestTool, Parts: results}
+}
+
+// Result is what a tool gave.
+func Result(id, text string, isError bool) parley.RequestPart {
+	return parley.RequestPart{Kind: parley.PartToolResult, CallID: id, Text: text, IsError: isError}
+}
+
+// Conversation is a request with everything in it that any wire can carry: tools,
+// parallel calls with provider data, duplicate ids, errors, text of all kinds.
+func Conversation(model parley.ModelID, reasoning []byte) parley.ModelRequest {
+	data := func(id, arguments string) []byte {
+		b, err := json.Marshal(map[string]string{"id": id, "arguments": arguments})
+		if err != nil {
+			panic(err) // two strings
+		}
+		return b
+	}
+	return parley.ModelRequest{
+		Model:  model,
+		System: "Be brief.\n\"Quote\" <&> é 😀",
+		Tools: []parley.ToolDefinition{
+			{Name: "add", Description: "Adds numbers.", Parameters: json.RawMessage(`{ "type": "object", "properties": { "b": {"type":"number"}, "a": {"type":"number"} } }`)},
+			{Name: "now"},
+		},
+		Messages: []parley.RequestMessage{
+			Say("What is 1 + 2, and the time?\x01"),
+			Answer(parley.RequestPart{Kind: parley.PartReasoning, Text: "Two calls.", ProviderData: reasoning}, Text("Let me see."),
+				Call("own-1", "add", `{"a":1,"b":2}`, data("call_0", `{"b": 2, "a": 1}`)), Call("own-2", "now", `{}`, data("call_0", "{}"))),
+			Results(Result("own-1", "3", false), Result("own-2", "no clock", true)),
+			Answer(Text("It is 3.")),
+			Say("And again?"),
+			Answer(Call("own-3", "add", `{"a":3,"b":4}`, nil), Call("own-4", "add", `null`, data("call_7", `{"a": oops`))),
+			Results(Result("own-3", "7", false), Result("own-4", "Error: the arguments are no JSON", true)),
+		},
+	}
+}
+
+// RunPrefix checks that every shorter conversation's messages are the beginning
+// of the longer one's, and that the fields before them do not move.
+func RunPrefix(t *testing.T, model parley.Model, request parley.ModelRequest) {
+	var before []byte
+	for n := 1; n <= len(request.Messages); n++ {
+		part := request
+		part.Messages = request.Messages[:n]
+		body := encode(t, model, part).Body
+		at := bytes.Index(body, []byte(`"messages":[`))
+		var end int
+		decoder := json.NewDecoder(bytes.NewReader(body[at+len(`"messages":`):]))
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			t.Fatal(err)
+		}
+		end = at + len(`"messages":`) + len(raw)
+		open := bytes.TrimRight(body[:end], "]}") // the last message may grow
+		if !bytes.HasPrefix(open, before) {
+			t.Fatalf("%d messages do not begin with the bytes of %d\n%s\n%s", n, n-1, before, open)
+		}
+		before = open
+	}
+}

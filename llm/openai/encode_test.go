@@ -1,0 +1,56 @@
+package openai_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/llm/llmtest"
+)
+
+func TestEncode(t *testing.T) {
+	model := newModel(t, llmtest.Options{BaseURL: "http://127.0.0.1:1"})
+	hello := func(id parley.ModelID, p parley.Parameters) parley.ModelRequest {
+		return parley.ModelRequest{Model: id, Messages: []parley.RequestMessage{llmtest.Say("Hello")}, Parameters: p}
+	}
+	with := func(r parley.ModelRequest, change func(*parley.ModelRequest)) parley.ModelRequest {
+		change(&r)
+		return r
+	}
+	think := func(r *parley.ModelRequest) { r.Think = true }
+	search := func(r *parley.ModelRequest) { r.Search = true }
+	every := parley.Parameters{Temperature: llmtest.Of(0.7), TopP: llmtest.Of(1.0), MaxTokens: llmtest.Of(100), Seed: llmtest.Of(int64(-7)), ReasoningEffort: llmtest.Of("low")}
+	llmtest.RunEncode(t, "1", model, []llmtest.EncodeCase{
+		{Name: "hello", Request: hello("openai/gpt-4.1", parley.Parameters{})},
+		{Name: "conversation", Request: llmtest.Conversation("openai/gpt-5", nil)},
+		{Name: "reasoning sent back", Request: llmtest.Conversation("deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`))},
+		{Name: "parameters", Request: hello("openai/o3", every)},
+		{Name: "parameters elsewhere", Request: hello("groq/openai/gpt-oss-120b", every)},
+		{Name: "think", Request: with(hello("openai/gpt-5-mini", parley.Parameters{}), think)},
+		{Name: "think without reasoning", Request: with(hello("openai/gpt-4.1", parley.Parameters{}), think)},
+		{Name: "think dashscope", Request: with(hello("dashscope/qwen-plus", parley.Parameters{}), think)},
+		{Name: "search", Request: with(hello("openai/gpt-5-search-api", parley.Parameters{}), search)},
+		{Name: "search dashscope", Request: with(hello("dashscope/qwen-plus", parley.Parameters{}), search)},
+		{Name: "signed call", Request: with(hello("gemini/gemini-3-pro", parley.Parameters{}), func(r *parley.ModelRequest) {
+			r.Messages = append(r.Messages,
+				llmtest.Answer(llmtest.Call("own", "now", "{}", []byte(`{"id":"x","arguments":"{}","extra":{"google":{"thought_signature":"s"}}}`))),
+				llmtest.Results(llmtest.Result("own", "noon", false)))
+		})},
+		{Name: "nothing", Request: parley.ModelRequest{Model: "openai/gpt-5"}, Invalid: "messages"},
+		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
+			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
+		}), Invalid: "messages"},
+		{Name: "schema", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
+			r.Tools = []parley.ToolDefinition{{Name: "x", Parameters: []byte(`[1]`)}}
+		}), Invalid: "tools"},
+	})
+	t.Run("prefix", func(t *testing.T) {
+		llmtest.RunPrefix(t, model, llmtest.Conversation("openai/gpt-5", nil))
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	const words = 2000
+	frame := `data: {"id":"chatcmpl-Bx1","object":"chat.completion.chunk","created":1763700000,"model":"gpt-5-2025-08-07","service_tier":"default","system_fingerprint":"fp_4a1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n"
+	llmtest.Bench(b, llmtest.OpenAI, newModel, strings.Repeat(frame, words)+"data: [DONE]\n\n", words)
+}
