@@ -1,0 +1,42 @@
+// Package builtin holds the tools that every Parley server has. They touch
+// nothing outside the process. It owns no state; which agent may use which tool
+// is decided elsewhere.
+package builtin
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// Source is a fixed set of tools. It implements parley.ToolSource.
+type Source struct {
+	tools []parley.Tool // by name
+}
+
+var _ parley.ToolSource = Source{}
+
+// Tools are the built-in tools.
+func Tools() Source { return sourceOf(currentTime{now: time.Now}) }
+
+func sourceOf(tools ...parley.Tool) Source {
+	slices.SortFunc(tools, func(a, b parley.Tool) int {
+		return strings.Compare(a.Definition().Name, b.Definition().Name)
+	})
+	return Source{tools}
+}
+
+// Tool finds a tool by its exact name.
+func (s Source) Tool(name string) (parley.Tool, bool) {
+	for _, tool := range s.tools {
+		if tool.Definition().Name == name {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+
+// Tools lists the tools by name.
+func (s Source) Tools() []parley.Tool { return slices.Clone(s.tools) }

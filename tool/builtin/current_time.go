@@ -1,0 +1,61 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"parley"
+)
+
+// currentTime tells the time, in a time zone of the caller's choice.
+type currentTime struct {
+	now func() time.Time
+}
+
+var _ parley.Tool = currentTime{}
+
+// Definition implements parley.Tool.
+func (currentTime) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{
+		Name:        "current_time",
+		Description: "Tells the current date and time, in UTC or in the time zone asked for.",
+		Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{"timezone":{"description":` +
+			`"IANA time zone, for example Europe/Berlin. UTC when absent.","type":"string"}},"type":"object"}`),
+	}
+}
+
+// Annotations implements parley.Tool: it only reads the clock.
+func (currentTime) Annotations() parley.ToolAnnotations {
+	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
+}
+
+// timeAnswer is the result: the time in RFC 3339 with its offset.
+type timeAnswer struct {
+	Time     string `json:"time"`
+	Timezone string `json:"timezone"`
+}
+
+// Call implements parley.Tool. CodeInvalid for arguments that it does not know
+// and for a time zone that does not exist.
+func (t currentTime) Call(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	var arguments struct {
+		Timezone *string `json:"timezone"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&arguments); err != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, `current_time takes an object with at most the string "timezone"`)
+	}
+	zone := time.UTC
+	if arguments.Timezone != nil && *arguments.Timezone != "" {
+		found, err := time.LoadLocation(*arguments.Timezone)
+		if err != nil || *arguments.Timezone == "Local" {
+			return nil, parley.InvalidField("timezone", "%q is no IANA time zone; write for example Europe/Berlin",
+				parley.Clip(*arguments.Timezone, 64))
+		}
+		zone = found
+	}
+	return json.Marshal(timeAnswer{Time: t.now().In(zone).Format(time.RFC3339), Timezone: zone.String()})
+}

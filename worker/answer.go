@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// MaxBlocks bounds the blocks of one model answer.
+const MaxBlocks = 1024
+
+// answer collects one model answer as the rows of a step. The first assistant
+// row takes leading reasoning and the text behind it; reasoning after text, text
+// after a call, and each call open a row of their own.
+type answer struct {
+	turn    *turn
+	step    int
+	attempt int    // of the step: the last call made
+	rows    []*row // in sequence order; the first is there from the start
+	blocks  []*row // by the adapter's number
+	begun   bool   // the step is open in the store
+	shown   bool   // something of it was visible to watchers
+	bytes   int
+	call    parley.CallSettled // of the last call
+	usage   parley.Usage
+	finish  parley.FinishReason // "" until the answer is complete
+	failure *parley.Failure     // why there is no answer
+	retry   retryable
+	started time.Time
+	first   time.Time // of the first chunk
+	ended   time.Time
+}
+
+func newAnswer(t *turn, step int) *answer {
+	first := &row{id: parley.NewID(), fence: t.fence, role: parley.RoleAssistant}
+	return &answer{turn: t, step: step, rows: []*row{first}}
+}
+
+// again forgets an attempt that has shown nothing.
+func (a *answer) again() {
+	first := a.rows[0]
+	first.refusal, first.data, first.reasoned, first.texted = "", nil, false, false
+	first.chunks.Store(0)
+	a.rows, a.blocks = a.rows[:1], a.blocks[:0]
+	a.bytes, a.usage, a.finish, a.failure, a.retry = 0, parley.Usage{}, "", nil, retryable{}
+	a.first, a.ended = time.Time{}, time.Time{}
+}
+
+// errTooLong ends an answer beyond its bounds.
+var errTooLong = parley.NewModelError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+
+// take adds a chunk. An error is the store's, or errTooLong.
+func (a *answer) take(chunk *parley.Chunk) error {
+	switch chunk.Kind {
+	case parley.ChunkUsage:
+		a.usage = chunk.Usage
+		return nil
+	case parley.ChunkFinish:
+		a.finish = chunk.Finish
+		return nil
+	}
+	var into *row
+	if chunk.Block >= 0 && chunk.Block < len(a.blocks) {
+		into = a.blocks[chunk.Block]
+	}
+	if into == nil {
+		var err error
+		if into, err = a.place(chunk); err != nil {
+			return err
+		}
+	}
+	into.chunks.Add(1)
+	if chunk.Kind == parley.ChunkProviderData {
+		if into.data == nil || into.dataFrom == chunk.Block {
+			into.data, into.dataFrom = chunk.Data, chunk.Block
+		}
+		return nil
+	}
+	text := chunk.Text
+	if text == "" {
+		return nil
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD") // no database of ours stores NUL
+	}
+	if a.bytes += len(text); a.bytes > parley.MaxAnswerBytes {
+		return errTooLong
+	}
+	switch chunk.Kind {
+	case parley.ChunkText:
+		into.stream.Append(parley.KindText, text)
+	case parley.ChunkReasoning:
+		into.stream.Append(parley.KindReasoning, text)
+	case parley.ChunkArguments:
+		into.stream.Append(parley.KindArguments, text)
+	case parley.ChunkRefusal:
+		into.refusal += text
+		return nil // shown when it settles
+	}
+	a.shown = true
+	return nil
+}
+
+// place finds the row of a block that begins, and opens a new one where the
+// block cannot join the last.
+func (a *answer) place(chunk *parley.Chunk) (*row, error) {
+	if chunk.Block < 0 || chunk.Block >= MaxBlocks {
+		return nil, errTooLong
+	}
+	for len(a.blocks) <= chunk.Block {
+		a.blocks = append(a.blocks, nil)
+	}
+	into := a.rows[len(a.rows)-1]
+	joins := into.role == parley.RoleAssistant && !into.texted
+	switch chunk.Kind {
+	case parley.ChunkText:
+	case parley.ChunkRefusal:
+		joins = into.role == parley.RoleAssistant && into.refusal == ""
+	case parley.ChunkToolCall, parley.ChunkArguments:
+		joins = false
+	default: // reasoning, or what a provider wants back of reasoning that it keeps to itself
+		joins = joins && !into.reasoned
+	}
+	if !joins {
+		var err error
+		if into, err = a.openRow(chunk); err != nil {
+			return nil, err
+		}
+	}
+	switch chunk.Kind {
+	case parley.ChunkText, parley.ChunkRefusal:
+		into.texted = true
+	case parley.ChunkReasoning, parley.ChunkProviderData:
+		into.reasoned = true
+	}
+	a.blocks[chunk.Block] = into
+	return into, nil
+}
+
+// openRow opens a further row of the step, durable before its first delta.
+func (a *answer) openRow(chunk *parley.Chunk) (*row, error) {
+	fresh := &row{id: parley.NewID(), fence: a.turn.fence, role: parley.RoleAssistant}
+	if chunk.Kind == parley.ChunkToolCall || chunk.Kind == parley.ChunkArguments {
+		fresh.role = parley.RoleToolCall
+		fresh.callID = "call_" + hex.EncodeToString(fresh.id[:])
+		fresh.toolName = parley.Clip(strings.ReplaceAll(chunk.Name, "\x00", "\uFFFD"), parley.MaxNameBytes-4)
+	}
+	opened, err := a.turn.w.store.OpenBlock(a.turn.writes, a.turn.fence, parley.BlockOpen{
+		MessageID: fresh.id, Step: a.step, Role: fresh.role, Author: a.turn.author, Model: a.turn.settings.Model,
+		ToolCallID: fresh.callID, ToolName: fresh.toolName,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.turn.wrote(opened.Sequence)
+	a.shown = true
+	fresh.open(a.turn.w)
+	a.rows = append(a.rows, fresh)
+	return fresh, nil
+}
+
+// refused reports that the model or a filter declined.
+func (a *answer) refused() bool {
+	if a.finish == parley.FinishRefusal {
+		return true
+	}
+	for _, r := range a.rows {
+		if r.refusal != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// empty reports that a complete answer has neither text nor a call.
+func (a *answer) empty() bool {
+	for _, r := range a.rows {
+		if r.role == parley.RoleToolCall || strings.TrimSpace(r.stream.Text(parley.KindText)) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// drop makes the hub forget the rows: the claim is gone, or given back.
+func (a *answer) drop() {
+	a.turn.w.flusher.remove(a.rows)
+	for _, r := range a.rows {
+		if r.stream != nil {
+			r.stream.Drop()
+		}
+	}
+}

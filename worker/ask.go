@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley"
+)
+
+// question is a step's request, ready to be sent.
+type question struct {
+	place   place
+	encoded parley.EncodedRequest
+	call    parley.Call // all but ID, MessageID and Attempt
+	system  string
+	tools   []byte
+	steers  []parley.Steered
+}
+
+// ask makes attempts at a request until one answers, or fails for good, or the
+// run is interrupted: then the answer has neither finish nor failure. An error
+// is the store's; CodeMore asks for the request to be built again.
+func (t *turn) ask(q question) (*answer, error) {
+	a := newAnswer(t, q.place.step)
+	a.attempt = q.place.attempt
+	credential := q.call.Provider
+	if t.info.Simulator {
+		credential = string(t.settings.Model) // a simulated pause concerns nobody else
+	}
+	for tries := 1; ; tries++ {
+		if t.w.pauses.wait(t.ctx, credential, &t.w.options) != nil {
+			return a, nil
+		}
+		if err := t.attempt(a, q); err != nil {
+			a.drop()
+			return nil, err
+		}
+		if a.failure == nil {
+			return a, nil
+		}
+		wait, ok := a.pause(t.settings.Retry, tries)
+		if a.retry.after > 0 && a.retry.after <= parley.LongestRetryAfter {
+			t.w.pauses.set(credential, t.w.options.now().Add(a.retry.after))
+		}
+		if !ok {
+			return a, nil
+		}
+		notice := parley.RetryNotice{Attempt: a.attempt + 1, Class: a.failure.Class, Wait: wait}
+		if err := t.w.store.RetryCall(t.writes, t.fence, a.step, a.call, notice); err != nil {
+			a.drop()
+			return nil, err
+		}
+		a.failure = nil // the pause may be interrupted
+		if t.w.options.sleep(t.ctx, wait) != nil {
+			return a, nil
+		}
+		a.again()
+		a.attempt++
+	}
+}
+
+// errNotBegun cancels a request whose step the store refused.
+var errNotBegun = errors.New("worker: the step could not begin")
+
+// attempt sends the request and collects its answer. The request is on its way
+// while the store opens the step (or the call, of a further attempt); nothing of
+// the answer is shown before that has committed.
+func (t *turn) attempt(a *answer, q question) error {
+	call := q.call
+	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
+	a.call = parley.CallSettled{CallID: call.ID}
+	begin := parley.StepBegin{Call: call, System: q.system, Tools: q.tools, Author: t.author, Steers: q.steers}
+
+	t.attempts++
+	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.ctx, t.attempts))
+	defer stop(nil)
+	opened := make(chan error, 1)
+	go func() { // ends with the transaction; this attempt waits for it
+		err := t.open(a, begin)
+		if err != nil {
+			stop(errNotBegun)
+		}
+		opened <- err
+	}()
+	waiting := true
+	ready := func() error {
+		waiting = false
+		return <-opened
+	}
+
+	a.started = time.Now()
+	var broken, refused error
+	for chunk, err := range t.model.Stream(ctx, q.encoded) {
+		if waiting {
+			if err == nil {
+				a.first = time.Now()
+			}
+			if refused = ready(); refused != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = a.take(&chunk)
+		}
+		if err != nil {
+			broken = err
+			break
+		}
+	}
+	a.ended = time.Now()
+	if waiting {
+		refused = ready()
+	}
+	if refused != nil {
+		return refused
+	}
+	return t.judge(a, broken)
+}
+
+// open makes the attempt's record. It runs beside the request.
+func (t *turn) open(a *answer, begin parley.StepBegin) error {
+	if a.begun {
+		return t.w.store.BeginCall(t.writes, t.fence, begin)
+	}
+	begun, err := t.w.store.BeginStep(t.writes, t.fence, begin)
+	if err != nil {
+		return err
+	}
+	a.begun = true
+	t.wrote(begun.Message.Sequence)
+	a.rows[0].open(t.w)
+	return nil
+}
+
+// judge decides what an attempt came to. An error is the store's.
+func (t *turn) judge(a *answer, broken error) error {
+	var model *parley.ModelError
+	var stored *parley.Error
+	switch {
+	case broken != nil && t.ctx.Err() != nil: // interrupted
+		a.finish = ""
+	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored):
+		return broken
+	case broken != nil:
+		a.finish = ""
+		a.fail(broken)
+	case a.finish == "":
+		a.fail(parley.NewModelError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil))
+	case a.refused():
+		a.fail(parley.NewModelError(parley.ClassContentFilter, false, "the model declined to answer", nil))
+	case a.empty() && a.finish == parley.FinishLength:
+		a.fail(parley.NewModelError(parley.ClassModel, false, "the answer was cut at its token limit before it began; raise max_tokens", nil))
+	case a.empty():
+		a.fail(parley.NewModelError(parley.ClassModel, true, "the model gave an empty answer", nil))
+	}
+	a.record()
+	return nil
+}
+
+// record fills in how the call ended.
+func (a *answer) record() {
+	total := a.ended.Sub(a.started).Milliseconds()
+	a.call.TotalMS = &total
+	if !a.first.IsZero() {
+		first := a.first.Sub(a.started).Milliseconds()
+		a.call.FirstTokenMS = &first
+	}
+	a.call.Usage, a.call.Finish, a.call.Error = a.usage, a.finish, a.failure
+	a.call.Cost = a.turn.info.Price.Cost(a.usage)
+	switch {
+	case a.failure != nil:
+		a.call.Outcome = parley.CallFailed
+	case a.finish == "":
+		a.call.Outcome = parley.CallCancelled
+	default:
+		a.call.Outcome = parley.CallCompleted
+	}
+}

@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// renewals is how often a lease is renewed in its own length.
+const renewals = 3
+
+// registerPause is how long the process waits before it tries again to
+// register, after it lost a lease and could not get a new one.
+const registerPause = time.Second
+
+// lease is one registration of this process. Its context ends with it, and with
+// its context every run and every write under it.
+type lease struct {
+	id    parley.ID
+	ctx   context.Context
+	end   context.CancelCauseFunc
+	until time.Time // by this machine's monotonic clock; of leaseLoop's goroutine alone
+}
+
+// register starts a lease and makes it the current one.
+func (w *Worker) register(ctx context.Context) (*lease, error) {
+	started := time.Now()
+	fresh := &lease{id: parley.NewID(), until: started.Add(w.options.Lease)}
+	process := parley.Process{ID: fresh.id, Name: w.options.ProcessName}
+	if err := w.store.RegisterProcess(ctx, process, w.options.Lease); err != nil {
+		return nil, err
+	}
+	fresh.ctx, fresh.end = context.WithCancelCause(context.Background())
+	w.mu.Lock()
+	w.lease = fresh
+	w.mu.Unlock()
+	return fresh, nil
+}
+
+func (w *Worker) currentLease() *lease {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lease
+}
+
+// leaseLoop renews the lease of the process, whatever else goes on. When it is
+// lost, all runs are aborted and the process registers again. Stop ends it, after
+// the last run.
+func (w *Worker) leaseLoop(held *lease) {
+	ticker := time.NewTicker(w.options.Lease / renewals)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.ended:
+			return
+		case <-ticker.C:
+		}
+		if w.renew(held) {
+			continue
+		}
+		w.mu.Lock()
+		w.lease = nil
+		w.mu.Unlock()
+		held.end(ErrLeaseLost)
+		w.log.Warn("the lease of this process was lost; its turns were aborted", "process_id", held.id)
+		if held = w.registerAgain(); held == nil {
+			return
+		}
+		poke(w.claimNow)
+	}
+}
+
+// renew reports whether the lease still holds.
+func (w *Worker) renew(held *lease) bool {
+	started := time.Now()
+	deadline := started.Add(w.options.Lease / renewals)
+	if held.until.Before(deadline) {
+		deadline = held.until
+	}
+	ctx, stop := context.WithDeadline(context.Background(), deadline)
+	defer stop()
+	cancels, err := w.store.RenewLease(ctx, held.id, w.options.Lease)
+	switch {
+	case err == nil:
+		held.until = started.Add(w.options.Lease)
+		for _, turnID := range cancels {
+			w.Cancel(turnID)
+		}
+		return true
+	case parley.ErrorCode(err) == parley.CodeFenced:
+		return false
+	}
+	w.log.Warn("the lease of this process could not be renewed", "process_id", held.id, "error", err)
+	return time.Now().Before(held.until)
+}
+
+// registerAgain gets a new lease; nil when the worker ends first.
+func (w *Worker) registerAgain() *lease {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { // ends with registerAgain
+		select {
+		case <-w.ended:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	for {
+		fresh, err := w.register(ctx)
+		if err == nil {
+			return fresh
+		}
+		if sleep(ctx, registerPause) != nil {
+			return nil
+		}
+		w.log.Warn("this process could not register", "error", err)
+	}
+}

@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	"parley"
+)
+
+// The defaults of Options.
+const (
+	DefaultSlots       = 1024
+	DefaultLease       = 10 * time.Second
+	DefaultStoreFlush  = 600 * time.Millisecond
+	DefaultToolTimeout = 60 * time.Second
+	DefaultDrain       = 20 * time.Second
+)
+
+// Options configure a Worker. Zero fields mean the defaults.
+type Options struct {
+	Slots       int              // turns at once
+	Lease       time.Duration    // how long the process's claims outlive its last renewal
+	StoreFlush  time.Duration    // between store flushes of streaming text
+	ToolTimeout time.Duration    // for one tool call
+	Drain       time.Duration    // how long Stop lets running turns finish
+	ProcessName string           // for people; host and pid by default
+	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
+	Log         *slog.Logger
+
+	sleep  func(ctx context.Context, d time.Duration) error // nil, or the cause of ctx
+	jitter func(limit time.Duration) time.Duration          // somewhere in [0, limit]
+	now    func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Slots <= 0 {
+		o.Slots = DefaultSlots
+	}
+	if o.Lease <= 0 {
+		o.Lease = DefaultLease
+	}
+	if o.StoreFlush <= 0 {
+		o.StoreFlush = DefaultStoreFlush
+	}
+	if o.ToolTimeout <= 0 {
+		o.ToolTimeout = DefaultToolTimeout
+	}
+	if o.Drain <= 0 {
+		o.Drain = DefaultDrain
+	}
+	if o.ProcessName == "" {
+		host, _ := os.Hostname() // the name is for people; an empty host does no harm
+		o.ProcessName = host + " pid " + strconv.Itoa(os.Getpid())
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.sleep == nil {
+		o.sleep = sleep
+	}
+	if o.jitter == nil {
+		o.jitter = func(limit time.Duration) time.Duration { return rand.N(limit + 1) }
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return o
+}
+
+// sleep waits for d, or returns the cause of ctx when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// The causes with which the context of a run ends before its turn does.
+var (
+	// ErrCancelled: the turn was cancelled. The run settles what it has and ends
+	// the turn as cancelled.
+	ErrCancelled = errors.New("worker: the turn was cancelled")
+	// ErrStopped: the process stops. The run gives its claim back unfinished.
+	ErrStopped = errors.New("worker: the process stops")
+	// ErrLeaseLost: the claim is gone. The run writes nothing any more.
+	ErrLeaseLost = errors.New("worker: the lease was lost")
+)

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"parley"
+	"parley/prompt"
+)
+
+// question builds the request of a step. A failure ends the turn; an error is
+// the store's.
+func (t *turn) question(at place) (question, *parley.Failure, error) {
+	var steers []parley.Message
+	var err error
+	if at.steers {
+		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
+			return question{}, nil, err
+		}
+	}
+	q := question{place: at, system: t.settings.System, tools: t.toolsText}
+	selection, err := prompt.Window(t.settings.Policy, t.claim.Session, t.claim.Turn, t.tail)
+	if err != nil {
+		return question{}, nil, err
+	}
+	if n := len(selection.Messages); n > 0 {
+		t.wrote(selection.Messages[n-1].Sequence)
+	}
+	for i := range steers {
+		q.steers = append(q.steers, parley.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
+		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
+		steers[i].Status = parley.MessageCompleted
+	}
+	request, manifest, err := prompt.Build(t.settings, selection, steers, t.definitions)
+	if err == nil {
+		q.encoded, err = t.model.Encode(request)
+	}
+	if err != nil {
+		if parley.ErrorCode(err) == parley.CodeInvalid {
+			return question{}, t.unusable(err), nil
+		}
+		return question{}, nil, err
+	}
+	q.call = parley.Call{
+		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,
+		Provider: t.settings.Model.Provider(), Model: t.settings.Model, Parameters: t.settings.Parameters,
+		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest,
+		RequestHash: parley.HashOf(q.encoded.Body), EncoderVersion: q.encoded.Version, Outcome: parley.CallOpen,
+	}
+	if q.system != "" {
+		q.call.SystemHash = parley.HashOf([]byte(q.system))
+	}
+	if len(q.tools) > 0 {
+		q.call.ToolsHash = parley.HashOf(q.tools)
+	}
+	return q, nil, nil
+}
+
+// tail is the record for the model's context. A trigger that is the record's
+// only message is all of it, and is at hand.
+func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
+	if before == 0 && t.last == 1 && t.claim.Trigger.Sequence == 1 {
+		return []parley.Message{t.claim.Trigger}, nil
+	}
+	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)
+}

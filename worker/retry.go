@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// retryable is what an attempt's failure says of another one.
+type retryable struct {
+	helps bool
+	after time.Duration // the provider's floor, 0 when it named none
+}
+
+// fail notes why an attempt gave no answer.
+func (a *answer) fail(err error) {
+	var model *parley.ModelError
+	if !errors.As(err, &model) {
+		a.turn.w.log.Error("a model adapter failed in an unknown way",
+			"turn_id", a.turn.fence.TurnID, "model", a.turn.settings.Model, "error", err)
+		model = parley.NewModelError(parley.ClassInternal, false, "", err)
+	}
+	a.failure = &parley.Failure{
+		Class: model.Class, Sentence: a.turn.settings.Retry.Sentence(model.Class), Detail: model.Message, Attempts: a.attempt,
+	}
+	a.retry = retryable{helps: model.Retryable, after: model.RetryAfter}
+	if model.Class == parley.ClassRateLimit && model.RetryAfter > 0 {
+		a.failure.RetryAt = parley.TimeOf(a.turn.w.options.now().Add(model.RetryAfter))
+		if model.RetryAfter > parley.LongestRetryAfter {
+			a.failure.Sentence += " It asks to wait until " + a.failure.RetryAt.String() + "."
+		}
+	}
+}
+
+// pause says whether another attempt follows the tries made so far, and after
+// which wait. An attempt that has shown something is never repeated.
+func (a *answer) pause(policy parley.RetryPolicy, tries int) (time.Duration, bool) {
+	retries := parley.DefaultRetries
+	if policy.Retries != nil {
+		retries = *policy.Retries
+	}
+	if !a.retry.helps || a.shown || tries > retries || a.retry.after > parley.LongestRetryAfter {
+		return 0, false
+	}
+	return max(backoff(policy, tries, a.turn.w.options.jitter), a.retry.after), true
+}
+
+// backoff is our own wait before the attempt after the given number of tries:
+// exponential with full jitter, or linear; capped.
+func backoff(policy parley.RetryPolicy, tries int, jitter func(time.Duration) time.Duration) time.Duration {
+	longest := parley.DefaultMaxWait
+	if policy.MaxWaitMS > 0 {
+		longest = time.Duration(policy.MaxWaitMS) * time.Millisecond
+	}
+	if policy.Backoff == parley.BackoffLinear {
+		return min(longest, time.Duration(tries)*parley.BaseWait)
+	}
+	wait := parley.BaseWait
+	for i := 1; i < tries && wait < longest; i++ {
+		wait *= 2
+	}
+	return jitter(min(wait, longest))
+}
+
+// pauses hold back requests to a provider that asked for a pause: its
+// Retry-After counts for every turn that uses the same credential.
+type pauses struct {
+	mu    sync.Mutex // guards until
+	until map[string]time.Time
+}
+
+// set prolongs the pause of a credential.
+func (p *pauses) set(credential string, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == nil {
+		p.until = map[string]time.Time{}
+	}
+	if until.After(p.until[credential]) {
+		p.until[credential] = until
+	}
+}
+
+// left is how much of a pause is still to come.
+func (p *pauses) left(credential string, now func() time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until, ok := p.until[credential]
+	if !ok {
+		return 0
+	}
+	left := until.Sub(now())
+	if left <= 0 {
+		delete(p.until, credential)
+	}
+	return left
+}
+
+// wait returns when no pause holds the credential, or with the cause of ctx.
+func (p *pauses) wait(ctx context.Context, credential string, options *Options) error {
+	for {
+		left := p.left(credential, options.now)
+		if left <= 0 {
+			return context.Cause(ctx)
+		}
+		if err := options.sleep(ctx, left); err != nil {
+			return err
+		}
+	}
+}
+
+// Waits for a store that cannot write just now.
+const (
+	persistPause       = 50 * time.Millisecond // doubled from try to try
+	persistTries       = 6
+	giveUpPause        = 500 * time.Millisecond
+	longestGiveUpPause = 5 * time.Second
+)
+
+// transient reports an error that may pass by itself: the disk is full, the
+// database out of reach.
+func transient(err error) bool {
+	code := parley.ErrorCode(err)
+	return code == parley.CodeStorageFull || code == parley.CodeUnavailable
+}
+
+// persist makes a write that must not be lost for a passing trouble of the store.
+func (t *turn) persist(write func() error) error {
+	err := write()
+	for try, wait := 1, persistPause; try < persistTries && transient(err); try, wait = try+1, wait*2 {
+		if t.w.options.sleep(t.writes, wait) != nil {
+			return err
+		}
+		err = write()
+	}
+	return err
+}

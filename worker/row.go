@@ -1,0 +1,94 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync/atomic"
+
+	"parley"
+	"parley/live"
+	"parley/prompt"
+)
+
+// row is a streaming message of a running step. Its text lives in its stream.
+type row struct {
+	id       parley.ID
+	fence    parley.Fence
+	role     parley.Role
+	callID   string // Parley's own, of a tool_call
+	toolName string
+	stream   *live.Stream // nil until the row's opening has committed
+	refusal  string
+	data     []byte // provider data
+	dataFrom int    // the block that gave it
+	reasoned bool   // has a reasoning block
+	texted   bool   // has a text or refusal block
+	chunks   atomic.Int64
+
+	// Guarded by flusher.writing.
+	versions int
+	flushed  map[parley.ContentKind]int
+}
+
+// kinds are the texts that can grow in a row.
+func (r *row) kinds() []parley.ContentKind {
+	if r.role == parley.RoleToolCall {
+		return []parley.ContentKind{parley.KindArguments}
+	}
+	return []parley.ContentKind{parley.KindReasoning, parley.KindText}
+}
+
+// open makes the row visible to watchers and to the store flush, once the
+// transaction that opened it has committed.
+func (r *row) open(w *Worker) {
+	r.flushed = make(map[parley.ContentKind]int, 2)
+	r.stream = w.hub.Open(live.StreamRef{
+		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID,
+		MessageID: r.id, Epoch: r.fence.Epoch,
+	})
+	w.flusher.add(r)
+}
+
+// settled is how the row enters the record.
+func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (parley.BlockSettled, error) {
+	block := parley.BlockSettled{
+		MessageID: r.id, Status: status, ProviderData: r.data, ToolName: r.toolName,
+		Chunks: int(r.chunks.Load()),
+	}
+	if status == parley.MessageFailed {
+		block.Error = failure
+	}
+	var err error
+	if r.role == parley.RoleToolCall {
+		text := r.stream.Text(parley.KindArguments)
+		block.TokenEstimate = prompt.EstimateTokens(r.toolName) + prompt.EstimateTokens(text)
+		content := parley.ToolCallContent{ID: r.callID, Name: r.toolName, Arguments: json.RawMessage("null")}
+		if arguments, ok := readArguments(text); ok {
+			content.Arguments = arguments
+		} else {
+			content.ArgumentsText = text
+		}
+		block.Content, err = parley.EncodeContent(content)
+		return block, err
+	}
+	content := parley.AssistantContent{
+		Reasoning: r.stream.Text(parley.KindReasoning), Text: r.stream.Text(parley.KindText), Refusal: r.refusal,
+	}
+	block.TokenEstimate = prompt.EstimateTokens(content.Reasoning) + prompt.EstimateTokens(content.Text) + prompt.EstimateTokens(content.Refusal)
+	block.Content, err = parley.EncodeContent(content)
+	return block, err
+}
+
+// readArguments reads a model's text for a call's arguments: a JSON object, as
+// canonical JSON. Nothing at all counts as an object without members.
+func readArguments(text string) (json.RawMessage, bool) {
+	raw := bytes.TrimSpace([]byte(text))
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), true
+	}
+	if raw[0] != '{' || parley.CheckJSON(raw) != nil || !json.Valid(raw) {
+		return nil, false
+	}
+	canonical, err := parley.CanonicalJSON(raw)
+	return canonical, err == nil
+}

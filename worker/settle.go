@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"strconv"
+
+	"parley"
+)
+
+// settle ends a step whose answer is complete or has failed, and says where the
+// turn goes on.
+func (t *turn) settle(a *answer) (place, error) {
+	if a.failure != nil {
+		_, err := t.settleAs(a, parley.MessageFailed, &parley.TurnEnd{Status: parley.TurnFailed, Failure: a.failure}, nil)
+		return over, err
+	}
+	calls := a.calls()
+	if len(calls) == 0 {
+		more, err := t.settleAs(a, parley.MessageCompleted, &parley.TurnEnd{Status: parley.TurnCompleted}, nil)
+		if err != nil || !more {
+			return over, err
+		}
+		return place{step: a.step + 1, attempt: 1, steers: true}, nil
+	}
+	if a.finish == parley.FinishLength {
+		if _, err := t.settleAs(a, parley.MessageCompleted, nil, nil); err != nil {
+			return over, err
+		}
+		return t.endTruncated(a.step, calls)
+	}
+	var started []string
+	for i := range calls {
+		if t.sort(&calls[i]); calls[i].tool != nil {
+			started = append(started, calls[i].id)
+		}
+	}
+	if _, err := t.settleAs(a, parley.MessageCompleted, nil, started); err != nil {
+		return over, err
+	}
+	return t.runCalls(a.step, calls)
+}
+
+// settleAs settles the rows of a step in one transaction, ending the turn if
+// end is set; more reports that a steer kept it from ending.
+func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *parley.TurnEnd, started []string) (more bool, err error) {
+	settle := parley.StepSettle{Step: a.step, Call: a.call, ToolsStarted: started, End: end}
+	settle.Blocks = make([]parley.BlockSettled, len(a.rows))
+	for i, r := range a.rows {
+		if settle.Blocks[i], err = r.settled(status, a.failure); err != nil {
+			return false, err
+		}
+	}
+	first := &settle.Blocks[0]
+	if !a.usage.IsZero() {
+		first.Usage = &a.usage
+	}
+	first.Metadata = a.metadata()
+	t.w.flusher.remove(a.rows)
+	var settled parley.StepSettled
+	err = t.persist(func() (err error) {
+		settled, err = t.w.store.SettleStep(t.writes, t.fence, settle)
+		return err
+	})
+	if err != nil {
+		a.drop()
+		return false, err
+	}
+	return settled.More, nil
+}
+
+// metadata is the timing of an answer on its first row, as canonical JSON.
+func (a *answer) metadata() []byte {
+	out := append(make([]byte, 0, 96), '{')
+	if a.call.FirstTokenMS != nil {
+		out = strconv.AppendInt(append(out, `"first_token_ms":`...), *a.call.FirstTokenMS, 10)
+		out = append(out, ',')
+	}
+	out = parley.AppendJSONString(append(out, `"provider":`...), a.turn.settings.Model.Provider())
+	if a.call.TotalMS != nil {
+		out = strconv.AppendInt(append(out, `,"total_ms":`...), *a.call.TotalMS, 10)
+	}
+	return append(out, '}')
+}
+
+// calls are the tool calls of a complete answer, in order.
+func (a *answer) calls() []toolCall {
+	var calls []toolCall
+	for _, r := range a.rows {
+		if r.role != parley.RoleToolCall {
+			continue
+		}
+		arguments, ok := readArguments(r.stream.Text(parley.KindArguments))
+		calls = append(calls, toolCall{id: r.callID, name: r.toolName, arguments: arguments, malformed: !ok})
+	}
+	return calls
+}

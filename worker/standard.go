@@ -1,0 +1,237 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley"
+	"parley/prompt"
+)
+
+// standard is the built-in runtime: it asks the model, runs the tools that the
+// answer asks for, and asks again, until an answer asks for none.
+type standard struct{ w *Worker }
+
+var _ parley.Runtime = (*standard)(nil)
+
+func (s *standard) Name() string { return parley.StandardRuntime }
+
+// Open has nothing to prepare.
+func (s *standard) Open(context.Context, parley.Session) error { return nil }
+
+// Close has nothing to forget.
+func (s *standard) Close(context.Context, parley.ID) error { return nil }
+
+func (s *standard) Cancel(turnID parley.ID) bool { return s.w.Cancel(turnID) != nil }
+
+func (s *standard) State(sessionID parley.ID) parley.RuntimeState {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	for _, running := range s.w.runs {
+		if running.claim.Fence.SessionID == sessionID {
+			return parley.RuntimeRunning
+		}
+	}
+	return parley.RuntimeIdle
+}
+
+// RunTurn implements parley.Runtime.
+func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
+	t := &turn{
+		w: s.w, claim: claim, fence: claim.Fence, ctx: ctx, writes: s.w.writesOf(ctx, claim),
+		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
+		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
+	}
+	failure, err := t.prepare()
+	if err != nil {
+		return err
+	}
+	at := place{step: 1, attempt: 1}
+	if claim.Turn.Attempt > 1 {
+		if at, err = t.resume(failure); err != nil {
+			return err
+		}
+	}
+	if failure != nil && !at.over {
+		_, err := t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return err
+	}
+	for !at.over && err == nil {
+		at, err = t.advance(at)
+	}
+	return err
+}
+
+// writesOf is the context of a claim's writes: it outlives a cancel of the turn
+// and ends with the lease.
+func (w *Worker) writesOf(ctx context.Context, claim parley.Claim) context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if running := w.runs[claim.Fence.TurnID]; running != nil {
+		return running.lease.ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// turn is one run of one claimed turn. It belongs to one goroutine.
+type turn struct {
+	w           *Worker
+	claim       parley.Claim
+	fence       parley.Fence
+	ctx         context.Context // ends with a cancel of the turn, a stop of the process, or the lease
+	writes      context.Context // of store calls: ends with the lease alone
+	author      parley.Author
+	settings    prompt.Settings
+	model       parley.Model
+	info        parley.ModelInfo
+	definitions []parley.ToolDefinition
+	toolsText   []byte // canonical JSON of definitions, nil for none
+	last        int64  // the record's last sequence, as far as this run has seen
+	attempts    int    // model requests of the turn so far
+}
+
+// place is where a turn stands: before the attempt of a step, or over.
+type place struct {
+	step, attempt int
+	steers        bool // some may wait
+	over          bool
+}
+
+// over: the turn is finished, parked, or given back.
+var over = place{over: true}
+
+// wrote notes a sequence number that the store gave out.
+func (t *turn) wrote(sequence int64) { t.last = max(t.last, sequence) }
+
+// prepare resolves what the turn runs with. A failure ends the turn; an error is
+// the store's.
+func (t *turn) prepare() (*parley.Failure, error) {
+	var project *parley.Project
+	if id := t.claim.Session.ProjectID; !id.IsZero() {
+		found, err := t.w.store.Project(t.writes, t.fence.WorkspaceID, id)
+		switch {
+		case err == nil:
+			project = &found
+		case parley.ErrorCode(err) != parley.CodeNotFound: // deleted meanwhile: as without one
+			return nil, err
+		}
+	}
+	var err error
+	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, t.w.models.Default())
+	if err == nil {
+		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
+	}
+	if err == nil {
+		err = t.findTools()
+	}
+	if err != nil {
+		return t.unusable(err), nil
+	}
+	return nil, nil
+}
+
+// unusable is the failure of a turn whose settings make no request.
+func (t *turn) unusable(err error) *parley.Failure {
+	detail := err.Error()
+	var known *parley.Error
+	if errors.As(err, &known) {
+		detail = known.Message
+	}
+	return &parley.Failure{
+		Class: parley.ClassModel, Sentence: t.settings.Retry.Sentence(parley.ClassModel), Detail: parley.Clip(detail, 1024),
+	}
+}
+
+// findTools collects the definitions of the agent's tools. A tool that this
+// server does not have is left out: the model is not told of it.
+func (t *turn) findTools() error {
+	for _, ref := range t.settings.Tools {
+		if ref.Definition != nil {
+			t.definitions = append(t.definitions, *ref.Definition)
+			continue
+		}
+		tool, ok := t.w.tools.Tool(ref.Name)
+		if !ok {
+			t.w.log.Warn("an agent names a tool that this server does not have",
+				"turn_id", t.fence.TurnID, "agent_id", t.claim.Agent.ID, "tool", ref.Name)
+			continue
+		}
+		t.definitions = append(t.definitions, tool.Definition())
+	}
+	if len(t.definitions) == 0 {
+		return nil
+	}
+	var err error
+	t.toolsText, err = prompt.EncodeTools(t.definitions)
+	return err
+}
+
+// advance takes one step: a request, its answer, and the tools that it asks for.
+func (t *turn) advance(at place) (place, error) {
+	if t.ctx.Err() != nil {
+		return over, t.leave(nil)
+	}
+	if at.step > parley.DefaultMaxSteps {
+		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
+			Class: parley.ClassLimit, Sentence: t.settings.Retry.Sentence(parley.ClassLimit),
+			Detail: fmt.Sprintf("the turn took %d steps without coming to an end", parley.DefaultMaxSteps),
+		}})
+	}
+	q, failure, err := t.question(at)
+	if err != nil {
+		return over, err
+	}
+	if failure != nil {
+		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	a, err := t.ask(q)
+	switch {
+	case parley.ErrorCode(err) == parley.CodeMore: // a steer changed meanwhile
+		return place{step: at.step, attempt: at.attempt, steers: true}, nil
+	case err != nil:
+		return over, err
+	case a.failure == nil && a.finish == "":
+		return over, t.leave(a)
+	}
+	return t.settle(a)
+}
+
+// finish ends the turn outside any step; it goes on when a steer came first.
+func (t *turn) finish(at place, end parley.TurnEnd) (place, error) {
+	var settled parley.StepSettled
+	err := t.persist(func() (err error) {
+		settled, err = t.w.store.FinishTurn(t.writes, t.fence, end)
+		return err
+	})
+	if err == nil && settled.More && end.Status == parley.TurnCompleted {
+		return place{step: at.step, attempt: at.attempt, steers: true}, nil
+	}
+	return over, err
+}
+
+// leave lets go of an interrupted turn: cancelled, it is settled as far as it
+// came; on a stop it is given back; after the loss of the lease nothing is
+// written.
+func (t *turn) leave(a *answer) error {
+	switch cause := context.Cause(t.ctx); {
+	case errors.Is(cause, ErrCancelled):
+		if a == nil || !a.begun {
+			_, err := t.finish(over, parley.TurnEnd{Status: parley.TurnCancelled})
+			return err
+		}
+		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled}, nil)
+		return err
+	case errors.Is(cause, ErrStopped):
+		if a != nil && a.begun {
+			t.w.flusher.flush(t.writes, a.rows)
+			a.drop()
+		}
+		return t.persist(func() error { return t.w.store.ReleaseTurn(t.writes, t.fence) })
+	default:
+		if a != nil {
+			a.drop()
+		}
+		return parley.Errorf(parley.CodeFenced, "the claim was lost")
+	}
+}

@@ -1,0 +1,31 @@
+package worker
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Store is what a Worker uses of parley.Store.
+type Store interface {
+	parley.LeaseStore
+	parley.OutboxStore
+
+	Claim(ctx context.Context, processID parley.ID, n int) ([]parley.Claim, error)
+	RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error)
+	PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error)
+	BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error)
+	RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error
+	BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error
+	OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error)
+	AppendVersions(ctx context.Context, versions []parley.FencedVersion) (fenced []parley.ID, err error)
+	SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error)
+	SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error)
+	ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error)
+	FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error)
+	ReleaseTurn(ctx context.Context, fence parley.Fence) error
+
+	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
+	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+}

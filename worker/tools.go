@@ -1,0 +1,293 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+const (
+	// ParallelTools bounds the tools of one turn that run at once.
+	ParallelTools = 8
+	// MaxToolResultBytes bounds what one tool may answer.
+	MaxToolResultBytes = 1 << 20
+	// toolGrace is how long a tool may take to notice that its context has ended.
+	toolGrace = 200 * time.Millisecond
+)
+
+// The results that Parley writes itself, for the model to read.
+const (
+	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
+	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
+	resultUnknown   = "Not run: there is no tool named %q."
+	resultCancelled = "Cancelled by the user. Whether it took effect is unknown."
+	resultNeverRun  = "Cancelled by the user before it ran."
+	resultTimeout   = "The tool did not answer within %s. Whether it took effect is unknown."
+	resultPanic     = "The tool broke on an error inside."
+	resultTooLarge  = "The tool's result is larger than %d bytes."
+	resultNoJSON    = "The tool's result is not valid JSON."
+)
+
+// toolCall is a call of the record that needs a result.
+type toolCall struct {
+	id, name  string
+	arguments json.RawMessage
+	malformed bool
+	tool      parley.Tool // set: the server runs it
+	client    bool        // a client answers it
+	started   bool
+	settled   bool
+	refusal   string // why it does not run at all
+}
+
+// sort finds out who answers a call.
+func (t *turn) sort(call *toolCall) {
+	for _, ref := range t.settings.Tools {
+		if ref.Name != call.name {
+			continue
+		}
+		switch {
+		case call.malformed:
+			call.refusal = resultMalformed
+		case ref.Definition != nil:
+			call.client = true
+		default:
+			call.tool, _ = t.w.tools.Tool(call.name)
+		}
+	}
+	if call.tool == nil && !call.client && call.refusal == "" {
+		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
+	}
+}
+
+// runCalls brings the settled calls of a step to their results and says where
+// the turn goes on.
+func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
+	waits := false
+	for i := range calls {
+		if calls[i].refusal != "" {
+			if err := t.refuse(step, &calls[i], calls[i].refusal); err != nil {
+				return over, err
+			}
+		}
+		waits = waits || calls[i].client
+	}
+	for from := 0; from < len(calls); {
+		to := batchEnd(calls, from)
+		if err := t.runBatch(step, calls[from:to]); err != nil {
+			return over, err
+		}
+		if t.ctx.Err() != nil {
+			return over, t.leaveCalls(step, calls)
+		}
+		from = to
+	}
+	next := place{step: step + 1, attempt: 1, steers: true}
+	if !waits {
+		return next, nil
+	}
+	err := t.persist(func() error {
+		_, err := t.w.store.ParkTurn(t.writes, t.fence, parley.WaitToolResult)
+		return err
+	})
+	if parley.ErrorCode(err) != parley.CodeMore {
+		return over, err
+	}
+	// Something came first: all answers, or a steer. The step that shows a steer
+	// needs a result for every call, so those still open get one for good.
+	for i := range calls {
+		if calls[i].client {
+			if err := t.refuse(step, &calls[i], prompt.NoResult); err != nil {
+				return over, err
+			}
+		}
+	}
+	return next, nil
+}
+
+// batchEnd is the end of the calls that may run at once from one on: a run of
+// repeatable ones, or a single other.
+func batchEnd(calls []toolCall, from int) int {
+	safe := func(call *toolCall) bool { return call.tool == nil || call.tool.Annotations().Repeatable() }
+	to := from + 1
+	if !safe(&calls[from]) {
+		return to
+	}
+	for to < len(calls) && to-from < ParallelTools && safe(&calls[to]) {
+		to++
+	}
+	return to
+}
+
+// toolOutcome is what one tool came to.
+type toolOutcome struct {
+	index   int
+	content parley.ToolResultContent
+}
+
+// runBatch runs calls at once and records each result by its own transaction.
+// When the run is interrupted, calls without a result stay so.
+func (t *turn) runBatch(step int, calls []toolCall) error {
+	ctx, stop := context.WithTimeout(t.ctx, t.w.options.ToolTimeout)
+	defer stop()
+	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
+	open := 0
+	for i := range calls {
+		if calls[i].tool == nil || t.ctx.Err() != nil {
+			continue
+		}
+		open++
+		calls[i].started = true
+		t.w.toolCalls.Go(func() { // ends with the tool; Stop waits for it
+			outcomes <- toolOutcome{i, t.callTool(ctx, &calls[i])}
+		})
+	}
+	var grace <-chan time.Time
+	done := ctx.Done()
+	for open > 0 {
+		select {
+		case outcome := <-outcomes:
+			open--
+			if !outcome.content.Success && t.ctx.Err() != nil {
+				continue // the interruption, not the tool, speaks
+			}
+			if err := t.record(step, &calls[outcome.index], outcome.content); err != nil {
+				return err
+			}
+		case <-done:
+			done = nil
+			timer := time.NewTimer(toolGrace)
+			defer timer.Stop()
+			grace = timer.C
+		case <-grace:
+			if t.ctx.Err() != nil {
+				return nil
+			}
+			for i := range calls {
+				if calls[i].started && !calls[i].settled {
+					if err := t.refuse(step, &calls[i], fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// callTool runs a tool. Whatever goes wrong in there is a result.
+func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.ToolResultContent) {
+	started := time.Now()
+	defer func() {
+		if value := recover(); value != nil {
+			t.w.log.Error("a tool panicked", "turn_id", t.fence.TurnID, "tool", call.name,
+				"panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			content = failedResult(resultPanic)
+		}
+		took := time.Since(started).Milliseconds()
+		content.ExecutionTimeMS = &took
+	}()
+	result, err := call.tool.Call(ctx, parley.ToolCall{
+		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
+		ID: call.id, Arguments: call.arguments,
+	})
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout))
+	case err != nil:
+		return failedResult(parley.Clip(toolErrorText(err), 4096))
+	case len(result) > MaxToolResultBytes:
+		return failedResult(fmt.Sprintf(resultTooLarge, MaxToolResultBytes))
+	case len(result) == 0:
+		result = json.RawMessage("null")
+	case !json.Valid(result) || parley.CheckJSON(result) != nil:
+		return failedResult(resultNoJSON)
+	}
+	return parley.ToolResultContent{Result: result, Success: true}
+}
+
+// toolErrorText is what the model is told of a tool's error.
+func toolErrorText(err error) string {
+	var known *parley.Error
+	if errors.As(err, &known) {
+		return known.Message
+	}
+	return err.Error()
+}
+
+func failedResult(text string) parley.ToolResultContent {
+	return parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text}
+}
+
+// refuse records a result that Parley writes itself. A call that got its result
+// meanwhile keeps it.
+func (t *turn) refuse(step int, call *toolCall, text string) error {
+	err := t.record(step, call, failedResult(text))
+	if parley.ErrorCode(err) == parley.CodeConflict {
+		return nil
+	}
+	return err
+}
+
+// record writes a call's result.
+func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent) error {
+	encoded, err := parley.EncodeContent(content)
+	if err != nil {
+		if encoded, err = parley.EncodeContent(failedResult(resultNoJSON)); err != nil {
+			return err
+		}
+	}
+	settle := parley.ToolSettle{
+		MessageID: parley.NewID(), Step: step, ToolCallID: call.id, ToolName: call.name, Content: encoded, Author: t.author,
+	}
+	var written parley.Message
+	err = t.persist(func() (err error) {
+		written, err = t.w.store.SettleTool(t.writes, t.fence, settle)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	call.settled = true
+	t.wrote(written.Sequence)
+	return nil
+}
+
+// leaveCalls lets go of a turn that was interrupted at its tools. A cancel
+// settles the calls that have no result; else they stay open, for the one who
+// resumes the turn.
+func (t *turn) leaveCalls(step int, calls []toolCall) error {
+	if errors.Is(context.Cause(t.ctx), ErrCancelled) {
+		for i := range calls {
+			if calls[i].settled {
+				continue
+			}
+			text := resultNeverRun
+			if calls[i].started || calls[i].client {
+				text = resultCancelled
+			}
+			if err := t.refuse(step, &calls[i], text); err != nil {
+				return err
+			}
+		}
+	}
+	return t.leave(nil)
+}
+
+// endTruncated answers calls that were cut off, which never run, and completes
+// the turn.
+func (t *turn) endTruncated(step int, calls []toolCall) (place, error) {
+	for i := range calls {
+		if err := t.refuse(step, &calls[i], resultTruncated); err != nil {
+			return over, err
+		}
+	}
+	return t.finish(place{step: step + 1, attempt: 1}, parley.TurnEnd{Status: parley.TurnCompleted})
+}

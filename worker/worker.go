@@ -1,0 +1,239 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/live"
+)
+
+var (
+	_ parley.Runner = (*Worker)(nil)
+	_ parley.Hints  = (*Worker)(nil)
+)
+
+// evictPatience is how long Stop waits for runs that it told to let go.
+const evictPatience = 5 * time.Second
+
+// Worker is the part of a process that runs turns. It implements
+// parley.Runner for the engine and parley.Hints for the store.
+type Worker struct {
+	store    Store
+	models   parley.ModelSource
+	tools    parley.ToolSource
+	hub      *live.Hub
+	options  Options
+	log      *slog.Logger
+	runtimes map[string]parley.Runtime
+	flusher  *flusher
+	pauses   pauses
+
+	claimNow  chan struct{} // of one: the claimer may find something
+	outboxNow chan struct{} // of one: the outbox may hold something
+	stopping  chan struct{} // closed by Stop: claimer, sweeper and outbox end
+	ended     chan struct{} // closed by Stop once all runs are gone: lease and flusher end
+	claimers  sync.WaitGroup
+	keepers   sync.WaitGroup
+	toolCalls sync.WaitGroup // tools that run, also those that nobody waits for any more
+
+	mu       sync.Mutex // guards what follows
+	started  bool
+	draining bool
+	aborted  error // what ended all runs, for those that start still
+	hungry   bool  // the last claim took all it asked for, or could ask for nothing
+	free     int   // slots
+	lease    *lease
+	runs     map[parley.ID]*run // by turn
+	idle     chan struct{}      // closed while draining when every slot is free
+}
+
+// run is one turn that this process runs.
+type run struct {
+	claim  parley.Claim
+	lease  *lease
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the run has let go of its turn
+}
+
+// New makes a worker; Start sets it to work. Let the store tell it of commits
+// (store.Listen(w)) before the first transition.
+func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *live.Hub, options Options) *Worker {
+	options = options.withDefaults()
+	w := &Worker{
+		store: store, models: models, tools: tools, hub: hub, options: options, log: options.Log,
+		runtimes:  map[string]parley.Runtime{},
+		claimNow:  make(chan struct{}, 1),
+		outboxNow: make(chan struct{}, 1),
+		stopping:  make(chan struct{}),
+		ended:     make(chan struct{}),
+		free:      options.Slots,
+		runs:      map[parley.ID]*run{},
+		idle:      make(chan struct{}),
+	}
+	w.flusher = newFlusher(w)
+	w.runtimes[parley.StandardRuntime] = &standard{w}
+	for _, runtime := range options.Runtimes {
+		w.runtimes[runtime.Name()] = runtime
+	}
+	return w
+}
+
+// Start registers the process, takes over what dead processes left and starts
+// the worker's goroutines, which Stop ends. ctx bounds the registration alone.
+func (w *Worker) Start(ctx context.Context) error {
+	w.mu.Lock()
+	again := w.started
+	w.started = true
+	w.mu.Unlock()
+	if again {
+		return parley.Errorf(parley.CodeConflict, "this worker was started before")
+	}
+	first, err := w.register(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := w.store.Sweep(ctx); err != nil {
+		first.end(ErrStopped)
+		return errors.Join(err, w.store.ReleaseProcess(context.WithoutCancel(ctx), first.id))
+	}
+	w.claimers.Go(w.claimLoop)
+	w.claimers.Go(w.sweepLoop)
+	w.claimers.Go(w.outboxLoop)
+	w.keepers.Go(func() { w.leaseLoop(first) })
+	w.keepers.Go(w.flusher.loop)
+	poke(w.claimNow)
+	poke(w.outboxNow)
+	return nil
+}
+
+// Stop drains the worker: it claims nothing any more, lets running turns
+// finish for Options.Drain (or until ctx ends), gives the others back unfinished
+// and releases the process. It returns when every goroutine is gone; a tool that
+// ignores its context is waited for until ctx ends, and reported.
+func (w *Worker) Stop(ctx context.Context) error {
+	w.mu.Lock()
+	if !w.started || w.draining {
+		w.mu.Unlock()
+		return nil
+	}
+	w.draining = true
+	w.noteIdle()
+	w.mu.Unlock()
+
+	close(w.stopping)
+	patience, enough := context.WithTimeout(ctx, w.options.Drain)
+	defer enough()
+	var err error
+	select {
+	case <-w.idle:
+	case <-patience.Done():
+		err = w.evict()
+	}
+	w.claimers.Wait()
+	close(w.ended)
+	w.keepers.Wait()
+	if last := w.currentLease(); last != nil {
+		last.end(ErrStopped)
+		if err == nil {
+			err = w.store.ReleaseProcess(context.WithoutCancel(ctx), last.id)
+		}
+	}
+	gone := make(chan struct{})
+	go func() { // ends with the last tool
+		w.toolCalls.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		err = errors.Join(err, errors.New("worker: a tool still runs: it ignores that its context has ended"))
+	}
+	return err
+}
+
+// evict makes the runs that are left give their turns back. One that does not
+// keeps its claim until the lease has run out.
+func (w *Worker) evict() error {
+	w.abort(ErrStopped)
+	timer := time.NewTimer(evictPatience)
+	defer timer.Stop()
+	select {
+	case <-w.idle:
+		return nil
+	case <-timer.C:
+		return errors.New("worker: a turn did not let go; it is resumed when the lease has run out")
+	}
+}
+
+// Committed implements parley.Hints.
+func (w *Worker) Committed(commit parley.Commit) {
+	if commit.Ready {
+		poke(w.claimNow)
+	}
+	if !commit.Cancel.IsZero() {
+		w.Cancel(commit.Cancel)
+	}
+	for _, feed := range commit.Feed {
+		if feed.Type == parley.FeedSessionDeleted {
+			w.abortSession(feed.SessionID)
+			poke(w.outboxNow)
+		}
+	}
+}
+
+// Cancel implements parley.Runner.
+func (w *Worker) Cancel(turnID parley.ID) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	running := w.runs[turnID]
+	if running == nil {
+		return nil
+	}
+	running.cancel(ErrCancelled)
+	return running.done
+}
+
+// Runtimes implements parley.Runner: the names, sorted.
+func (w *Worker) Runtimes() []string {
+	names := make([]string, 0, len(w.runtimes))
+	for name := range w.runtimes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// abort ends every run, those that are about to start included.
+func (w *Worker) abort(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.aborted = cause
+	for _, running := range w.runs {
+		running.cancel(cause)
+	}
+}
+
+// abortSession ends the runs of a session whose claims are gone.
+func (w *Worker) abortSession(sessionID parley.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, running := range w.runs {
+		if running.claim.Fence.SessionID == sessionID {
+			running.cancel(ErrLeaseLost)
+		}
+	}
+}
+
+// poke wakes a loop that waits on a channel of one; a second poke merges with
+// the first.
+func poke(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
