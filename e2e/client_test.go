@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/client"
+)
+
+// TestParallelSubmitsOfOneKey is failure 22: one key, one turn.
+func TestParallelSubmitsOfOneKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	session := newSession(t, s.client, "sim/echo")
+	const submits = 50
+	ids := make([]parley.ID, submits)
+	var wg sync.WaitGroup
+	for i := range submits {
+		c := s.connect()
+		wg.Go(func() {
+			posted, err := c.PostMessage(t.Context(), session.ID, client.UserMessage("once"), "the-key")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = posted.Message.ID
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatalf("one key made messages %s and %s", ids[0], id)
+		}
+	}
+	settled(t, s.client, session.ID, turnDeadline)
+	turns, err := s.client.Turns(t.Context(), session.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(turns.Data) != 1 {
+		t.Fatalf("one key made %d turns", len(turns.Data))
+	}
+	_, err = s.client.PostMessage(t.Context(), session.ID, client.UserMessage("something else"), "the-key")
+	if parley.ErrorCode(err) != parley.CodeKeyReused {
+		t.Fatalf("another body under the key: %v", err)
+	}
+}
+
+// TestWatcherThatComesAndGoes is failures 21 and 23: a client that disconnects
+// every few frames ends with the text of the record.
+func TestWatcherThatComesAndGoes(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir(), "--flush-live", "5ms")
+	session := newSession(t, s.client, "sim/lorem-400-3")
+	posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("go on"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
+	defer cancel()
+	watched := newFold(t)
+	watched.last = posted.EventSequence
+	connections := 0
+	for watched.ended == 0 {
+		connections++
+		frames := 0
+		for frame, err := range s.client.Watch(ctx, session.ID, watched.last) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			watched.take(frame)
+			if frames++; frames == 3 || watched.ended > 0 {
+				break
+			}
+		}
+	}
+	if connections < 5 {
+		t.Fatalf("only %d connections: the test did not disconnect", connections)
+	}
+	watched.check(record(t, s.client, session.ID))
+}
+
+// TestReaderThatNeverReads is failure 25: it is cut off, and costs nobody else
+// anything.
+func TestReaderThatNeverReads(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir(), "--flush-live", "0s")
+	session := newSession(t, s.client, "sim/script")
+	conn := dial(t, s, session.ID)
+	script := fmt.Sprintf(`[[{"text":%q,"repeat":20000}]]`, strings.Repeat("x", 400))
+	for range 3 {
+		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(script), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled(t, s.client, session.ID, turnDeadline)
+	before := resident(t, s)
+	if before > 400<<20 {
+		t.Errorf("the server holds %d MB", before>>20)
+	}
+	// Cut off: reading now finds the connection's end, however much was in flight.
+	if err := conn.SetReadDeadline(time.Now().Add(turnDeadline)); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 1<<20)
+	total := 0
+	for {
+		n, err := conn.Read(buffer)
+		total += n
+		var slow net.Error
+		if errors.As(err, &slow) && slow.Timeout() {
+			t.Fatalf("the connection is open after %d bytes", total)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// dial opens an event stream with a small receive buffer and reads nothing of it.
+func dial(t *testing.T, s *server, session parley.ID) net.Conn {
+	t.Helper()
+	at, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) {
+			failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+		})
+		return errors.Join(err, failed)
+	}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\n\r\n", session, at.Host); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func resident(t *testing.T, s *server) int64 {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.command.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total, pages int64
+	if _, err := fmt.Sscan(string(raw), &total, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// TestBigBodyIsRefusedUnread is failure 52.
+func TestBigBodyIsRefusedUnread(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	session := newSession(t, s.client, "sim/echo")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/sessions/"+session.ID.String()+"/messages",
+		strings.NewReader(strings.Repeat("x", 50<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only the status counts
+	if response.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Fatalf("50 MB were answered %s", response.Status)
+	}
+	if held := resident(t, s); held > 100<<20 {
+		t.Errorf("the server holds %d MB after refusing 50", held>>20)
+	}
+}

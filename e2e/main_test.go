@@ -1,0 +1,195 @@
+// Package e2e tests the real binary as users run it: started, killed, drained,
+// filled up. Each test has a server and a data directory of its own.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/client"
+)
+
+// The deadlines of this package: whatever takes longer hangs.
+const (
+	startDeadline = 20 * time.Second
+	stopDeadline  = 40 * time.Second
+	turnDeadline  = 60 * time.Second
+)
+
+var binary string //nolint:gochecknoglobals // built once for all tests
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "parley-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		binary = filepath.Join(dir, "parley")
+		build := exec.Command("go", "build", "-o", binary, "../cmd/parley")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building parley:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// server is a running `parley serve`.
+type server struct {
+	t       *testing.T
+	dir     string
+	url     string
+	client  *client.Client
+	command *exec.Cmd
+	exited  chan error
+	stderr  *lockedBuffer
+}
+
+// start runs a server on a data directory; it is killed at the end of the test
+// if it still runs.
+func start(t *testing.T, dir string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, dir: dir, exited: make(chan error, 1), stderr: &lockedBuffer{}}
+	s.command = exec.Command(binary, append([]string{"serve", "--data", dir, "--addr", "127.0.0.1:0"}, args...)...)
+	s.command.Env = cleanEnvironment()
+	s.command.Stderr = s.stderr
+	out, err := s.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string, 1)
+	go func() { // ends with the process
+		reader := bufio.NewReader(out)
+		line, _ := reader.ReadString('\n')
+		lines <- line
+		_, _ = io.Copy(io.Discard, reader)
+		s.exited <- s.command.Wait()
+	}()
+	t.Cleanup(s.kill)
+	select {
+	case line := <-lines:
+		_, url, ok := strings.Cut(strings.TrimSpace(line), "listens on ")
+		if !ok {
+			t.Fatalf("the server said %q and %s", line, s.stderr)
+		}
+		s.url = url
+	case <-time.After(startDeadline):
+		t.Fatalf("the server did not start: %s", s.stderr)
+	}
+	s.client = s.connect()
+	return s
+}
+
+// connect makes a client of its own connections, as the machine's own user.
+func (s *server) connect() *client.Client {
+	token, err := os.ReadFile(filepath.Join(s.dir, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: s.url, Key: strings.TrimSpace(string(token))})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}
+
+// kill ends the process at once, as a crash would.
+func (s *server) kill() {
+	if s.command.ProcessState != nil {
+		return
+	}
+	_ = s.command.Process.Kill()
+	select {
+	case <-s.exited:
+	case <-time.After(stopDeadline):
+		s.t.Error("the server outlived its kill")
+	}
+}
+
+// terminate asks the process to end and waits until it has.
+func (s *server) terminate() {
+	s.t.Helper()
+	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	select {
+	case err := <-s.exited:
+		if err != nil {
+			s.t.Fatalf("after SIGTERM: %v\n%s", err, s.stderr)
+		}
+	case <-time.After(stopDeadline):
+		s.t.Fatalf("the server did not end %s after SIGTERM\n%s", stopDeadline, s.stderr)
+	}
+}
+
+// parley runs a command of the command line against this data directory.
+func parleyCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	command := exec.CommandContext(ctx, binary, append([]string{"--data", dir}, args...)...)
+	command.Env = cleanEnvironment()
+	command.Stdout, command.Stderr = &out, &errOut
+	err = command.Run()
+	return out.String(), errOut.String(), err
+}
+
+// cleanEnvironment is this process's without what configures Parley.
+func cleanEnvironment() []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "PARLEY_") || strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_BASE_URL") {
+			continue
+		}
+		env = append(env, entry)
+	}
+	return env
+}
+
+// lockedBuffer keeps what a process says.
+type lockedBuffer struct {
+	mu     sync.Mutex // guards buffer
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// exitCode is a finished command's, 0 for none.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
