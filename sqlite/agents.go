@@ -1,0 +1,225 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// CreateAgent stores version 1 of an agent.
+func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency parley.Idempotency) (parley.Agent, bool, error) {
+	type created struct {
+		agent  parley.Agent
+		repeat bool
+	}
+	answer, err := transact(ctx, s, func(tx *txn) (created, error) {
+		if idempotency.Key != "" {
+			first, found, err := createdBefore(tx.conn, agent.WorkspaceID, idempotency)
+			if err != nil || found {
+				return created{first, true}, err
+			}
+		}
+		made, err := insertAgent(tx, agent, idempotency)
+		return created{agent: made}, err
+	})
+	return answer.agent, answer.repeat, err
+}
+
+// createdBefore is the first answer to a key: version 1 of the agent it made.
+func createdBefore(c *conn, workspaceID parley.ID, idempotency parley.Idempotency) (agent parley.Agent, found bool, err error) {
+	var fingerprint parley.Hash
+	found, err = c.one(`SELECT a.fingerprint, v.body FROM agents a JOIN agent_versions v ON v.agent_id = a.id AND v.version = 1
+ WHERE a.workspace_id = ? AND a.idempotency_key = ?`, func(r *row) (err error) {
+		fingerprint = r.hash()
+		agent, err = scanAgent(r)
+		return err
+	}, workspaceID, idempotency.Key)
+	if err == nil && found && fingerprint != idempotency.Fingerprint {
+		err = errKeyReused()
+	}
+	return agent, found, err
+}
+
+// insertAgent stores a new agent: also the built-in one of a new workspace.
+func insertAgent(tx *txn, agent parley.Agent, idempotency parley.Idempotency) (parley.Agent, error) {
+	if err := freeSlug(tx.conn, &agent); err != nil {
+		return parley.Agent{}, err
+	}
+	if agent.ID.IsZero() {
+		agent.ID = parley.NewID()
+	}
+	if agent.Status == "" {
+		agent.Status = parley.AgentActive
+	}
+	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, tx.now, tx.now
+	body, tags, err := agentJSON(&agent)
+	if err != nil {
+		return parley.Agent{}, err
+	}
+	var key, fingerprint arg
+	if idempotency.Key != "" {
+		key, fingerprint = idempotency.Key, idempotency.Fingerprint
+	}
+	if _, err := tx.exec(`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
+		key, fingerprint, tx.now, tx.now); err != nil {
+		return parley.Agent{}, err
+	}
+	return agent, recordAgent(tx, &agent, body, nil)
+}
+
+// UpdateAgent stores the next version of an agent.
+func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Agent, error) {
+		current, err := findAgent(tx.conn, "a.workspace_id = ? AND a.id = ?", agent.WorkspaceID, agent.ID)
+		if err != nil {
+			return parley.Agent{}, err
+		}
+		if current.Version != agent.Version {
+			return parley.Agent{}, parley.Errorf(parley.CodeConflict,
+				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again", current.Version, agent.Version)
+		}
+		if err := freeSlug(tx.conn, &agent); err != nil {
+			return parley.Agent{}, err
+		}
+		next := agent // the closure may run again: the caller's copy stays
+		next.Version, next.CreatedAt, next.UpdatedAt = agent.Version+1, current.CreatedAt, tx.now
+		body, tags, err := agentJSON(&next)
+		if err != nil {
+			return parley.Agent{}, err
+		}
+		if _, err := tx.exec("UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ? WHERE id = ? AND workspace_id = ?",
+			next.Slug, string(next.Status), next.Version, tags, body, tx.now, next.ID, next.WorkspaceID); err != nil {
+			return parley.Agent{}, err
+		}
+		return next, recordAgent(tx, &next, body, current.Tags)
+	})
+}
+
+// recordAgent keeps a version, and makes the index of tags agree.
+func recordAgent(tx *txn, agent *parley.Agent, body string, tagsBefore []string) error {
+	if _, err := tx.exec("INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at) VALUES (?, ?, ?, ?, ?)",
+		agent.ID, agent.Version, agent.WorkspaceID, body, tx.now); err != nil {
+		return err
+	}
+	for _, tag := range tagsBefore {
+		if _, err := tx.exec("DELETE FROM agent_tags WHERE workspace_id = ? AND tag = ? AND agent_id = ?", agent.WorkspaceID, tag, agent.ID); err != nil {
+			return err
+		}
+	}
+	for _, tag := range agent.Tags {
+		if _, err := tx.exec("INSERT OR IGNORE INTO agent_tags (workspace_id, tag, agent_id) VALUES (?, ?, ?)", agent.WorkspaceID, tag, agent.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeSlug refuses a slug that another agent of the workspace has.
+func freeSlug(c *conn, agent *parley.Agent) error {
+	taken := false
+	if _, err := c.one("SELECT id FROM agents WHERE workspace_id = ? AND slug = ?", func(r *row) error {
+		taken = r.id() != agent.ID
+		return nil
+	}, agent.WorkspaceID, agent.Slug); err != nil || !taken {
+		return err
+	}
+	return parley.Errorf(parley.CodeConflict, "another agent of this workspace has the slug %q; choose another slug or name", agent.Slug)
+}
+
+// agentJSON is the agent's body and its tags as columns.
+func agentJSON(agent *parley.Agent) (body, tags string, err error) {
+	if agent.Tags == nil {
+		agent.Tags = []string{}
+	}
+	if agent.Tools == nil {
+		agent.Tools = []parley.ToolRef{}
+	}
+	if body, err = encode(agent); err != nil {
+		return "", "", err
+	}
+	tags, err = encode(agent.Tags)
+	return body, tags, err
+}
+
+func scanAgent(r *row) (agent parley.Agent, err error) {
+	err = json.Unmarshal(r.bytes(), &agent)
+	return agent, err
+}
+
+func findAgent(c *conn, where string, args ...arg) (agent parley.Agent, err error) {
+	found, err := c.one("SELECT a.body FROM agents a WHERE "+where, func(r *row) (err error) {
+		agent, err = scanAgent(r)
+		return err
+	}, args...)
+	if err == nil && !found {
+		err = notFound("agent")
+	}
+	return agent, err
+}
+
+// Agent finds an agent by id, else by slug.
+func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (agent parley.Agent, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		if id, parseErr := parley.ParseID(idOrSlug); parseErr == nil {
+			agent, err = findAgent(c, "a.workspace_id = ? AND a.id = ?", workspaceID, id)
+			if parley.ErrorCode(err) != parley.CodeNotFound {
+				return err
+			}
+		}
+		agent, err = findAgent(c, "a.workspace_id = ? AND a.slug = ?", workspaceID, idOrSlug)
+		return err
+	})
+	return agent, err
+}
+
+// AgentVersion finds an agent as it was in one version.
+func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (agent parley.Agent, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT body FROM agent_versions WHERE agent_id = ? AND version = ? AND workspace_id = ?", func(r *row) (err error) {
+			agent, err = scanAgent(r)
+			return err
+		}, agentID, version, workspaceID)
+		if err == nil && !found {
+			err = notFound("version of the agent")
+		}
+		return err
+	})
+	return agent, err
+}
+
+// Agents lists agents by slug.
+func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.AgentQuery) (agents []parley.Agent, err error) {
+	text, args := agentsQuery(workspaceID, query)
+	err = s.read(ctx, func(c *conn) error {
+		agents = []parley.Agent{}
+		return c.each(text, func(r *row) error {
+			agent, err := scanAgent(r)
+			agents = append(agents, agent)
+			return err
+		}, args...)
+	})
+	return agents, err
+}
+
+func agentsQuery(workspaceID parley.ID, q parley.AgentQuery) (string, []arg) {
+	var l list
+	from := ""
+	if q.Tag != "" {
+		from = "agent_tags g CROSS JOIN agents a ON a.id = g.agent_id"
+		l.must("g.workspace_id = ? AND g.tag = ?", workspaceID, q.Tag)
+	}
+	l.must("a.workspace_id = ?", workspaceID)
+	if q.Status != "" {
+		l.by("agents_status", "a.status = ?", string(q.Status))
+	}
+	word, after := direction(!q.Descending)
+	if q.AfterSlug != "" {
+		l.must("a.slug "+after+" ?", q.AfterSlug)
+	}
+	if from == "" {
+		from = "agents a" + l.indexed("agents_slug")
+	}
+	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+}

@@ -1,0 +1,62 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Events reads the durable events of a session after a sequence, complete.
+func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, sessionID); err != nil {
+			return err
+		}
+		events = []parley.Event{}
+		if err := c.each("SELECT sequence, type, turn_id, data, created_at FROM events WHERE session_id = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+			func(r *row) error {
+				events = append(events, parley.Event{SessionID: sessionID, Sequence: r.int64(), Type: parley.EventType(r.text()),
+					TurnID: r.id(), Data: r.json(), CreatedAt: r.time()})
+				return nil
+			}, sessionID, after, limited(limit)); err != nil {
+			return err
+		}
+		for i := range events {
+			if err := completeSettled(c, &events[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return events, err
+}
+
+// headStates reads the heads of many sessions at once: ?1 is their ids, one
+// behind the other.
+const headStates = `WITH RECURSIVE asked (i, id) AS (
+ SELECT 0, substr(?1, 1, 16) UNION ALL SELECT i + 1, substr(?1, 16 * (i + 1) + 1, 16) FROM asked WHERE i + 1 < ?2)
+ SELECT a.i, h.next_event - 1, h.deleted_at IS NOT NULL FROM asked a CROSS JOIN heads h ON h.session_id = a.id`
+
+// Heads reads where sessions stand, in the order asked.
+func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error) {
+	states := make([]parley.HeadState, len(sessionIDs))
+	if len(sessionIDs) == 0 {
+		return states, nil
+	}
+	asked := make([]byte, 0, len(sessionIDs)*len(parley.ID{}))
+	for i, id := range sessionIDs {
+		asked = append(asked, id[:]...)
+		states[i] = parley.HeadState{SessionID: id, Deleted: true}
+	}
+	err := s.read(ctx, func(c *conn) error {
+		return c.each(headStates, func(r *row) error {
+			state := &states[r.int()]
+			state.LastEvent, state.Deleted = r.int64(), r.bool()
+			return nil
+		}, asked, len(sessionIDs))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return states, nil
+}

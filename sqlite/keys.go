@@ -1,0 +1,222 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// localOwner is the name of a workspace's local owner, as authors show it.
+const localOwner = "Local owner"
+
+// builtinPrompt is the system prompt of a workspace's built-in agent.
+const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do not know."
+
+// Workspace finds a workspace by name, making it if it is new.
+func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err error) {
+	if err := s.read(ctx, func(c *conn) error {
+		id, err = workspaceNamed(c, name)
+		return err
+	}); err != nil || !id.IsZero() {
+		return id, err
+	}
+	return transact(ctx, s, func(tx *txn) (parley.ID, error) { return makeWorkspace(tx, name) })
+}
+
+// workspaceNamed is zero when there is none.
+func workspaceNamed(c *conn, name string) (id parley.ID, err error) {
+	_, err = c.one("SELECT id FROM workspaces WHERE name = ?", func(r *row) error {
+		id = r.id()
+		return nil
+	}, name)
+	return id, err
+}
+
+// makeWorkspace finds a workspace, or makes it with its built-in agent.
+func makeWorkspace(tx *txn, name string) (parley.ID, error) {
+	id, err := workspaceNamed(tx.conn, name)
+	if err != nil || !id.IsZero() {
+		return id, err
+	}
+	id = parley.NewID()
+	if _, err := tx.exec("INSERT INTO workspaces (id, name, created_at) VALUES (?, ?, ?)", id, name, tx.now); err != nil {
+		return parley.ID{}, err
+	}
+	_, err = insertAgent(tx, parley.Agent{
+		WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.",
+		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}},
+	}, parley.Idempotency{})
+	return id, err
+}
+
+const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"
+
+func scanPrincipal(r *row) parley.Principal {
+	return parley.Principal{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), Name: r.text(),
+		Kind: parley.AuthorKind(r.text()), Role: parley.PrincipalRole(r.text())}
+}
+
+// LocalOwner is the machine's own user in a workspace, made if new.
+func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (owner parley.Principal, err error) {
+	found := false
+	if err := s.read(ctx, func(c *conn) error {
+		owner, found, err = findLocalOwner(c, workspaceID)
+		return err
+	}); err != nil || found {
+		return owner, err
+	}
+	return transact(ctx, s, func(tx *txn) (parley.Principal, error) {
+		if owner, found, err := findLocalOwner(tx.conn, workspaceID); err != nil || found {
+			return owner, err
+		}
+		made := parley.Principal{ID: parley.NewID(), WorkspaceID: workspaceID, Name: localOwner, Kind: parley.AuthorPerson, Role: parley.RoleAdmin}
+		switch known, err := tx.one("SELECT name FROM workspaces WHERE id = ?", func(r *row) error {
+			made.Workspace = r.text()
+			return nil
+		}, workspaceID); {
+		case err != nil:
+			return parley.Principal{}, err
+		case !known:
+			return parley.Principal{}, notFound("workspace")
+		}
+		return made, insertPrincipal(tx, made, true)
+	})
+}
+
+func findLocalOwner(c *conn, workspaceID parley.ID) (owner parley.Principal, found bool, err error) {
+	found, err = c.one("SELECT "+principalColumns+` FROM principals p JOIN workspaces w ON w.id = p.workspace_id
+ WHERE p.workspace_id = ? AND p.local_owner = 1`, func(r *row) error {
+		owner = scanPrincipal(r)
+		return nil
+	}, workspaceID)
+	return owner, found, err
+}
+
+func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
+	_, err := tx.exec("INSERT INTO principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, tx.now)
+	return err
+}
+
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.created_at, k.revoked_at"
+
+const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
+
+func scanKey(r *row) parley.Key {
+	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), CreatedAt: r.time(), RevokedAt: r.time()}
+}
+
+// CreateKey stores a key with a principal of its own, in the workspace of that
+// id, or without one in that of that name.
+func (s *Store) CreateKey(ctx context.Context, new parley.NewKey) (parley.Key, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Key, error) {
+		key := new.Key
+		if err := keyWorkspace(tx, &key); err != nil {
+			return parley.Key{}, err
+		}
+		if key.ID.IsZero() {
+			key.ID = parley.NewID()
+		}
+		if key.PrincipalID.IsZero() {
+			key.PrincipalID = parley.NewID()
+		}
+		key.CreatedAt, key.RevokedAt = tx.now, 0
+		if err := insertPrincipal(tx, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name,
+			Kind: parley.AuthorService, Role: key.Role}, false); err != nil {
+			return parley.Key{}, err
+		}
+		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, new.Hash, key.Prefix, key.CreatedAt)
+		return key, err
+	})
+}
+
+// keyWorkspace fills in the workspace of a new key, and refuses a name that an
+// unrevoked key there has.
+func keyWorkspace(tx *txn, key *parley.Key) error {
+	if key.WorkspaceID.IsZero() {
+		id, err := workspaceNamed(tx.conn, key.Workspace)
+		if err != nil {
+			return err
+		}
+		if id.IsZero() { // new: no name can be taken
+			key.WorkspaceID, err = makeWorkspace(tx, key.Workspace)
+			return err
+		}
+		key.WorkspaceID = id
+	}
+	switch found, err := tx.one("SELECT name FROM workspaces WHERE id = ?", func(r *row) error {
+		key.Workspace = r.text()
+		return nil
+	}, key.WorkspaceID); {
+	case err != nil:
+		return err
+	case !found:
+		return notFound("workspace")
+	}
+	switch taken, err := tx.has("SELECT 1 FROM keys WHERE workspace_id = ? AND name = ? AND revoked_at IS NULL", key.WorkspaceID, key.Name); {
+	case err != nil:
+		return err
+	case taken:
+		return parley.Errorf(parley.CodeConflict, "the workspace %q has a key named %q already; revoke it first, or choose another name", key.Workspace, key.Name)
+	}
+	return nil
+}
+
+// Authenticate finds the principal of a key: one look into an index.
+func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+principalColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
+			principal = scanPrincipal(r)
+			return nil
+		}, hash)
+		if err == nil && !found {
+			err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
+		}
+		return err
+	})
+	return principal, err
+}
+
+// Keys lists the keys of a workspace, newest first.
+func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) (keys []parley.Key, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		keys = []parley.Key{}
+		return c.each("SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = ? ORDER BY k.id DESC", func(r *row) error {
+			keys = append(keys, scanKey(r))
+			return nil
+		}, workspaceID)
+	})
+	return keys, err
+}
+
+// RevokeKey ends a key; one that is revoked stays as it is.
+func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parley.Key, error) {
+	return transact(ctx, s, func(tx *txn) (key parley.Key, err error) {
+		found, err := tx.one("SELECT "+keyColumns+keyTables+"WHERE k.id = ? AND k.workspace_id = ?", func(r *row) error {
+			key = scanKey(r)
+			return nil
+		}, id, workspaceID)
+		switch {
+		case err != nil:
+			return parley.Key{}, err
+		case !found:
+			return parley.Key{}, notFound("key")
+		case key.RevokedAt != 0:
+			return key, nil
+		}
+		key.RevokedAt = tx.now
+		_, err = tx.exec("UPDATE keys SET revoked_at = ? WHERE id = ? AND workspace_id = ?", tx.now, id, workspaceID)
+		return key, err
+	})
+}
+
+// HasKeys reports whether any unrevoked key exists.
+func (s *Store) HasKeys(ctx context.Context) (has bool, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		has, err = c.has("SELECT 1 FROM keys WHERE revoked_at IS NULL LIMIT 1")
+		return err
+	})
+	return has, err
+}

@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"parley"
+)
+
+// listedColumns reads "FROM messages m" for lists. Each column of a row costs the
+// driver several locks and an allocation, which is most of what a list costs, so
+// the small columns travel together: 2.6 µs a row instead of 6.2 with a column each.
+const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id, zeroblob(16)) || ifnull(m.content_hash, zeroblob(32))
+  || m.role || ' ' || m.status || ' ' || m.author_kind || ' ' || octet_length(m.model) || ' ' || m.model || m.author_name,
+ m.sequence, m.position, m.content, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
+ m.internal | m.steer << 1 | m.pinned << 2 | m.context_edge << 3 | m.set_aside << 4 | m.step << 8 | m.token_estimate << 32,
+ CASE WHEN m.tool_call_id <> '' OR m.tool_name <> '' OR m.call_ordinal <> 0
+  THEN m.call_ordinal || ' ' || octet_length(m.tool_call_id) || ' ' || m.tool_call_id || m.tool_name END,
+ CASE WHEN m.context_note <> '' OR m.agent_type <> '' OR m.iteration <> 0 OR m.revision <> 0
+   OR m.covers_through IS NOT NULL OR m.overrides IS NOT NULL OR m.error IS NOT NULL
+  THEN json_array(m.context_note, m.agent_type, m.iteration, m.revision, m.covers_through, m.overrides, m.error) END,
+ m.provider_data`
+
+// The layout of the first listed column: four fixed blobs, then words.
+const (
+	listedTurn   = 16
+	listedAuthor = 32
+	listedHash   = 48
+	listedWords  = 80
+)
+
+// place is where the messages of one list live.
+type place struct{ workspaceID, sessionID, logID parley.ID }
+
+// scanListed reads a message of a list. JSON that another hand left unreadable
+// never breaks it (A15): the content is shown as text with an error, the rest is
+// left empty.
+func scanListed(r *row, at place) (m parley.Message) {
+	m.WorkspaceID, m.SessionID, m.LogID = at.workspaceID, at.sessionID, at.logID
+	head := r.text()
+	if len(head) < listedWords {
+		r.fail(head)
+		return m
+	}
+	copy(m.ID[:], head)
+	copy(m.TurnID[:], head[listedTurn:])
+	copy(m.Author.ID[:], head[listedAuthor:])
+	copy(m.ContentHash[:], head[listedHash:])
+	role, words, _ := strings.Cut(head[listedWords:], " ")
+	status, words, _ := strings.Cut(words, " ")
+	author, words, _ := strings.Cut(words, " ")
+	model, name := cutCounted(words)
+	m.Role, m.Status, m.Author.Kind, m.Author.Name, m.Model = parley.Role(role), parley.MessageStatus(status), parley.AuthorKind(author), name, parley.ModelID(model)
+
+	m.Sequence, m.Position, m.Content = r.int64(), r.maybe(), r.json()
+	metadata, usage := r.json(), r.text()
+	m.CreatedAt, m.UpdatedAt = r.time(), r.time()
+	bits := r.int64()
+	m.Internal, m.Steer = bits&1 != 0, bits&2 != 0
+	m.Marks = parley.Marks{Pinned: bits&4 != 0, ContextEdge: bits&8 != 0, SetAside: bits&16 != 0}
+	m.Step, m.TokenEstimate = int(bits>>8&0xffffff), int(bits>>32)
+	if tool := r.text(); tool != "" {
+		ordinal, rest, _ := strings.Cut(tool, " ")
+		m.CallOrdinal, _ = strconv.ParseInt(ordinal, 10, 64) // SQLite wrote the digits
+		m.ToolCallID, m.ToolName = cutCounted(rest)
+	}
+	if rare := r.text(); rare != "" {
+		scanRare(&m, rare)
+	}
+	m.ProviderData = r.bytes()
+	m.Usage = readUsage(usage)
+	m.Metadata = readableObject(metadata)
+	if len(m.Content) == 0 || m.Content[0] != '{' || !readableJSON(m.Content) {
+		m.Content, m.Error = parley.UnreadableContent(m.Role, m.Content)
+	}
+	return m
+}
+
+// cutCounted splits "<bytes> <that many bytes><rest>".
+func cutCounted(text string) (counted, rest string) {
+	digits, rest, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > len(rest) {
+		return "", rest
+	}
+	return rest[:n], rest[n:]
+}
+
+// scanRare reads what most messages lack: a JSON array of columns, those that
+// hold JSON themselves as strings.
+func scanRare(m *parley.Message, text string) {
+	var overrides, failure *string
+	columns := [...]any{&m.ContextNote, &m.AgentType, &m.Iteration, &m.Revision, &m.CoversThrough, &overrides, &failure}
+	var raw [len(columns)]json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return // SQLite wrote the array; only bytes that are not UTF-8 could spoil it
+	}
+	for i, column := range columns {
+		if json.Unmarshal(raw[i], column) != nil {
+			continue
+		}
+	}
+	if overrides != nil && json.Unmarshal([]byte(*overrides), &m.Overrides) != nil {
+		m.Overrides = parley.Overrides{}
+	}
+	if failure != nil {
+		m.Error = &parley.Failure{}
+		if json.Unmarshal([]byte(*failure), m.Error) != nil {
+			m.Error = &parley.Failure{Class: parley.ClassInternal, Sentence: "The stored error could not be read."}
+		}
+	}
+}
+
+// readUsage reads the JSON of a parley.Usage: by hand in the form in which it is
+// written, since a list has hundreds. Unreadable is unknown.
+func readUsage(text string) *parley.Usage {
+	if text == "" {
+		return nil
+	}
+	usage := &parley.Usage{}
+	rest := text
+	for i, field := range [...]struct {
+		name string
+		to   **int64
+	}{
+		{`{"input_tokens":`, &usage.InputTokens}, {`,"output_tokens":`, &usage.OutputTokens}, {`,"cached_tokens":`, &usage.CachedTokens},
+		{`,"cache_write_tokens":`, &usage.CacheWriteTokens}, {`,"reasoning_tokens":`, &usage.ReasoningTokens},
+	} {
+		after, ok := strings.CutPrefix(rest, field.name)
+		end := strings.IndexAny(after, ",}")
+		if !ok || end < 0 {
+			break
+		}
+		if value := after[:end]; value != "null" {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				break
+			}
+			*field.to = &n
+		}
+		if rest = after[end:]; i == 4 && rest == "}" {
+			return usage
+		}
+	}
+	*usage = parley.Usage{}
+	if json.Unmarshal([]byte(text), usage) != nil {
+		return nil
+	}
+	return usage
+}
+
+// readableObject is a JSON object as it is, and {} for anything else.
+func readableObject(stored json.RawMessage) json.RawMessage {
+	if len(stored) == 0 || stored[0] != '{' || !readableJSON(stored) {
+		return json.RawMessage("{}")
+	}
+	return stored
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// placeOf finds where a session's messages are, if the scope may see the
+// session; CodeNotFound otherwise.
+func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err error) {
+	var l list
+	l.must("s.id = ?", sessionID)
+	l.visible(scope)
+	found, err := c.one("SELECT s.workspace_id, s.id, s.log_id FROM sessions s WHERE "+l.where.String(), func(r *row) error {
+		at = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}
+		return nil
+	}, l.args...)
+	if err == nil && !found {
+		err = notFound("session")
+	}
+	return at, err
+}
+
+// Messages lists the record by sequence, then the queue by position.
+func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		at, err := placeOf(c, scope, sessionID)
+		if err != nil {
+			return err
+		}
+		messages = make([]parley.Message, 0, min(limited(query.Limit), parley.MaxPage))
+		return listMessages(c, listedColumns, at, query, func(r *row) error {
+			messages = append(messages, scanListed(r, at))
+			return nil
+		})
+	})
+	return messages, err
+}
+
+// MessageIDs lists ids and places alone.
+func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (refs []parley.MessageRef, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		at, err := placeOf(c, scope, sessionID)
+		if err != nil {
+			return err
+		}
+		refs = make([]parley.MessageRef, 0, min(limited(query.Limit), parley.MaxPage))
+		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row) error {
+			refs = append(refs, parley.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
+			return nil
+		})
+	})
+	return refs, err
+}
+
+// Message finds a message by its id alone.
+func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		message, err = visibleMessage(c, scope, id)
+		return err
+	})
+	return message, err
+}
+
+// visibleMessage reads a message whose session the scope may see.
+func visibleMessage(c *conn, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+	var l list
+	l.must("m.id = ?", id)
+	l.visible(scope)
+	found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
+		" FROM messages m JOIN sessions s ON s.id = m.session_id WHERE "+l.where.String(), func(r *row) error {
+		message = scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+		return nil
+	}, l.args...)
+	if err == nil && !found {
+		err = notFound("message")
+	}
+	return message, err
+}
+
+// contextTail reads a page of the record backwards, from the latest context edge on.
+const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+ WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
+ AND m.sequence >= ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge WHERE e.log_id = ?1 AND e.context_edge = 1), 0)
+ AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
+
+// ContextTail reads what a model may see, newest first.
+func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	err = s.read(ctx, func(c *conn) error {
+		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
+		if err != nil {
+			return err
+		}
+		messages = make([]parley.Message, 0, min(limited(limit), parley.MaxPage))
+		return c.each(contextTail, func(r *row) error {
+			messages = append(messages, scanListed(r, at))
+			return nil
+		}, at.logID, before, limited(limit))
+	})
+	return messages, err
+}

@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
+
+func scanProject(r *row) parley.Project {
+	return parley.Project{ID: r.id(), WorkspaceID: r.id(), Path: r.text(), Name: r.text(), Icon: r.text(), CreatedAt: r.time(), LastAccessAt: r.time()}
+}
+
+// ChooseProject adds a project, or refreshes the one with its path: its last
+// access, and its icon when one is given.
+func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error) {
+	type chosen struct {
+		project parley.Project
+		isNew   bool
+	}
+	answer, err := transact(ctx, s, func(tx *txn) (chosen, error) {
+		existing := parley.Project{}
+		found, err := tx.one("SELECT "+projectColumns+" FROM projects p WHERE p.workspace_id = ? AND p.path = ?", func(r *row) error {
+			existing = scanProject(r)
+			return nil
+		}, project.WorkspaceID, project.Path)
+		if err != nil {
+			return chosen{}, err
+		}
+		if found {
+			existing.LastAccessAt = tx.now
+			if project.Icon != "" {
+				existing.Icon = project.Icon
+			}
+			_, err := tx.exec("UPDATE projects SET last_access_at = ?, icon = ? WHERE id = ? AND workspace_id = ?",
+				existing.LastAccessAt, existing.Icon, existing.ID, existing.WorkspaceID)
+			return chosen{project: existing}, err
+		}
+		added := project
+		if added.ID.IsZero() {
+			added.ID = parley.NewID()
+		}
+		added.CreatedAt, added.LastAccessAt = tx.now, tx.now
+		_, err = tx.exec("INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			added.ID, added.WorkspaceID, added.Path, added.Name, added.Icon, added.CreatedAt, added.LastAccessAt)
+		return chosen{project: added, isNew: true}, err
+	})
+	return answer.project, answer.isNew, err
+}
+
+// Project finds a project by id.
+func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project parley.Project, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?", func(r *row) error {
+			project = scanProject(r)
+			return nil
+		}, id, workspaceID)
+		if err == nil && !found {
+			err = notFound("project")
+		}
+		return err
+	})
+	return project, err
+}
+
+// Projects lists projects by last access.
+func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parley.ProjectQuery) (projects []parley.Project, err error) {
+	text, args := projectsQuery(workspaceID, query)
+	err = s.read(ctx, func(c *conn) error {
+		projects = []parley.Project{}
+		return c.each(text, func(r *row) error {
+			projects = append(projects, scanProject(r))
+			return nil
+		}, args...)
+	})
+	return projects, err
+}
+
+func projectsQuery(workspaceID parley.ID, q parley.ProjectQuery) (string, []arg) {
+	var l list
+	l.must("p.workspace_id = ?", workspaceID)
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("(p.last_access_at, p.id) "+after+" (?, ?)", int64(q.AfterAccess), q.AfterID)
+	}
+	return "SELECT " + projectColumns + " FROM projects p INDEXED BY projects_recent WHERE " + l.where.String() +
+		" ORDER BY p.last_access_at " + word + ", p.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+}
+
+// DeleteProject removes a project at once, and leaves its sessions to the outbox.
+func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error {
+	task := "detach_project"
+	if cascade {
+		task = "delete_project_sessions"
+	}
+	return s.write(ctx, func(tx *txn) error {
+		switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); {
+		case err != nil:
+			return err
+		case !found:
+			return notFound("project")
+		}
+		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
+			return err
+		}
+		_, err := tx.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at) VALUES (?, ?, ?, ?)", workspaceID, task, id, tx.now)
+		return err
+	})
+}

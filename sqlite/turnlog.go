@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Turn finds a turn by id.
+func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (turn parley.Turn, err error) {
+	var l list
+	l.must("t.id = ?", id)
+	l.visible(scope)
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session_id WHERE "+l.where.String(),
+			func(r *row) (err error) {
+				turn, err = scanTurn(r)
+				return err
+			}, l.args...)
+		if err == nil && !found {
+			err = notFound("turn")
+		}
+		return err
+	})
+	return turn, err
+}
+
+// Turns lists the turns of a session.
+func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.TurnQuery) (turns []parley.Turn, err error) {
+	var l list
+	l.must("t.session_id = ? AND t.workspace_id = ?", sessionID, scope.WorkspaceID)
+	if query.Status != "" {
+		l.must("t.status = ?", string(query.Status))
+	}
+	word, after := direction(query.Ascending)
+	if !query.AfterID.IsZero() {
+		l.must("t.id "+after+" ?", query.AfterID)
+	}
+	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() + " ORDER BY t.id " + word + " LIMIT ?"
+	args := append(l.args, limited(query.Limit))
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, sessionID); err != nil {
+			return err
+		}
+		turns = []parley.Turn{}
+		return c.each(text, func(r *row) error {
+			turn, err := scanTurn(r)
+			turns = append(turns, turn)
+			return err
+		}, args...)
+	})
+	return turns, err
+}
+
+// Call finds the record of a call by id.
+func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (call parley.Call, err error) {
+	var l list
+	l.must("c.id = ?", id)
+	l.visible(scope)
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+callColumns+" FROM calls c JOIN sessions s ON s.id = c.session_id WHERE "+l.where.String(),
+			func(r *row) (err error) {
+				call, err = scanCall(r)
+				return err
+			}, l.args...)
+		if err == nil && !found {
+			err = notFound("call")
+		}
+		return err
+	})
+	return call, err
+}
+
+// Calls lists the calls of a session, or of one of its turns.
+func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) (calls []parley.Call, err error) {
+	var l list
+	l.must("c.session_id = ? AND c.workspace_id = ?", sessionID, scope.WorkspaceID)
+	if !query.TurnID.IsZero() {
+		l.by("calls_turn", "c.turn_id = ?", query.TurnID)
+	}
+	word, after := direction(query.Ascending)
+	if !query.AfterID.IsZero() {
+		l.must("c.id "+after+" ?", query.AfterID)
+	}
+	text := "SELECT " + callColumns + " FROM calls c" + l.indexed("calls_session") + "WHERE " + l.where.String() + " ORDER BY c.id " + word + " LIMIT ?"
+	args := append(l.args, limited(query.Limit))
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, sessionID); err != nil {
+			return err
+		}
+		calls = []parley.Call{}
+		return c.each(text, func(r *row) error {
+			call, err := scanCall(r)
+			calls = append(calls, call)
+			return err
+		}, args...)
+	})
+	return calls, err
+}
+
+// CallText is the text behind a hash of a workspace's calls.
+func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) (text []byte, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT text FROM call_texts WHERE workspace_id = ? AND hash = ?", func(r *row) error {
+			text = r.bytes()
+			return nil
+		}, workspaceID, hash)
+		if err == nil && !found {
+			err = notFound("text")
+		}
+		return err
+	})
+	return text, err
+}
