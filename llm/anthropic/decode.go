@@ -25,12 +25,13 @@ type decoder struct {
 	stopped bool // message_stop has come
 }
 
-// slot is one content block of the wire while it is open.
+// slot is one content block of the wire.
 type slot struct {
-	index int64
-	kind  blockKind
-	block int // none for a block that Parley does not show
-	runes wire.Runes
+	index  int64
+	kind   blockKind
+	block  int  // none for a block that Parley does not show
+	closed bool // its stop has come; text that follows it is not thrown away
+	runes  wire.Runes
 
 	thinking, signature []byte // as they came, for the way back
 	redacted            string
@@ -154,7 +155,7 @@ func (d *decoder) number(s *slot) {
 
 func (d *decoder) delta(chunks []parley.Chunk, e *event) []parley.Chunk {
 	s := d.slot(e.index)
-	if s == nil {
+	if s == nil || s.closed && s.kind != blockText {
 		return chunks
 	}
 	switch string(e.deltaKind) {
@@ -240,17 +241,15 @@ func (d *decoder) stop(chunks []parley.Chunk, index int64) []parley.Chunk {
 	if s == nil {
 		return chunks
 	}
-	for i := range d.slots {
-		if d.slots[i] == s {
-			d.slots = append(d.slots[:i], d.slots[i+1:]...)
-			break
-		}
-	}
 	return s.close(chunks)
 }
 
 // close appends the rest of a block, and what the way back needs.
 func (s *slot) close(chunks []parley.Chunk) []parley.Chunk {
+	if s.closed {
+		return s.flush(chunks)
+	}
+	s.closed = true
 	if s.kind == blockToolUse && len(s.arguments) == 0 {
 		s.arguments = []byte("{}") // a call without arguments has no input delta
 		if len(s.given) > 0 {
@@ -281,7 +280,6 @@ func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
 	for _, s := range d.slots {
 		chunks = s.close(chunks)
 	}
-	d.slots = nil
 	if total := d.usage.total(); !total.IsZero() {
 		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: total})
 	}
