@@ -39,6 +39,12 @@ func wholeAnswer(format Format, text string) []byte {
 	return fmt.Appendf(nil, "%s"+f.text+"%s", f.open, text, f.close)
 }
 
+// ServeText answers every request with one text.
+func ServeText(format Format, text string) http.Handler {
+	wire := wholeAnswer(format, text)
+	return Serve(wire, all(wire))
+}
+
 func all(wire []byte) Cut { return func() int { return len(wire) } }
 
 // longLines: one line of 2 MB is read; one beyond the bound is a stream error

@@ -61,5 +61,14 @@ func Serve(wire []byte, cut Cut) http.Handler {
 	})
 }
 
+// lateServe answers with what wire holds when it is asked. The caller changes
+// it only between answers.
+func lateServe(wire *[]byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		whole := *wire
+		Serve(whole, func() int { return len(whole) }).ServeHTTP(w, r)
+	})
+}
+
 // Cut gives the size in bytes of the next piece of a stream.
 type Cut func() int

@@ -49,6 +49,7 @@ func Request(format Format) parley.ModelRequest {
 // lines, HTTP errors, the deadlines, and the rules of the port.
 func Run(t *testing.T, format Format, factory Factory) {
 	t.Run("recordings", func(t *testing.T) { recordings(t, format, factory) })
+	t.Run("damaged recordings", func(t *testing.T) { damaged(t, format, factory) })
 	t.Run("long lines", func(t *testing.T) { longLines(t, format, factory) })
 	t.Run("http errors", func(t *testing.T) { httpErrors(t, format, factory) })
 	t.Run("connections", func(t *testing.T) { connections(t, format, factory) })
