@@ -111,13 +111,12 @@ func recentCut(rows []parley.Message, n int, session parley.Session, turn parley
 	if len(rows) == 0 {
 		return 0, false
 	}
-	newest := session.Statistics.UserFacing // ordinal of rows[0]
-	for i := range rows {
-		if rows[i].Sequence <= session.LastSequence {
-			break
-		}
-		newest++ // written after the snapshot
+	later := 0 // rows written after the snapshot
+	for later < len(rows) && rows[later].Sequence > session.LastSequence {
+		later++
 	}
+	sure := later < len(rows) // else more of them may follow
+	newest := session.Statistics.UserFacing + int64(later) // ordinal of rows[0]
 	own := running(rows, turn)
 	if own == len(rows) {
 		return own, false
@@ -134,7 +133,7 @@ func recentCut(rows []parley.Message, n int, session parley.Session, turn parley
 	}
 	for ; at+1 < len(rows); at++ {
 		if startsTurn(&rows[at], &rows[at+1]) {
-			return at + 1, true
+			return at + 1, sure
 		}
 	}
 	return len(rows), false

@@ -1,0 +1,200 @@
+package prompt_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/prompt"
+)
+
+// A recorded call rebuilds to the request that was sent, whatever marks were
+// changed since, from no more than the record and the call.
+func TestRebuildGivesTheSameRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
+		for i := range r.rows {
+			r.rows[i].Marks.SetAside = rapid.IntRange(1, 10).Draw(t, "aside") == 1
+		}
+		at := rapid.SampledFrom(begins).Draw(t, "step")
+		running := parley.Turn{ID: r.rows[at-1].TurnID}
+		settings := prompt.Settings{Model: rapid.SampledFrom([]parley.ModelID{modelA, modelB}).Draw(t, "request model"),
+			System: "Be brief.", Think: true, Policy: drawPolicy(t)}
+		selection := mustWindow(t, settings.Policy, r.session(at), running, r.tail(at))
+
+		var steers []parley.Message
+		kept := slices.Clone(r.rows[:at])
+		for n := rapid.IntRange(0, 2).Draw(t, "steers"); n > 0; n-- {
+			steer := user(running.ID, "and also")
+			steer.Sequence = int64(len(kept) + 1)
+			steer.Status = parley.MessageQueued
+			steers = append(steers, steer)
+			steer.Status = parley.MessageCompleted
+			kept = append(kept, steer)
+		}
+		sent, manifest := mustBuild(t, settings, selection, steers...)
+
+		kept = append(kept, r.rows[at:]...) // and what came later, in places of its own
+		for i := at + len(steers); i < len(kept); i++ {
+			kept[i].Sequence = int64(i + 1)
+		}
+		for i := range kept {
+			kept[i].Marks.SetAside = rapid.Bool().Draw(t, "marked later")
+		}
+		text, err := prompt.EncodeTools(tools())
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions, err := prompt.DecodeTools(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := parley.Call{Model: settings.Model, Think: true, Manifest: manifest}
+		again, err := prompt.Rebuild(call, settings.System, definitions, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(sent, again); diff != "" {
+			t.Fatalf("rebuilt request differs (-sent +rebuilt):\n%s", diff)
+		}
+		if n := manifestBytes(t, manifest); n > parley.MaxManifestBytes {
+			t.Fatalf("manifest of %d bytes", n)
+		}
+	})
+}
+
+// The manifest names exactly the messages of the selection.
+func TestManifestNamesWhatIsShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA})
+		for i := range r.rows {
+			r.rows[i].Marks.SetAside = rapid.IntRange(1, 6).Draw(t, "aside") == 1
+		}
+		at := rapid.SampledFrom(begins).Draw(t, "step")
+		selection := mustWindow(t, drawPolicy(t), r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at))
+		if diff := cmp.Diff(sequences(selection.Messages), named(selection.Manifest, at), equateEmpty()); diff != "" {
+			t.Fatalf("manifest %+v (-shown +named):\n%s", selection.Manifest, diff)
+		}
+	})
+}
+
+// Under policy all, an earlier request's messages begin every later one's.
+func TestAllKeepsPrefixes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, begins := drawRecord(t, rapid.IntRange(1, 6).Draw(t, "turns"), []parley.ModelID{modelA})
+		settings := prompt.Settings{Model: modelA, Policy: parley.Policy{Kind: parley.PolicyAll}}
+		var before []parley.RequestMessage
+		for _, at := range begins {
+			selection := mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at))
+			request, _ := mustBuild(t, settings, selection)
+			if len(request.Messages) < len(before) {
+				t.Fatalf("the request at %d is shorter than the one before", at)
+			}
+			if diff := cmp.Diff(before, request.Messages[:len(before)], equateEmpty()); diff != "" {
+				t.Fatalf("prefix broken at %d (-before +now):\n%s", at, diff)
+			}
+			before = request.Messages
+		}
+	})
+}
+
+// Under recent(n) a window holds the last n user-facing messages and whole
+// turns, never moves while a turn runs, and moves at most once per block.
+func TestRecentMovesInBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, begins := drawRecord(t, rapid.IntRange(1, 12).Draw(t, "turns"), []parley.ModelID{modelA})
+		n := rapid.IntRange(1, 9).Draw(t, "n")
+		policy := parley.Policy{Kind: parley.PolicyRecent, Limit: n}
+		block := int64(max(1, n/2))
+		var turn parley.ID
+		var moved, start int64
+		for _, at := range begins {
+			running := r.rows[at-1].TurnID
+			// Any earlier snapshot of the session gives the same window.
+			snapshot := r.session(rapid.IntRange(1, at).Draw(t, "snapshot"))
+			selection := mustWindow(t, policy, snapshot, parley.Turn{ID: running}, r.tail(at))
+			first := selection.Manifest.Ranges[0].From
+
+			user := r.session(at).Statistics.UserFacing
+			from := facing(r.rows[:at], first)
+			own := r.session(at).Statistics.UserFacing - facing(r.rows[:at], trigger(r.rows, running)) + 1
+			if shown := user - from + 1; shown < min(int64(n), user) {
+				t.Fatalf("window at %d begins at %d: %d messages, want at least %d", at, first, shown, n)
+			}
+			if running == turn && first != start {
+				t.Fatalf("the window moved from %d to %d inside a turn", start, first)
+			}
+			if first != start {
+				if start != 0 && user-own < moved+1 && block > 1 {
+					t.Fatalf("the window moved twice within a block at %d", at)
+				}
+				moved = user - own
+			}
+			if first < start {
+				t.Fatalf("the window moved back from %d to %d", start, first)
+			}
+			turn, start = running, first
+		}
+	})
+}
+
+// facing is the ordinal of a sequence among the user-facing messages.
+func facing(rows []parley.Message, sequence int64) int64 {
+	var n int64
+	for _, m := range rows {
+		if !m.Internal && m.Sequence <= sequence {
+			n++
+		}
+	}
+	return n
+}
+
+func trigger(rows []parley.Message, turn parley.ID) int64 {
+	i := slices.IndexFunc(rows, func(m parley.Message) bool { return m.TurnID == turn })
+	return rows[i].Sequence
+}
+
+// In any window every tool call has exactly one result behind it, and every
+// result its call.
+func TestCallsAndResultsStayPaired(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
+		for i := range r.rows {
+			r.rows[i].Marks.SetAside = rapid.IntRange(1, 8).Draw(t, "aside") == 1
+			r.rows[i].Marks.ContextEdge = rapid.IntRange(1, 30).Draw(t, "edge") == 1
+		}
+		at := rapid.SampledFrom(begins).Draw(t, "step")
+		settings := prompt.Settings{Model: modelA, Policy: drawPolicy(t)}
+		request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at)))
+		var open []string
+		for i, m := range request.Messages {
+			if m.Role != parley.RequestTool && len(open) > 0 {
+				t.Fatalf("message %d follows calls %v without their results", i, open)
+			}
+			if len(m.Parts) == 0 {
+				t.Fatalf("message %d is empty", i)
+			}
+			var answered []string
+			for _, p := range m.Parts {
+				switch p.Kind {
+				case parley.PartToolCall:
+					open = append(open, p.CallID)
+				case parley.PartToolResult:
+					answered = append(answered, p.CallID)
+				}
+			}
+			if m.Role == parley.RequestTool {
+				if !slices.Equal(open, answered) {
+					t.Fatalf("message %d answers %v, open are %v", i, answered, open)
+				}
+				open = nil
+			}
+		}
+		if len(open) > 0 {
+			t.Fatalf("calls %v at the end have no results", open)
+		}
+	})
+}

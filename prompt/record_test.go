@@ -1,0 +1,221 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/prompt"
+)
+
+const (
+	modelA parley.ModelID = "sim/echo"
+	modelB parley.ModelID = "openai/gpt-5"
+)
+
+// record is a session's record as a store would hold it.
+type record struct {
+	rows  []parley.Message // ascending, sequences without gaps
+	reads int              // rows that Tail gave
+}
+
+func (r *record) add(m parley.Message) *parley.Message {
+	m.Sequence = int64(len(r.rows) + 1)
+	if m.Status == "" {
+		m.Status = parley.MessageCompleted
+	}
+	r.rows = append(r.rows, m)
+	return &r.rows[len(r.rows)-1]
+}
+
+// session is a snapshot of the first n rows.
+func (r *record) session(n int) parley.Session {
+	s := parley.Session{LastSequence: int64(n)}
+	for _, m := range r.rows[:n] {
+		s.Statistics.Messages++
+		if !m.Internal {
+			s.Statistics.UserFacing++
+		}
+	}
+	return s
+}
+
+// tail reads the first n rows newest first, as the port says.
+func (r *record) tail(n int) prompt.Tail {
+	return func(before int64, limit int) ([]parley.Message, error) {
+		var page []parley.Message
+		for i := n - 1; i >= 0 && len(page) < limit; i-- {
+			if m := r.rows[i]; (before == 0 || m.Sequence < before) && !m.Internal && m.Status.Settled() {
+				page = append(page, m)
+				if m.Marks.ContextEdge {
+					break
+				}
+			}
+		}
+		r.reads += len(page)
+		return page, nil
+	}
+}
+
+func content[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](c C) json.RawMessage {
+	raw, err := parley.EncodeContent(c)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func user(turn parley.ID, text string) parley.Message {
+	return parley.Message{TurnID: turn, Role: parley.RoleUser, Content: content(parley.UserContent{Text: text})}
+}
+
+func assistant(turn parley.ID, step int, c parley.AssistantContent) parley.Message {
+	return parley.Message{TurnID: turn, Step: step, Role: parley.RoleAssistant, Model: modelA, Content: content(c)}
+}
+
+func call(turn parley.ID, step int, id, arguments string) parley.Message {
+	return parley.Message{TurnID: turn, Step: step, Role: parley.RoleToolCall, Model: modelA, ToolCallID: id, ToolName: "search",
+		Content: content(parley.ToolCallContent{ID: id, Name: "search", Arguments: json.RawMessage(arguments)})}
+}
+
+func result(turn parley.ID, step int, id, value string) parley.Message {
+	return parley.Message{TurnID: turn, Step: step, Role: parley.RoleToolResult, ToolCallID: id, ToolName: "search",
+		Content: content(parley.ToolResultContent{Result: json.RawMessage(value), Success: true})}
+}
+
+func turnID(n int) parley.ID {
+	var id parley.ID
+	id[0], id[1], id[15] = byte(n>>8), byte(n), 1
+	return id
+}
+
+// drawRecord makes a conversation with everything that may be in one, and the
+// places where a step began: the rows before it are what its request could see.
+func drawRecord(t *rapid.T, turns int, models []parley.ModelID) (r *record, begins []int) {
+	r = &record{}
+	calls := 0
+	chance := func(label string, percent int) bool { return rapid.IntRange(1, 100).Draw(t, label) > 100-percent }
+	for turn := 1; turn <= turns; turn++ {
+		id := turnID(turn)
+		if chance("import", 10) {
+			r.add(user(parley.ID{}, "recorded alone"))
+			r.add(parley.Message{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "summed up"})})
+		}
+		if chance("hidden", 15) {
+			r.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: content(parley.UserContent{Text: "hidden"})})
+		}
+		trigger := user(id, "question "+strconv.Itoa(turn))
+		if chance("note", 20) {
+			trigger.ContextNote = "note " + strconv.Itoa(turn)
+		}
+		r.add(trigger)
+		model := rapid.SampledFrom(models).Draw(t, "model")
+		steps := rapid.IntRange(1, 3).Draw(t, "steps")
+		for step := 1; step <= steps; step++ {
+			begins = append(begins, len(r.rows))
+			if chance("failed attempt", 15) {
+				m := assistant(id, step, parley.AssistantContent{Text: "broken"})
+				m.Status = parley.MessageFailed
+				r.add(m)
+				begins = append(begins, len(r.rows))
+			}
+			c := parley.AssistantContent{Text: "answer " + strconv.Itoa(step)}
+			if chance("reasons", 30) {
+				c.Reasoning = "because"
+			}
+			m := assistant(id, step, c)
+			m.Model = model
+			if c.Reasoning != "" && chance("signed", 50) {
+				m.ProviderData = []byte("signature")
+			}
+			if step == steps && chance("cancelled", 20) {
+				m.Status = parley.MessageCancelled
+			}
+			r.add(m)
+			if step == steps && !chance("open calls", 15) {
+				continue
+			}
+			n := rapid.IntRange(1, 3).Draw(t, "calls")
+			for i := range n {
+				m := call(id, step, "c"+strconv.Itoa(calls+i), `{"q":1}`)
+				m.Model = model
+				r.add(m)
+			}
+			for i := range n {
+				if step < steps && !chance("lost result", 10) {
+					r.add(result(id, step, "c"+strconv.Itoa(calls+i), `"found"`))
+				}
+			}
+			if chance("orphan", 5) {
+				r.add(result(id, step, "nobody's", `1`))
+			}
+			calls += n
+			if chance("steer", 10) && step < steps {
+				r.add(user(id, "steered"))
+			}
+		}
+	}
+	return r, begins
+}
+
+func drawPolicy(t *rapid.T) parley.Policy {
+	return rapid.SampledFrom([]parley.Policy{
+		{Kind: parley.PolicyAll}, {Kind: parley.PolicySingle},
+		{Kind: parley.PolicyRecent, Limit: 1}, {Kind: parley.PolicyRecent, Limit: 4}, {Kind: parley.PolicyRecent, Limit: 11},
+	}).Draw(t, "policy")
+}
+
+func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn parley.Turn, tail prompt.Tail) prompt.Selection {
+	t.Helper()
+	selection, err := prompt.Window(policy, session, turn, tail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return selection
+}
+
+func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (parley.ModelRequest, parley.Manifest) {
+	t.Helper()
+	request, manifest, err := prompt.Build(settings, selection, steers, tools())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request, manifest
+}
+
+func tools() []parley.ToolDefinition {
+	return []parley.ToolDefinition{
+		{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{ "type": "object", "properties": {"q": {"type":"integer"}} }`)},
+		{Name: "current_time", Description: "Tells the time."},
+	}
+}
+
+func sequences(messages []parley.Message) []int64 {
+	out := make([]int64, len(messages))
+	for i, m := range messages {
+		out[i] = m.Sequence
+	}
+	return out
+}
+
+func manifestBytes(t rapid.TB, m parley.Manifest) int {
+	t.Helper()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(raw)
+}
+
+// named lists the sequences up to last that a manifest names.
+func named(m parley.Manifest, last int) []int64 {
+	var out []int64
+	for s := int64(1); s <= int64(last); s++ {
+		if prompt.Includes(m, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
