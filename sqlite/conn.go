@@ -38,8 +38,12 @@ func newConn(raw driver.Conn) *conn {
 	return &conn{raw: raw, statements: map[string]statement{}}
 }
 
-// prepared finds the statement of a query text, preparing it on first use. Query
-// texts are constants or built from a bounded set of parts, so the cache is bounded.
+// maxStatements bounds a connection's prepared statements. Transitions need
+// about a hundred; only a client that combines the filters of lists in ever new
+// ways comes near, and costs itself a preparation each time.
+const maxStatements = 512
+
+// prepared finds the statement of a query text, preparing it on first use.
 func (c *conn) prepared(query string) (statement, error) {
 	if found, ok := c.statements[query]; ok {
 		return found, nil
@@ -58,6 +62,15 @@ func (c *conn) prepared(query string) (statement, error) {
 		return statement{}, errors.New("sqlite: the driver's statements lack contexts")
 	}
 	made := statement{exec: exec, query: rows, close: stmt.Close}
+	if len(c.statements) >= maxStatements {
+		for text, old := range c.statements { // any one: none is in use while another is prepared
+			delete(c.statements, text)
+			if err := old.close(); err != nil {
+				return statement{}, fmt.Errorf("sqlite: closing a statement: %w", err)
+			}
+			break
+		}
+	}
 	c.statements[query] = made
 	return made, nil
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"parley"
@@ -158,13 +157,7 @@ func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley
 			return parley.Session{}, err
 		}
 		h.Session = session
-		updated, err := json.Marshal(struct {
-			Session parley.Session `json:"session"`
-		}{session})
-		if err != nil {
-			return parley.Session{}, err
-		}
-		tx.feed(h, parley.FeedSessionUpdated, updated)
+		tx.updatedFeed(h)
 		return session, nil
 	})
 }

@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"parley"
+)
+
+// The figures of a long session: a page of 50 in at most 1 ms, 10,000 messages
+// in pages of 1,000 in at most 60 ms, and pages that cost the same at 100,000.
+func BenchmarkMessages(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		store := opened(b)
+		scope, session := filled(b, store, n)
+		read := func(b *testing.B, query parley.MessageQuery, want int) []parley.Message {
+			messages, err := store.Messages(context.Background(), scope, session, query)
+			if err != nil || len(messages) != want {
+				b.Fatalf("%d messages, %v; want %d", len(messages), err, want)
+			}
+			return messages
+		}
+		b.Run(fmt.Sprintf("page of 50/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				read(b, parley.MessageQuery{AfterSequence: int64(n) / 2, Limit: 50}, 50)
+			}
+		})
+		b.Run(fmt.Sprintf("last page of 50/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				read(b, parley.MessageQuery{Descending: true, Limit: 50}, 50)
+			}
+		})
+		b.Run(fmt.Sprintf("ten pages of 1000/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				after := int64(n) - 10_000
+				for range 10 {
+					page := read(b, parley.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: 1000}, 1000)
+					after = page[len(page)-1].Sequence
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("ids of 1000/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				refs, err := store.MessageIDs(context.Background(), scope, session, parley.MessageQuery{Limit: 1000})
+				if err != nil || len(refs) != 1000 {
+					b.Fatalf("%d ids, %v", len(refs), err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("context tail of 10/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				messages, err := store.ContextTail(context.Background(), scope.WorkspaceID, session, 0, 10)
+				if err != nil || len(messages) != 10 {
+					b.Fatalf("%d messages, %v", len(messages), err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	store := opened(b)
+	hash := parley.HashOf([]byte("a key of the benchmark"))
+	if _, err := store.CreateKey(context.Background(), parley.NewKey{Key: parley.Key{Workspace: "bench", Name: "bench", Role: parley.RoleAdmin}, Hash: hash}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := store.Authenticate(context.Background(), hash); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadableJSON(b *testing.B) {
+	text := []byte(`{"reasoning":"one two three four five six seven","text":"` + fmt.Sprintf("%0200d", 7) + `"}`)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if !readableJSON(text) {
+			b.Fatal("unreadable")
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// plan is how SQLite would run a query.
+func plan(t *testing.T, store *Store, query string, args []arg) (steps []string) {
+	t.Helper()
+	if err := store.read(t.Context(), func(c *conn) error {
+		return c.each("EXPLAIN QUERY PLAN "+query, func(r *row) error {
+			r.int64()
+			r.int64()
+			r.int64()
+			steps = append(steps, r.text())
+			return nil
+		}, args...)
+	}); err != nil {
+		t.Fatalf("%s\n%v", query, err)
+	}
+	return steps
+}
+
+// served demands that no table is scanned and that the named index is searched.
+func served(t *testing.T, store *Store, index, query string, args []arg) {
+	t.Helper()
+	steps := plan(t, store, query, args)
+	found := false
+	for _, step := range steps {
+		if strings.HasPrefix(step, "SCAN ") {
+			t.Errorf("a whole table is read: %s\nin %s", step, query)
+		}
+		found = found || strings.HasPrefix(step, "SEARCH ") && strings.Contains(step, index)
+	}
+	if !found {
+		t.Errorf("%s does not serve\n%s\nbut %s", index, query, strings.Join(steps, "; "))
+	}
+}
+
+func TestSessionFiltersAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	id, yes, no := parley.NewID(), true, false
+	for index, queries := range map[string][]parley.SessionQuery{
+		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5}, {Ascending: true, AfterID: id, AfterUpdated: 5}, {Archived: &no}, {Pinned: &no},
+			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}},
+		"sessions_agent":   {{AgentID: id}, {AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5}},
+		"sessions_project": {{ProjectID: id}, {ProjectID: id, AgentID: id}},
+		"sessions_parent":  {{ParentID: id}, {ParentID: id, ProjectID: id, Type: "t"}},
+		"sessions_type":    {{Type: "chat"}},
+		"sessions_feature": {{Feature: "f"}, {Feature: "f", Type: "t"}},
+		"sessions_task":    {{Task: "t"}, {Task: "t", Feature: "f", Type: "t"}},
+		"sessions_kind":    {{Kind: parley.KindTool}},
+		"sessions_mode":    {{Mode: parley.ModeBackground}},
+		"sessions_status": {{Status: parley.SessionPending}, {Status: parley.SessionRunning}, {Status: parley.SessionWaiting}, {Status: parley.SessionFailed},
+			{Status: parley.SessionCancelled}},
+		"sessions_pinned":   {{Pinned: &yes}, {Pinned: &yes, Archived: &no}},
+		"sessions_archived": {{Archived: &yes}},
+		"sessions_created":  {{CreatedFrom: 1}, {CreatedTo: 9}, {CreatedFrom: 1, CreatedTo: 9, AfterID: id, AfterUpdated: 5}},
+		"g USING PRIMARY":   {{Tag: "t"}, {Tag: "t", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5}},
+	} {
+		for _, query := range queries {
+			for _, viewer := range []parley.ID{{}, id} {
+				text, args := sessionsQuery(parley.Scope{WorkspaceID: id, ViewerID: viewer}, query)
+				served(t, store, index, text, args)
+				if index == "g USING PRIMARY" || index == "sessions_created" {
+					continue // found by something else, then sorted
+				}
+				for _, step := range plan(t, store, text, args) {
+					if strings.Contains(step, "TEMP B-TREE") {
+						t.Errorf("a page is sorted instead of read in order: %s\nin %s", step, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMessageFiltersAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
+	at := place{workspaceID: id, sessionID: id, logID: id}
+	position := int64(3)
+	for index, queries := range map[string][]parley.MessageQuery{
+		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7}, {Internal: &no}, {Iteration: &zero},
+			{Status: parley.MessageCompleted}},
+		"messages_role": {{Roles: []parley.Role{parley.RoleUser}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
+			{Roles: []parley.Role{parley.RoleUser, parley.RoleAssistant}, Descending: true, AfterSequence: 7}},
+		"messages_status":    {{Status: parley.MessageFailed}, {Status: parley.MessageStreaming}, {Status: parley.MessageCancelled, Roles: []parley.Role{parley.RoleUser}}},
+		"messages_internal":  {{Internal: &yes}},
+		"messages_turn":      {{TurnID: id}, {TurnID: id, AfterSequence: 3, ToolName: "t"}},
+		"messages_iteration": {{Iteration: &two}},
+		"messages_tool":      {{ToolName: "t"}},
+		"messages_agenttype": {{AgentType: "t"}},
+	} {
+		for _, query := range queries {
+			text, args := recordQuery(listedColumns, at, query, 10)
+			served(t, store, index, text, args)
+			for _, step := range plan(t, store, text, args) {
+				if strings.Contains(step, "TEMP B-TREE") {
+					t.Errorf("a page is sorted instead of read in order: %s\nin %s", step, text)
+				}
+			}
+		}
+	}
+	for _, query := range []parley.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+		text, args := queueQuery(listedColumns, at, query, 10)
+		served(t, store, "messages_queue", text, args)
+	}
+	served(t, store, "messages_edge", contextTail, []arg{id, 9, 9})
+}
+
+func TestOtherListsAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	id := parley.NewID()
+	for index, queries := range map[string][]parley.AgentQuery{
+		"agents_slug":     {{}, {AfterSlug: "a"}, {Descending: true, AfterSlug: "a"}},
+		"agents_status":   {{Status: parley.AgentArchived}, {Status: parley.AgentActive, AfterSlug: "a"}},
+		"g USING PRIMARY": {{Tag: "t"}, {Tag: "t", Status: parley.AgentActive}},
+	} {
+		for _, query := range queries {
+			text, args := agentsQuery(id, query)
+			served(t, store, index, text, args)
+		}
+	}
+	for _, query := range []parley.ProjectQuery{{}, {AfterID: id, AfterAccess: 4}, {Ascending: true}} {
+		text, args := projectsQuery(id, query)
+		served(t, store, "projects_recent", text, args)
+	}
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley"
+)
+
+// TestReadableJSON holds the fast check against encoding/json.
+func TestReadableJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{}`, `[]`, `null`, `true`, `false`, `0`, `-1.5e+9`, `"a"`, `{"a":[1,{"b":"c"}],"d":"\u00e9\n\\"}`, `[1,2]`, `{"a" : 1 , "b" : [ ] }`,
+		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `nul`, `01`, `1.`, `.5`, `-`, `1e`, `"a`, `"\x"`, `"\u12g4"`, "\"a\nb\"", `{a:1}`, `{} x`, `[}`, `{]`,
+	} {
+		if got, want := readableJSON([]byte(text)), json.Valid([]byte(text)); got != want {
+			t.Errorf("%s: readable %t, valid %t", text, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOfN(rapid.RuneFrom([]rune(`{}[]",:\u0a1 -+.eEtrufalsn`)), 0, 12, -1).Draw(t, "text"))
+		if len(text) > 0 && (text[0] == ' ' || text[len(text)-1] == ' ') {
+			return // space around a value is JSON, but nothing that is stored here
+		}
+		if got, want := readableJSON(text), json.Valid(text); got != want {
+			t.Fatalf("%s: readable %t, valid %t", text, got, want)
+		}
+	})
+}
+
+func TestReadUsage(t *testing.T) {
+	t.Parallel()
+	one, two := int64(1), int64(2)
+	for name, want := range map[string]*parley.Usage{
+		"":     nil,
+		`{"x`:  nil,
+		`null`: {},
+		`{}`:   {},
+		`{"output_tokens":2,"input_tokens":1}`: {InputTokens: &one, OutputTokens: &two},
+		`{"input_tokens":1,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":2}`:               {InputTokens: &one, OutputTokens: &two, ReasoningTokens: &two},
+		`{"input_tokens":1.5,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":2}`:             nil,
+		`{"input_tokens":null,"output_tokens":null,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":null,"x":1}`: {},
+	} {
+		if diff := cmp.Diff(want, readUsage(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestUnreadableRowsDoNotBreakLists spoils the JSON of stored messages, as a
+// person with a database tool might, and lists them (A15).
+func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	scope, session := filled(t, store, 6)
+	spoil := map[int]string{
+		1: `content = '{"text":"half of'`,
+		2: `usage = '{"input_tokens":', metadata = '[1'`,
+		3: `content = 'plain', role = 'tool_result'`,
+		4: `content = '"a string"', role = 'tool_call', error = '{{'`,
+		5: `overrides = 'x', error = 'y', context_note = 'kept'`,
+	}
+	if err := store.write(t.Context(), func(tx *txn) error {
+		for sequence, set := range spoil {
+			if _, err := tx.exec("UPDATE messages SET "+set+" WHERE session_id = ? AND sequence = ?", session, sequence); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	messages, err := store.Messages(t.Context(), scope, session, parley.MessageQuery{})
+	if err != nil || len(messages) != 6 {
+		t.Fatalf("%d messages, %v; want all 6", len(messages), err)
+	}
+	if _, err := json.Marshal(messages); err != nil {
+		t.Errorf("the list cannot be encoded: %v", err)
+	}
+	type shown struct {
+		Content  string
+		Failed   bool
+		Metadata string
+		Usage    bool
+		Note     string
+	}
+	var got []shown
+	for _, m := range messages {
+		content := string(m.Content)
+		if m.Sequence == 2 || m.Sequence == 5 || m.Sequence == 6 {
+			content = "as stored"
+		}
+		got = append(got, shown{content, m.Error != nil, string(m.Metadata), m.Usage != nil, m.ContextNote})
+	}
+	want := []shown{
+		{`{"text":"{\"text\":\"half of"}`, true, "{}", false, ""},
+		{"as stored", false, "{}", false, ""},
+		{`{"error":"plain","execution_time_ms":null,"result":null,"success":false}`, true, "{}", true, ""},
+		{`{"arguments":null,"arguments_text":"\"a string\"","id":"","name":""}`, true, "{}", false, ""},
+		{"as stored", true, "{}", true, "kept"},
+		{"as stored", false, "{}", true, ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, m := range messages {
+		alone, err := store.Message(t.Context(), scope, m.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m, alone); diff != "" {
+			t.Errorf("message %d alone is another than in the list (-list +alone):\n%s", m.Sequence, diff)
+		}
+		if _, err := store.Versions(t.Context(), scope, m.ID); err != nil {
+			t.Errorf("versions of message %d: %v", m.Sequence, err)
+		}
+	}
+}
