@@ -38,13 +38,13 @@ func lockDirectory(dataDir string) (*fileLock, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	if err := errors.Join(file.Truncate(0), write(file, fmt.Sprintf("process %d on %s\n", os.Getpid(), host))); err != nil {
+	if err := errors.Join(file.Truncate(0), writeOwner(file, fmt.Sprintf("process %d on %s\n", os.Getpid(), host))); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: naming the owner in %s: %w", path, err), file.Close())
 	}
 	return &fileLock{file: file}, nil
 }
 
-func write(file *os.File, text string) error {
+func writeOwner(file *os.File, text string) error {
 	_, err := file.WriteAt([]byte(text), 0)
 	return err
 }

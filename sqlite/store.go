@@ -62,8 +62,6 @@ type Store struct {
 	closed   error // of Close; written once under stop
 }
 
-var _ parley.TurnStore = (*Store)(nil)
-
 // Open opens the database in a data directory, making both if they are new, and
 // brings the schema up to date. The directory is this process's alone until
 // Close: CodeConflict, with a sentence that names the owner, when another has it.

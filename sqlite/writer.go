@@ -47,7 +47,7 @@ func newWriter(store *Store, connection *conn, fault func(string) error) *writer
 		store: store, conn: connection, fault: fault,
 		queue: make(chan *member, writeQueue), urgent: make(chan *member, urgentQueue), done: make(chan struct{}),
 	}
-	w.tx = txn{conn: connection, store: store}
+	w.tx = newTxn(store, connection)
 	if fault != nil {
 		connection.before = w.ask
 	}
@@ -233,6 +233,7 @@ func (w *writer) together(members []*member) error {
 			m.hints = w.tx.hints
 		case errors.As(err, &refusal) && !w.tx.wrote:
 			m.err = err
+			w.tx.refuse()
 		case errors.As(err, &refusal):
 			w.rollback()
 			if len(members) > 1 {

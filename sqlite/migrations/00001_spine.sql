@@ -44,9 +44,9 @@ CREATE TABLE agents (
   idempotency_key TEXT,
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
-  updated_at      INTEGER NOT NULL,
-  UNIQUE (workspace_id, slug)
+  updated_at      INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX agents_slug ON agents (workspace_id, slug);
 CREATE INDEX agents_status ON agents (workspace_id, status, slug);
 CREATE UNIQUE INDEX agents_idempotency ON agents (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
@@ -156,7 +156,6 @@ CREATE TABLE heads (
   queued        INTEGER NOT NULL DEFAULT 0,  -- messages in the queue
   steers        INTEGER NOT NULL DEFAULT 0,  -- of them undelivered steers of turn_id
   last_hash     BLOB,
-  status        TEXT NOT NULL DEFAULT 'pending',
   mode          TEXT NOT NULL DEFAULT 'foreground',
   messages      INTEGER NOT NULL DEFAULT 0,  -- statistics
   user_facing   INTEGER NOT NULL DEFAULT 0,
@@ -169,7 +168,8 @@ CREATE TABLE heads (
   unpriced_calls INTEGER NOT NULL DEFAULT 0,
   deleted_at    INTEGER
 ) WITHOUT ROWID;
-CREATE INDEX heads_holder ON heads (holder) WHERE holder IS NOT NULL;
+CREATE INDEX heads_holder ON heads (holder, cancel_turn) WHERE holder IS NOT NULL;
+CREATE INDEX heads_stuck  ON heads (session_id) WHERE turn_id IS NOT NULL; -- for the sweep
 
 -- Sessions whose first unfinished turn may run now.
 CREATE TABLE ready (

@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// sweepBatch bounds the sessions of one transaction of a sweep.
+const sweepBatch = 100
+
+// RegisterProcess implements parley.LeaseStore.
+func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
+	return s.write(ctx, func(tx *txn) error {
+		_, err := tx.exec("INSERT INTO processes (id, name, started_at, lease_until) VALUES (?, ?, ?, ?)",
+			process.ID, process.Name, tx.now, tx.now+parley.Time(lease.Milliseconds()))
+		return err
+	})
+}
+
+// RenewLease implements parley.LeaseStore. It goes ahead of everything that waits.
+func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
+	answer := new([]parley.ID)
+	err := s.writeUrgent(ctx, func(tx *txn) error {
+		*answer = nil
+		known, err := tx.mayClaim(processID)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return parley.Errorf(parley.CodeFenced, "this process has lost its lease")
+		}
+		if _, err := tx.exec("UPDATE processes SET lease_until = ? WHERE id = ?", tx.now+parley.Time(lease.Milliseconds()), processID); err != nil {
+			return err
+		}
+		return tx.each("SELECT cancel_turn FROM heads WHERE holder = ? AND cancel_turn IS NOT NULL", func(r *row) error {
+			*answer = append(*answer, r.id())
+			return nil
+		}, processID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return *answer, nil
+}
+
+// ReleaseProcess implements parley.LeaseStore.
+func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
+	return s.write(ctx, func(tx *txn) error {
+		_, err := tx.exec("DELETE FROM processes WHERE id = ?", processID)
+		return err
+	})
+}
+
+// Sweep implements parley.LeaseStore.
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		done, err := transact(ctx, s, func(tx *txn) (int, error) {
+			if _, err := tx.exec("DELETE FROM processes WHERE lease_until <= ?", tx.now); err != nil {
+				return 0, err
+			}
+			return tx.sweep()
+		})
+		if total += done; err != nil || done < sweepBatch {
+			return total, err
+		}
+	}
+}
+
+// abandonClaims takes back all claims at Open: the file lock says that their
+// processes are dead.
+func (s *Store) abandonClaims(ctx context.Context) error {
+	for {
+		done, err := transact(ctx, s, func(tx *txn) (int, error) {
+			if known, err := tx.has("SELECT 1 FROM processes LIMIT 1"); err != nil {
+				return 0, err
+			} else if known {
+				if _, err := tx.exec("DELETE FROM processes"); err != nil {
+					return 0, err
+				}
+			}
+			return tx.sweep()
+		})
+		if err != nil || done < sweepBatch {
+			return err
+		}
+	}
+}
+
+// sweep takes over claims of unknown processes and repairs unfinished turns that
+// nobody holds, that wait for nothing and that no claimer can see.
+func (t *txn) sweep() (int, error) {
+	var orphans, lost []parley.ID
+	collect := func(into *[]parley.ID) func(*row) error {
+		return func(r *row) error {
+			*into = append(*into, r.id())
+			return nil
+		}
+	}
+	if err := t.each(`SELECT session_id FROM heads WHERE holder IS NOT NULL AND deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = heads.holder) LIMIT ?`, collect(&orphans), sweepBatch); err != nil {
+		return 0, err
+	}
+	for _, id := range orphans {
+		h, err := t.load(id)
+		if err != nil {
+			return 0, err
+		}
+		if err := t.takeOver(h); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.each(`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`, collect(&lost), sweepBatch-len(orphans)); err != nil {
+		return 0, err
+	}
+	for _, id := range lost {
+		h, err := t.load(id)
+		if err != nil {
+			return 0, err
+		}
+		if h.turnStatus == parley.TurnRunning {
+			turn, err := t.currentTurn(h)
+			if err != nil {
+				return 0, err
+			}
+			if err := t.release(h, turn); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err := t.ready(h); err != nil {
+			return 0, err
+		}
+	}
+	return len(orphans) + len(lost), nil
+}
