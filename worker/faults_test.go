@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// faults is a store between a worker and the real one: before each call, when
+// asked, it may wait or answer with an error of its own.
+type faults struct {
+	Store
+	mu   sync.Mutex // guards hook
+	hook func(method string) error
+}
+
+// set replaces the hook; nil lets everything pass.
+func (f *faults) set(hook func(method string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hook = hook
+}
+
+// kill makes every further call fail, as if the process were gone: what it
+// wrote before stays, nothing follows.
+func (f *faults) kill() {
+	f.set(func(string) error { return parley.Errorf(parley.CodeInternal, "killed") })
+}
+
+func (f *faults) before(method string) error {
+	f.mu.Lock()
+	hook := f.hook
+	f.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(method)
+}
+
+func (f *faults) RenewLease(ctx context.Context, id parley.ID, lease time.Duration) ([]parley.ID, error) {
+	if err := f.before("RenewLease"); err != nil {
+		return nil, err
+	}
+	return f.Store.RenewLease(ctx, id, lease)
+}
+
+func (f *faults) ReleaseProcess(ctx context.Context, id parley.ID) error {
+	if err := f.before("ReleaseProcess"); err != nil {
+		return nil // the killed process does not report
+	}
+	return f.Store.ReleaseProcess(ctx, id)
+}
+
+func (f *faults) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
+	if err := f.before("RegisterProcess"); err != nil {
+		return err
+	}
+	return f.Store.RegisterProcess(ctx, process, lease)
+}
+
+func (f *faults) Sweep(ctx context.Context) (int, error) {
+	if err := f.before("Sweep"); err != nil {
+		return 0, err
+	}
+	return f.Store.Sweep(ctx)
+}
+
+func (f *faults) Claim(ctx context.Context, id parley.ID, n int) ([]parley.Claim, error) {
+	if err := f.before("Claim"); err != nil {
+		return nil, err
+	}
+	return f.Store.Claim(ctx, id, n)
+}
+
+func (f *faults) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
+	if err := f.before("RecoverTurn"); err != nil {
+		return parley.TurnState{}, err
+	}
+	return f.Store.RecoverTurn(ctx, fence)
+}
+
+func (f *faults) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+	if err := f.before("BeginStep"); err != nil {
+		return parley.StepBegun{}, err
+	}
+	return f.Store.BeginStep(ctx, fence, begin)
+}
+
+func (f *faults) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+	if err := f.before("OpenBlock"); err != nil {
+		return parley.Message{}, err
+	}
+	return f.Store.OpenBlock(ctx, fence, open)
+}
+
+func (f *faults) AppendVersions(ctx context.Context, versions []parley.FencedVersion) ([]parley.ID, error) {
+	if err := f.before("AppendVersions"); err != nil {
+		return nil, err
+	}
+	fenced, err := f.Store.AppendVersions(ctx, versions)
+	if err == nil {
+		err = f.before("AppendedVersions")
+	}
+	return fenced, err
+}
+
+func (f *faults) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
+	if err := f.before("SettleStep"); err != nil {
+		return parley.StepSettled{}, err
+	}
+	return f.Store.SettleStep(ctx, fence, settle)
+}
+
+func (f *faults) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+	if err := f.before("SettleTool"); err != nil {
+		return parley.Message{}, err
+	}
+	return f.Store.SettleTool(ctx, fence, settle)
+}
+
+func (f *faults) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+	if err := f.before("FinishTurn"); err != nil {
+		return parley.StepSettled{}, err
+	}
+	return f.Store.FinishTurn(ctx, fence, end)
+}
+
+func (f *faults) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
+	if err := f.before("ReleaseTurn"); err != nil {
+		return err
+	}
+	return f.Store.ReleaseTurn(ctx, fence)
+}

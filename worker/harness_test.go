@@ -1,0 +1,472 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/live"
+	"parley/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait of these tests; it is reached only when one fails.
+const patience = 20 * time.Second
+
+// answerFunc plays one answer of the scripted model. yield is false when the
+// caller has stopped to listen.
+type answerFunc func(ctx context.Context, yield func(parley.Chunk, error) bool)
+
+// scripted is a model that plays its answers in order, one per request, and
+// remembers the requests.
+type scripted struct {
+	mu       sync.Mutex // guards what follows
+	answers  []answerFunc
+	requests []parley.ModelRequest
+	streams  int
+}
+
+func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, request)
+	body, err := json.Marshal(request)
+	return parley.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
+}
+
+func (m *scripted) Stream(ctx context.Context, _ parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+	m.mu.Lock()
+	m.streams++
+	var answer answerFunc
+	if len(m.answers) > 0 {
+		answer, m.answers = m.answers[0], m.answers[1:]
+	}
+	m.mu.Unlock()
+	return func(yield func(parley.Chunk, error) bool) {
+		if answer == nil {
+			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the script is over", nil))
+			return
+		}
+		answer(ctx, yield)
+	}
+}
+
+func (m *scripted) play(answers ...answerFunc) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answers = append(m.answers, answers...)
+}
+
+func (m *scripted) asked() []parley.ModelRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+func (m *scripted) sent() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.streams
+}
+
+const scriptedID = parley.ModelID("test/script")
+
+// Resolve makes a scripted model its own source.
+func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+	if id.Provider() != "test" {
+		return nil, parley.ModelInfo{}, parley.InvalidField("model", "no provider %q", id.Provider())
+	}
+	return m, parley.ModelInfo{ID: id, Provider: "test", Known: true, Price: &parley.Price{Input: 1, Output: 2}}, nil
+}
+func (m *scripted) Models() []parley.ModelInfo { return nil }
+func (m *scripted) Default() parley.ModelID    { return scriptedID }
+
+// chunks plays fixed chunks.
+func chunks(all ...parley.Chunk) answerFunc {
+	return func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		for _, chunk := range all {
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+	}
+}
+
+func text(block int, s string) parley.Chunk {
+	return parley.Chunk{Kind: parley.ChunkText, Block: block, Text: s}
+}
+
+func done(reason parley.FinishReason) parley.Chunk {
+	return parley.Chunk{Kind: parley.ChunkFinish, Finish: reason}
+}
+
+// says is a plain answer with usage.
+func says(s string) answerFunc {
+	in, out := int64(1000), int64(500)
+	return chunks(text(0, s), parley.Chunk{Kind: parley.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}},
+		done(parley.FinishStop))
+}
+
+// calls is an answer that calls tools: name, arguments, name, arguments, …
+func calls(reason parley.FinishReason, pairs ...string) answerFunc {
+	var all []parley.Chunk
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all,
+			parley.Chunk{Kind: parley.ChunkToolCall, Block: i / 2, CallID: fmt.Sprint("p", i), Name: pairs[i]},
+			parley.Chunk{Kind: parley.ChunkArguments, Block: i / 2, Text: pairs[i+1]})
+	}
+	return chunks(append(all, done(reason))...)
+}
+
+// fails is an answer that breaks after some chunks.
+func fails(err error, before ...parley.Chunk) answerFunc {
+	return func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		for _, chunk := range before {
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+		yield(parley.Chunk{}, err)
+	}
+}
+
+// hangs yields some chunks and then waits for its context's end, as a provider
+// that has stalled.
+func hangs(reached chan<- struct{}, before ...parley.Chunk) answerFunc {
+	return func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		for _, chunk := range before {
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+		close(reached)
+		<-ctx.Done()
+		yield(parley.Chunk{}, context.Cause(ctx))
+	}
+}
+
+// fakeTool is a tool of the tests.
+type fakeTool struct {
+	name        string
+	annotations parley.ToolAnnotations
+	call        func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error)
+}
+
+func (f fakeTool) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{Name: f.name, Description: "A tool of the tests.", Parameters: json.RawMessage(`{"type":"object"}`)}
+}
+func (f fakeTool) Annotations() parley.ToolAnnotations { return f.annotations }
+func (f fakeTool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	return f.call(ctx, call)
+}
+
+type fakeTools []fakeTool
+
+func (f fakeTools) Tool(name string) (parley.Tool, bool) {
+	for _, tool := range f {
+		if tool.name == name {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+func (f fakeTools) Tools() []parley.Tool { return nil }
+
+// recorder keeps the events of all commits and wakes who waits for one.
+type recorder struct {
+	mu      sync.Mutex // guards what follows
+	events  []parley.Event
+	changed chan struct{}
+}
+
+func (r *recorder) Committed(commit parley.Commit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, commit.Events...)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// rig is a store, a hub and the world around a worker.
+type rig struct {
+	*testing.T
+	store   *sqlite.Store
+	hub     *live.Hub
+	model   *scripted
+	tools   fakeTools
+	options Options
+	seen    *recorder
+	worker  *Worker
+	running atomic.Pointer[Worker] // is told of commits
+	owner   parley.Principal
+	agent   parley.Agent
+	scope   parley.Scope
+}
+
+// newRig opens an empty store. Waits between attempts do not wait.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, store: store, model: &scripted{}, seen: &recorder{changed: make(chan struct{})}}
+	r.hub = live.New(store, live.Options{})
+	store.Listen(r.hub)
+	store.Listen(r)
+	store.Listen(r.seen)
+	t.Cleanup(func() {
+		r.hub.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	workspaceID, err := store.Workspace(t.Context(), parley.DefaultWorkspace)
+	r.must(err)
+	r.owner, err = store.LocalOwner(t.Context(), workspaceID)
+	r.must(err)
+	r.scope = parley.Scope{WorkspaceID: workspaceID}
+	r.agent, err = store.Agent(t.Context(), workspaceID, parley.BuiltinAgentSlug)
+	r.must(err)
+	r.options = Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r.options.sleep = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+	return r
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// Committed passes commits on to the worker that runs now.
+func (r *rig) Committed(commit parley.Commit) {
+	if w := r.running.Load(); w != nil {
+		w.Committed(commit)
+	}
+}
+
+// start makes a worker over a store (nil: the rig's own) and stops it at the end.
+func (r *rig) start(store Store) *Worker {
+	r.Helper()
+	if store == nil {
+		store = r.store
+	}
+	w := New(store, r.model, r.tools, r.hub, r.options)
+	r.running.Store(w)
+	r.must(w.Start(r.Context()))
+	r.worker = w
+	r.Cleanup(func() { r.stop(w) })
+	return w
+}
+
+func (r *rig) stop(w *Worker) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := w.Stop(ctx); err != nil {
+		r.Errorf("Stop: %v", err)
+	}
+}
+
+// session creates one with overrides.
+func (r *rig) session(overrides parley.Overrides, change func(*parley.Session)) parley.ID {
+	r.Helper()
+	session := parley.Session{
+		ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, AgentID: r.agent.ID, OwnerID: r.owner.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Overrides: overrides,
+	}
+	if change != nil {
+		change(&session)
+	}
+	opened, err := r.store.EnsureSession(r.Context(), r.scope, parley.NewSession{Session: session}, parley.ID{})
+	r.must(err)
+	return opened.Session.ID
+}
+
+// tooled are overrides that name tools of the server.
+func tooled(names ...string) parley.Overrides {
+	refs := []parley.ToolRef{}
+	for _, name := range names {
+		refs = append(refs, parley.ToolRef{Name: name})
+	}
+	return parley.Overrides{Tools: &refs}
+}
+
+// post posts a user message the way the engine does.
+func (r *rig) post(sessionID parley.ID, text string, during parley.During) parley.Posted {
+	r.Helper()
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	r.must(err)
+	posted, err := r.postNew(sessionID, parley.NewMessage{
+		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content, During: during,
+	})
+	r.must(err)
+	return posted
+}
+
+func (r *rig) postNew(sessionID parley.ID, message parley.NewMessage) (parley.Posted, error) {
+	r.Helper()
+	var process parley.ID
+	slot, ok := r.worker.Offer()
+	if ok {
+		process = slot.ProcessID()
+	}
+	posted, err := r.store.PostMessage(r.Context(), r.scope, sessionID, message, process)
+	switch {
+	case ok && err == nil && posted.Claim != nil:
+		slot.Run(*posted.Claim)
+	case ok:
+		slot.Release()
+	}
+	return posted, err
+}
+
+// await returns the first event of a session that fits.
+func (r *rig) await(sessionID parley.ID, what string, fits func(parley.Event) bool) parley.Event {
+	r.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	from := 0
+	for {
+		r.seen.mu.Lock()
+		events, changed := r.seen.events[from:], r.seen.changed
+		from = len(r.seen.events)
+		r.seen.mu.Unlock()
+		for _, event := range events {
+			if event.SessionID == sessionID && fits(event) {
+				return event
+			}
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			r.Fatalf("waited in vain for %s; events so far: %s", what, r.told(sessionID))
+		}
+	}
+}
+
+// told lists the types of a session's events.
+func (r *rig) told(sessionID parley.ID) string {
+	r.seen.mu.Lock()
+	defer r.seen.mu.Unlock()
+	var types []string
+	for _, event := range r.seen.events {
+		if event.SessionID == sessionID {
+			types = append(types, string(event.Type))
+		}
+	}
+	return strings.Join(types, " ")
+}
+
+// ended waits for a turn's terminal event and returns the turn.
+func (r *rig) ended(turnID parley.ID) parley.Turn {
+	r.Helper()
+	turn, err := r.store.Turn(r.Context(), r.scope, turnID)
+	r.must(err)
+	r.await(turn.SessionID, "the end of the turn", func(e parley.Event) bool { return e.TurnID == turnID && e.Type.EndsTurn() })
+	turn, err = r.store.Turn(r.Context(), r.scope, turnID)
+	r.must(err)
+	return turn
+}
+
+// happened waits for an event type.
+func (r *rig) happened(sessionID parley.ID, kind parley.EventType) parley.Event {
+	r.Helper()
+	return r.await(sessionID, string(kind), func(e parley.Event) bool { return e.Type == kind })
+}
+
+// line is a message in short: role, status, and what it says.
+type line struct {
+	Role   parley.Role
+	Status parley.MessageStatus
+	Says   string
+}
+
+// record lists a session's messages in short.
+func (r *rig) record(sessionID parley.ID) []line {
+	r.Helper()
+	var lines []line
+	for _, m := range r.messages(sessionID) {
+		lines = append(lines, line{m.Role, m.Status, string(m.Content)})
+		switch m.Role {
+		case parley.RoleUser:
+			var content parley.UserContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = content.Text
+		case parley.RoleAssistant:
+			var content parley.AssistantContent
+			r.must(json.Unmarshal(m.Content, &content))
+			parts := []string{content.Reasoning, content.Text, content.Refusal}
+			lines[len(lines)-1].Says = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "|")
+		case parley.RoleToolCall:
+			var content parley.ToolCallContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = content.Name + " " + string(content.Arguments) + content.ArgumentsText
+		case parley.RoleToolResult:
+			var content parley.ToolResultContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = string(content.Result)
+			if content.Error != nil {
+				lines[len(lines)-1].Says = *content.Error
+			}
+		}
+	}
+	return lines
+}
+
+func (r *rig) messages(sessionID parley.ID) []parley.Message {
+	r.Helper()
+	messages, err := r.store.Messages(r.Context(), r.scope, sessionID, parley.MessageQuery{Limit: parley.MaxPage})
+	r.must(err)
+	return messages
+}
+
+// callLog lists the calls of a session, oldest first.
+func (r *rig) callLog(sessionID parley.ID) []parley.Call {
+	r.Helper()
+	log, err := r.store.Calls(r.Context(), r.scope, sessionID, parley.CallQuery{Ascending: true, Limit: 100})
+	r.must(err)
+	return log
+}
+
+// wait waits for a signal.
+func (r *rig) wait(what string, signal <-chan struct{}) {
+	r.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-signal:
+	case <-limit.C:
+		r.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// idleSlots waits until a worker holds no slot.
+func (r *rig) idleSlots(w *Worker) {
+	r.Helper()
+	for {
+		w.mu.Lock()
+		var running *run
+		for _, one := range w.runs {
+			running = one
+		}
+		w.mu.Unlock()
+		if running == nil {
+			return
+		}
+		r.wait("a run to let go", running.done)
+	}
+}

@@ -1,0 +1,259 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+	"parley/prompt"
+)
+
+func jsonHas(text, part string) bool {
+	return strings.Contains(strings.ReplaceAll(text, " ", ""), part)
+}
+
+func readOnly() parley.ToolAnnotations { return parley.ToolAnnotations{ReadOnly: true} }
+
+func TestToolResults(t *testing.T) {
+	tools := fakeTools{
+		{"fine", readOnly(), func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+			return json.RawMessage(`{"b":1,"a":` + string(call.Arguments) + `}`), nil
+		}},
+		{"sorry", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return nil, errors.New("no luck") }},
+		{"panics", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { panic("oh") }},
+		{"mumbles", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`{"a`), nil }},
+		{"nul", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			return json.RawMessage(`"\u0000"`), nil
+		}},
+		{"silent", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return nil, nil }},
+		{"floods", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			return json.RawMessage(`"` + strings.Repeat("x", MaxToolResultBytes) + `"`), nil
+		}},
+		{"sleeps", readOnly(), func(ctx context.Context, _ parley.ToolCall) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+	}
+	timeout := 50 * time.Millisecond
+	for _, c := range []struct{ tool, arguments, call, result string }{
+		{"fine", `{"y":2,"x":1}`, `fine {"x":1,"y":2}`, `{"a":{"x":1,"y":2},"b":1}`},
+		{"fine", ``, `fine {}`, `{"a":{},"b":1}`},
+		{"fine", `{"x":`, `fine null{"x":`, resultMalformed},
+		{"fine", `[1]`, `fine null[1]`, resultMalformed},
+		{"fine", `{} {}`, `fine null{} {}`, resultMalformed},
+		{"sorry", `{}`, `sorry {}`, "no luck"},
+		{"panics", `{}`, `panics {}`, resultPanic},
+		{"mumbles", `{}`, `mumbles {}`, resultNoJSON},
+		{"nul", `{}`, `nul {}`, resultNoJSON},
+		{"silent", `{}`, `silent {}`, `null`},
+		{"floods", `{}`, `floods {}`, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)},
+		{"sleeps", `{}`, `sleeps {}`, fmt.Sprintf(resultTimeout, timeout)},
+		{"missing", `{}`, `missing {}`, fmt.Sprintf(resultUnknown, "missing")},
+		{"unlisted", `{}`, `unlisted {}`, fmt.Sprintf(resultUnknown, "unlisted")},
+	} {
+		t.Run(c.tool+c.arguments, func(t *testing.T) {
+			r := newRig(t)
+			r.tools = append(tools, fakeTool{"unlisted", readOnly(), nil})
+			r.options.ToolTimeout = timeout
+			r.start(nil)
+			r.model.play(calls(parley.FinishToolCalls, c.tool, c.arguments), says("Done."))
+			sessionID := r.session(tooled("fine", "sorry", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"), nil)
+			turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
+			if turn.Status != parley.TurnCompleted {
+				t.Errorf("turn %s, %+v", turn.Status, turn.Error)
+			}
+			ok := parley.MessageCompleted
+			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, c.call},
+				{parley.RoleToolResult, ok, c.result}, {parley.RoleAssistant, ok, "Done."}}
+			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestIntentBeforeEffect: when a tool runs, its call is in the record already.
+func TestIntentBeforeEffect(t *testing.T) {
+	r := newRig(t)
+	var during []parley.Message
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+		var err error
+		during, err = r.store.Messages(ctx, r.scope, call.SessionID, parley.MessageQuery{Limit: 100})
+		return json.RawMessage(`true`), err
+	}}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "act", `{"n":1}`), says("Done."))
+	sessionID := r.session(tooled("act"), nil)
+	r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	if len(during) != 3 || during[2].Role != parley.RoleToolCall || during[2].Status != parley.MessageCompleted {
+		t.Errorf("while the tool ran the record held %+v", during)
+	}
+	if got := r.told(sessionID); strings.Count(got, "tool.started") != 1 || strings.Count(got, "tool.completed") != 1 {
+		t.Errorf("events %s", got)
+	}
+}
+
+// TestParallelTools: repeatable tools meet inside; a tool with effects runs alone.
+func TestParallelTools(t *testing.T) {
+	r := newRig(t)
+	meet := make(chan struct{})
+	var mu sync.Mutex // guards the two
+	inside, most := 0, 0
+	r.tools = fakeTools{
+		{"look", readOnly(), func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+			select { // each call needs another one to go on
+			case meet <- struct{}{}:
+			case <-meet:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return json.RawMessage(`1`), nil
+		}},
+		{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			mu.Lock()
+			inside++
+			most = max(most, inside)
+			mu.Unlock()
+			defer func() { mu.Lock(); inside--; mu.Unlock() }()
+			return json.RawMessage(`2`), nil
+		}},
+	}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "act", `{}`, "look", `{}`, "look", `{}`, "act", `{}`), says("Done."))
+	sessionID := r.session(tooled("look", "act"), nil)
+	if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
+		t.Errorf("turn %s", turn.Status)
+	}
+	var results []string
+	for _, l := range r.record(sessionID) {
+		if l.Role == parley.RoleToolResult {
+			results = append(results, l.Says)
+		}
+	}
+	if diff := cmp.Diff([]string{"2", "1", "1", "2"}, results); diff != "" {
+		t.Error(diff)
+	}
+	if most != 1 {
+		t.Errorf("%d tools with effects ran at once", most)
+	}
+}
+
+func TestTruncatedCallsNeverRun(t *testing.T) {
+	r := newRig(t)
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		t.Error("a truncated call ran")
+		return nil, nil
+	}}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishLength, "act", `{"a":1}`, "act", `{"a"`), says("no"))
+	sessionID := r.session(tooled("act"), nil)
+	if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
+		t.Errorf("turn %s", turn.Status)
+	}
+	ok := parley.MessageCompleted
+	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
+		{parley.RoleToolCall, ok, `act {"a":1}`}, {parley.RoleToolCall, ok, `act null{"a"`},
+		{parley.RoleToolResult, ok, resultTruncated}, {parley.RoleToolResult, ok, resultTruncated}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEndlessToolCallsAreBounded(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	for range parley.DefaultMaxSteps + 5 {
+		r.model.play(calls(parley.FinishToolCalls, "x", `{"a`))
+	}
+	sessionID := r.session(parley.Overrides{}, nil)
+	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || r.model.sent() != parley.DefaultMaxSteps {
+		t.Errorf("turn %s, %+v after %d requests", turn.Status, turn.Error, r.model.sent())
+	}
+}
+
+// clientTool is an agent's tool that a client answers.
+func clientTool(name string, others ...string) parley.Overrides {
+	refs := []parley.ToolRef{{Name: name, Definition: &parley.ToolDefinition{
+		Name: name, Description: "Asks the client.", Parameters: json.RawMessage(`{"type":"object"}`)}}}
+	for _, other := range others {
+		refs = append(refs, parley.ToolRef{Name: other})
+	}
+	return parley.Overrides{Tools: &refs}
+}
+
+func TestClientToolParksAndIsAnswered(t *testing.T) {
+	r := newRig(t)
+	runs := 0
+	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		runs++
+		return json.RawMessage(`"seen"`), nil
+	}}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "ask", `{"q":1}`, "look", `{}`), says("Thanks."))
+	sessionID := r.session(clientTool("ask", "look"), nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.happened(sessionID, parley.EventSessionWaiting)
+	r.idleSlots(r.worker)
+	waiting, err := r.store.Turn(t.Context(), r.scope, turnID)
+	r.must(err)
+	if waiting.Status != parley.TurnWaiting || waiting.WaitReason != parley.WaitToolResult {
+		t.Errorf("turn %s for %s", waiting.Status, waiting.WaitReason)
+	}
+	content, err := parley.ValidateContent(parley.RoleToolResult, json.RawMessage(`{"result":"yes"}`))
+	r.must(err)
+	_, err = r.postNew(sessionID, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(),
+		Content: content, ToolCallID: r.messages(sessionID)[2].ToolCallID})
+	r.must(err)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
+		t.Errorf("turn %+v", turn)
+	}
+	ok := parley.MessageCompleted
+	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
+		{parley.RoleToolCall, ok, `ask {"q":1}`}, {parley.RoleToolCall, ok, `look {}`},
+		{parley.RoleToolResult, ok, `"seen"`}, {parley.RoleToolResult, ok, `"yes"`}, {parley.RoleAssistant, ok, "Thanks."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+	if runs != 1 {
+		t.Errorf("the server's tool ran %d times", runs)
+	}
+}
+
+// TestSteerGoesBeforeAnOpenClientCall: the next step needs a result for every
+// call, so the open one is settled in the record.
+func TestSteerGoesBeforeAnOpenClientCall(t *testing.T) {
+	r := newRig(t)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		close(reached)
+		<-goOn
+		return json.RawMessage(`"seen"`), nil
+	}}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "ask", `{}`, "look", `{}`), says("As you say."))
+	sessionID := r.session(clientTool("ask", "look"), nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the tool", reached)
+	r.post(sessionID, "Never mind", parley.DuringSteer)
+	close(goOn)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted {
+		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
+	}
+	ok := parley.MessageCompleted
+	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
+		{parley.RoleToolCall, ok, `ask {}`}, {parley.RoleToolCall, ok, `look {}`},
+		{parley.RoleToolResult, ok, `"seen"`}, {parley.RoleToolResult, ok, prompt.NoResult},
+		{parley.RoleUser, ok, "Never mind"}, {parley.RoleAssistant, ok, "As you say."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+}
