@@ -115,7 +115,7 @@ func recentCut(rows []parley.Message, n int, session parley.Session, turn parley
 	for later < len(rows) && rows[later].Sequence > session.LastSequence {
 		later++
 	}
-	sure := later < len(rows) // else more of them may follow
+	sure := later < len(rows)                              // else more of them may follow
 	newest := session.Statistics.UserFacing + int64(later) // ordinal of rows[0]
 	own := running(rows, turn)
 	if own == len(rows) {
