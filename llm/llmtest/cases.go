@@ -2,12 +2,16 @@ package llmtest
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"parley"
 )
@@ -142,7 +146,41 @@ func stalls(t *testing.T, format Format, factory Factory) {
 	}
 }
 
-// endless answers with text until the client goes.
+// cancelled: a cancel ends a call at once that waits for the provider, before
+// its answer begins and in the middle of it, and nothing is left running.
+func cancelled(t *testing.T, format Format, factory Factory) {
+	f := framesOf(format)
+	for name, wire := range map[string]string{"before the answer": "", "in its middle": f.open + fmt.Sprintf(f.text, "So far")} {
+		t.Run(name, func(t *testing.T) {
+			waiting := make(chan struct{})
+			base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if wire != "" {
+					Serve([]byte(wire), all([]byte(wire))).ServeHTTP(w, r)
+				}
+				close(waiting)
+				<-r.Context().Done()
+			}))
+			model := factory(t, Options{BaseURL: base, FirstToken: time.Hour, Idle: time.Hour})
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			cause := errors.New("the turn was cancelled")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() { // ends with the server's signal
+				<-waiting
+				cancel(cause)
+			}()
+			var failure error
+			for _, err := range model.Stream(ctx, encode(t, model, Request(format))) {
+				failure = err
+			}
+			if !errors.Is(failure, cause) {
+				t.Errorf("%v, want the context's cause", failure)
+			}
+		})
+	}
+}
+
+// endless answers with more text than any buffer holds.
 func endless(format Format) http.Handler {
 	f := framesOf(format)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

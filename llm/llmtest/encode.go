@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ func RunEncode(t *testing.T, version string, model parley.Model, cases []EncodeC
 			encoded, err := model.Encode(c.Request)
 			if c.Invalid != "" {
 				var invalid *parley.Error
-				if parley.ErrorCode(err) != parley.CodeInvalid || !asError(err, &invalid) || invalid.Field != c.Invalid {
+				if parley.ErrorCode(err) != parley.CodeInvalid || !errors.As(err, &invalid) || invalid.Field != c.Invalid {
 					t.Errorf("%v, want CodeInvalid of %s", err, c.Invalid)
 				}
 				return
@@ -51,12 +52,6 @@ func RunEncode(t *testing.T, version string, model parley.Model, cases []EncodeC
 			}
 		})
 	}
-}
-
-func asError(err error, target **parley.Error) bool {
-	e, ok := err.(*parley.Error)
-	*target = e
-	return ok
 }
 
 // Of gives a pointer to v, for the optional fields of a request.

@@ -40,11 +40,20 @@ type Fold struct {
 	Error  *Failure            `json:"error,omitempty"`
 }
 
-var kinds = map[parley.ChunkKind]string{
-	parley.ChunkText:      "text",
-	parley.ChunkReasoning: "reasoning",
-	parley.ChunkRefusal:   "refusal",
-	parley.ChunkToolCall:  "tool_call",
+// opens names the kind of block that a chunk can open, "" for none.
+func opens(kind parley.ChunkKind) string {
+	switch kind {
+	case parley.ChunkText:
+		return "text"
+	case parley.ChunkReasoning:
+		return "reasoning"
+	case parley.ChunkRefusal:
+		return "refusal"
+	case parley.ChunkToolCall:
+		return "tool_call"
+	default:
+		return ""
+	}
 }
 
 // Collect folds an answer. err tells of a broken rule of parley.Model: order,
@@ -90,8 +99,8 @@ func (f *Fold) add(c parley.Chunk) (over bool, err error) {
 		}
 		return true, nil
 	}
-	kind, opens := kinds[c.Kind]
-	if c.Block == len(f.Blocks) && opens {
+	kind := opens(c.Kind)
+	if c.Block == len(f.Blocks) && kind != "" {
 		f.Blocks = append(f.Blocks, Block{Kind: kind, Text: c.Text, CallID: c.CallID, Name: c.Name})
 		return false, nil
 	}
@@ -102,7 +111,7 @@ func (f *Fold) add(c parley.Chunk) (over bool, err error) {
 	switch {
 	case c.Kind == parley.ChunkProviderData:
 		block.Data = string(c.Data)
-	case c.Kind == parley.ChunkArguments && block.Kind == "tool_call", opens && kind == block.Kind && c.Kind != parley.ChunkToolCall:
+	case c.Kind == parley.ChunkArguments && block.Kind == "tool_call", kind == block.Kind && c.Kind != parley.ChunkToolCall:
 		block.Text += c.Text
 	default:
 		return false, fmt.Errorf("chunk of kind %d for the %s block %d", c.Kind, block.Kind, c.Block)

@@ -32,6 +32,7 @@ type Factory func(t testing.TB, o Options) parley.Model
 // testKey looks like nothing that a provider gives out.
 const testKey = "not-a-real-key-0123456789"
 
+//nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "rewrite the expected folds of the recordings")
 
 // Request is a small request for a model of a format's provider.
@@ -54,6 +55,7 @@ func Run(t *testing.T, format Format, factory Factory) {
 	t.Run("http errors", func(t *testing.T) { httpErrors(t, format, factory) })
 	t.Run("connections", func(t *testing.T) { connections(t, format, factory) })
 	t.Run("stalls", func(t *testing.T) { stalls(t, format, factory) })
+	t.Run("cancelled", func(t *testing.T) { cancelled(t, format, factory) })
 	t.Run("contract", func(t *testing.T) {
 		server := serve(t, endless(format))
 		RunContract(t, factory(t, Options{BaseURL: server, APIKey: testKey}), Request(format))

@@ -7,6 +7,7 @@ package sse
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,6 +21,10 @@ const firstBuffer = 4 << 10
 // maxFrame bounds one frame in bytes: its longest line, and the data of all its
 // lines together.
 const maxFrame = parley.MaxStreamLine
+
+// maxEmptyReads is after how many reads in a row that give nothing a source is
+// taken for broken, as in bufio.
+const maxEmptyReads = 100
 
 // Frame is one event of a stream. Both slices are valid until the next Next.
 type Frame struct {
@@ -76,7 +81,7 @@ func (r *Reader) Next() (Frame, error) {
 			return Frame{}, err
 		}
 		if !ok { // the source has ended
-			if r.lines > 0 && r.fault == io.EOF {
+			if r.lines > 0 && errors.Is(r.fault, io.EOF) {
 				f := r.frame()
 				f.Cut = true
 				return f, nil
@@ -175,7 +180,7 @@ func (r *Reader) nextLine() (line span, ok bool, err error) {
 		}
 		r.scanned = r.end
 		if r.fault != nil {
-			if r.line == r.end || r.fault != io.EOF {
+			if r.line == r.end || !errors.Is(r.fault, io.EOF) {
 				return span{}, false, nil
 			}
 			line = span{r.line - r.start, r.end - r.start} // a last line without an end
@@ -216,21 +221,24 @@ func (r *Reader) fill() error {
 			r.shift(make([]byte, max(firstBuffer, 2*len(r.buffer))))
 		}
 	}
-	for range 100 { // as bufio: a source that gives nothing a hundred times is broken
-		n, err := r.source.Read(r.buffer[r.end:])
-		r.end += n
-		if err != nil {
-			r.fault = err
-		}
-		if n > 0 && !r.began {
-			r.skipMark()
-		}
-		if n > 0 || err != nil {
+	for range maxEmptyReads {
+		if r.read() {
 			return nil
 		}
 	}
 	r.fault = io.ErrNoProgress
 	return nil
+}
+
+// read reads once; false when that gave nothing.
+func (r *Reader) read() bool {
+	n, err := r.source.Read(r.buffer[r.end:])
+	r.end += n
+	r.fault = err
+	if n > 0 && !r.began {
+		r.skipMark()
+	}
+	return n > 0 || err != nil
 }
 
 // skipMark drops a UTF-8 byte order mark at the very beginning.

@@ -63,7 +63,7 @@ func TestFrames(t *testing.T) {
 				"data and end": iotest.DataErrReader(strings.NewReader(c.wire)),
 			} {
 				got, err := readAll(source)
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					t.Fatalf("%s: ended with %v, want io.EOF", border, err)
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {
@@ -77,12 +77,12 @@ func TestFrames(t *testing.T) {
 func TestLineBounds(t *testing.T) {
 	long := strings.Repeat("x", 2<<20)
 	got, err := readAll(strings.NewReader("data: a\n\ndata: " + long + "\n\ndata: b\n\n"))
-	if err != io.EOF || len(got) != 3 || got[1].Data != long || got[2].Data != "b" {
+	if !errors.Is(err, io.EOF) || len(got) != 3 || got[1].Data != long || got[2].Data != "b" {
 		t.Fatalf("a line of 2 MB: %d frames, %v", len(got), err)
 	}
 
 	edge := "data: " + strings.Repeat("x", parley.MaxStreamLine-len("data: "))
-	if got, err = readAll(strings.NewReader(edge + "\n\n")); err != io.EOF || len(got) != 1 {
+	if got, err = readAll(strings.NewReader(edge + "\n\n")); !errors.Is(err, io.EOF) || len(got) != 1 {
 		t.Fatalf("a line at the bound: %d frames, %v", len(got), err)
 	}
 	wires := map[string]string{
@@ -136,7 +136,7 @@ func TestAnyFramesAnyBorders(t *testing.T) {
 		}
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 50), 1, 10).Draw(t, "sizes")
 		got, err := readAll(&pieces{data: wire.Bytes(), sizes: sizes})
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Fatalf("ended with %v", err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -83,19 +83,32 @@ func classOf(f Failure) (parley.ErrorClass, bool) {
 	}
 }
 
-// The wordings, in lower case.
-var (
-	exhaustedKinds = []string{"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "arrearage", "insufficient_balance", "credits_exhausted"}
-	exhausted      = []string{"exceeded your current quota", "check your plan and billing", "credit balance is too low", "insufficient balance", "insufficient credit", "insufficient quota", "quota exhausted", "quota has been exhausted", "out of credits", "requires more credits", "payment required", "account is in good standing", "billing hard limit", "spending limit", "monthly limit"}
-	perMinute      = []string{"per minute", "per second", "retry in", "try again in", "perminute", "per day per"}
-	throttled      = []string{"rate limit", "rate_limit", "ratelimit", "too many requests", "too_many_requests", "throttl", "tokens per min", "requests per min", "too many tokens, please wait", "slow down", "concurrency limit", "resource_exhausted", "resource exhausted", "please wait before trying again"}
-	tooLong        = []string{"context_length", "context length", "context window", "context size", "maximum context", "context limit", "model_max_prompt_tokens", "prompt is too long", "prompt too long", "input is too long", "input too long", "input length", "too many input tokens", "too many tokens", "token count exceeds", "exceeds the maximum number of tokens", "exceeds the model's maximum", "exceed context", "exceeds the available context", "reduce the length of the messages", "reduce your prompt", "request_too_large", "string_above_max_length", "range of input length"}
-	filtered       = []string{"content_filter", "content filter", "content_policy", "content policy", "content management policy", "responsibleaipolicyviolation", "data_inspection_failed", "datainspectionfailed", "inappropriate content", "safety system", "usage policy", "usage policies", "flagged", "moderation", "prohibited_content", "blocked by our"}
-	overloaded     = []string{"overloaded", "at capacity", "temporarily unavailable", "service unavailable", "service_unavailable", "bad gateway", "gateway timeout", "timed out", "timeout_error"}
+// The wordings, in lower case, with bars between them.
+const (
+	exhaustedKinds = "insufficient_quota|billing_error|billing_hard_limit_reached|billing_not_active|arrearage|insufficient_balance|" +
+		"credits_exhausted"
+	exhausted = "exceeded your current quota|check your plan and billing|credit balance is too low|insufficient balance|" +
+		"insufficient credit|insufficient quota|quota exhausted|quota has been exhausted|out of credits|" +
+		"requires more credits|payment required|account is in good standing|billing hard limit|spending limit|" +
+		"monthly limit"
+	perMinute = "per minute|per second|retry in|try again in|perminute|per day per"
+	throttled = "rate limit|rate_limit|ratelimit|too many requests|too_many_requests|throttl|tokens per min|requests per min|" +
+		"too many tokens, please wait|slow down|concurrency limit|resource_exhausted|resource exhausted|" +
+		"please wait before trying again"
+	tooLong = "context_length|context length|context window|context size|maximum context|context limit|" +
+		"model_max_prompt_tokens|prompt is too long|prompt too long|input is too long|input too long|input length|" +
+		"too many input tokens|too many tokens|token count exceeds|exceeds the maximum number of tokens|" +
+		"exceeds the model's maximum|exceed context|exceeds the available context|reduce the length of the messages|" +
+		"reduce your prompt|request_too_large|string_above_max_length|range of input length"
+	filtered = "content_filter|content filter|content_policy|content policy|content management policy|" +
+		"responsibleaipolicyviolation|data_inspection_failed|datainspectionfailed|inappropriate content|safety system|" +
+		"usage policy|usage policies|flagged|requires moderation|moderation_blocked|by moderation|prohibited_content|blocked by our"
+	overloaded = "overloaded|at capacity|temporarily unavailable|service unavailable|service_unavailable|bad gateway|" +
+		"gateway timeout|timed out|timeout_error"
 )
 
-func holds(text string, words []string) bool {
-	for _, word := range words {
+func holds(text, words string) bool {
+	for word := range strings.SplitSeq(words, "|") {
 		if strings.Contains(text, word) {
 			return true
 		}

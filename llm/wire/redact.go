@@ -14,14 +14,17 @@ const shortestSecret = 6
 
 // Things that look like credentials. Providers repeat the key they were sent,
 // whole or with stars in it, in several wordings.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var credentials = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
 	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[^\s"',;]+`), "$1 " + hidden},
-	{regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|key|AIza|AKIA|ghp|hf|eyJ)[-_A-Za-z0-9]*[-_*][-_*.A-Za-z0-9/+=]{4,}`), hidden},
+	{regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat|AIza)[-_][-_*.A-Za-z0-9/+=]{4,}`), hidden},
 	{regexp.MustCompile(`\b(?:AIza|AKIA|eyJ|ghp_|hf_)[-_*.A-Za-z0-9/+=]{8,}`), hidden},
-	{regexp.MustCompile(`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret|\btoken|\bkey)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`), "$1$2" + hidden},
+	{regexp.MustCompile(`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`), "$1$2" + hidden},
+	{regexp.MustCompile(`(?i)\b(key|token|signature)=[^\s"'&]+`), "$1=" + hidden},
 	{regexp.MustCompile(`(?i)((?:api|access|secret)[-_ ]?(?:key|token)s?\b[^.;\n]{0,40}?[\s:='"(\[])[-_*A-Za-z0-9/+=]{16,}`), "$1" + hidden},
 	{regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`), "://" + hidden + "@"},
 }

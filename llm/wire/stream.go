@@ -66,8 +66,8 @@ func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() De
 // exchange is one request and its answer.
 type exchange struct {
 	endpoint *Endpoint
-	ctx      context.Context         // the caller's
-	call     context.Context         // ctx, or a deadline
+	ctx      context.Context         //nolint:containedctx // the caller's; an exchange lives no longer than its call
+	call     context.Context         //nolint:containedctx // ctx, or a deadline
 	cancel   context.CancelCauseFunc // of call
 	timer    *time.Timer             // cancels call when the deadline that holds now passes; stopped by close
 	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
@@ -87,7 +87,7 @@ func (x *exchange) open(body []byte) error {
 		return x.unreachable(err)
 	}
 	request.Header = e.header.Clone()
-	response, err := e.client.Do(request)
+	response, err := e.client.Do(request) //nolint:bodyclose // close() does
 	if err != nil {
 		return x.unreachable(err)
 	}
@@ -147,7 +147,7 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 			if frame.Cut && errors.Is(err, ErrMalformed) {
 				err = ErrUnfinished
 			}
-		case err == io.EOF, decoder.Complete() && x.ctx.Err() == nil:
+		case errors.Is(err, io.EOF), decoder.Complete() && x.ctx.Err() == nil:
 			chunks, err = decoder.End(chunks)
 			done = err == nil
 			x.ended = true
@@ -265,7 +265,7 @@ func (x *exchange) broken(err error) error {
 		return Classify(failure.Failure, x.endpoint.secret)
 	case errors.As(err, &tooLong):
 		return parley.NewModelError(parley.ClassStream, false, tooLong.Error(), nil)
-	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = ErrUnfinished
 	}
 	if stopped := x.stopped(); stopped != nil {

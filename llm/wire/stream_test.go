@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // words is a format in which every frame is a word, "." ends the answer, and
 // ";" makes it complete.
-type words struct{ opened, complete bool }
+type words struct{ complete bool }
 
 func (w *words) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
 	switch text := string(frame.Data); text {
@@ -58,11 +58,11 @@ type line struct {
 type provider struct{ lines []line }
 
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: &body{ctx: r.Context(), lines: p.lines}, Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: &body{ctx: r.Context(), lines: p.lines}, Request: r}, nil
 }
 
 type body struct {
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // the request's, as a real body has it
 	lines []line
 	rest  string
 }
@@ -173,7 +173,7 @@ func TestCancelGivesTheCause(t *testing.T) {
 		for _, err := range newEndpoint(t, provider{[]line{word(time.Second, "a")}}).Stream(ctx, nil, func() wire.Decoder { return &words{} }) {
 			failure = err
 		}
-		if failure != cause || time.Since(begun) != 2*time.Second {
+		if !errors.Is(failure, cause) || time.Since(begun) != 2*time.Second {
 			t.Errorf("%v after %s, want the cause after 2s", failure, time.Since(begun))
 		}
 	})
@@ -203,8 +203,10 @@ func TestBaseURLs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", base, err)
 		}
-		for range endpoint.Stream(t.Context(), nil, func() wire.Decoder { return &words{} }) {
-			break
+		for _, err := range endpoint.Stream(t.Context(), nil, func() wire.Decoder { return &words{} }) {
+			if err == nil {
+				t.Errorf("%q: an answer without a network", base)
+			}
 		}
 		if got != want {
 			t.Errorf("%q asked %q, want %q", base, got, want)
