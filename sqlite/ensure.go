@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 
 	"parley"
 )
@@ -42,7 +40,7 @@ func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, new parle
 			opened.Posted, opened.Replayed = &posted, posted.Replayed
 		}
 		if new.ClientID != "" {
-			if err := tx.openIn(h, new.ClientID, new.Session.OwnerID); err != nil {
+			if err := activate(tx, h, new.Session.OwnerID, new.ClientID); err != nil {
 				return parley.Opened{}, err
 			}
 		}
@@ -220,16 +218,4 @@ func (t *txn) adopt(h *head) {
 	t.heads[h.ID] = h
 	t.touched = append(t.touched, h.ID)
 	t.locked = append(t.locked, h)
-}
-
-// openIn notes that a client of a principal has the session open.
-func (t *txn) openIn(h *head, client string, principalID parley.ID) error {
-	if _, err := t.exec(`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
- ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
-		h.WorkspaceID, principalID, client, h.ID, t.now); err != nil {
-		return err
-	}
-	data := parley.AppendJSONString([]byte(`{"client_id":`), strings.ToValidUTF8(client, "\uFFFD"))
-	t.feed(h, parley.FeedSessionActivated, json.RawMessage(append(data, '}')))
-	return nil
 }

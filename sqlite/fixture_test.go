@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an open store with a workspace, an agent and a process.
+type world struct {
+	t       testing.TB
+	dir     string
+	store   *Store
+	scope   parley.Scope
+	agent   parley.Agent
+	owner   parley.Author
+	process parley.ID
+}
+
+func newWorld(t testing.TB, options Options) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	w.open(options)
+	ctx := context.Background()
+	var err error
+	if w.scope.WorkspaceID, err = w.store.Workspace(ctx, "default"); err != nil {
+		t.Fatal(err)
+	}
+	w.owner = parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}
+	w.agent, _, err = w.store.CreateAgent(ctx, parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: "writer", Name: "Writer",
+		Status: parley.AgentActive, Version: 1, Runtime: parley.StandardRuntime, Tags: []string{}}, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.register()
+	return w
+}
+
+// open opens the directory (again); the test closes it.
+func (w *world) open(options Options) {
+	w.t.Helper()
+	store, err := Open(context.Background(), w.dir, options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.store = store
+	w.t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func (w *world) register() {
+	w.t.Helper()
+	w.process = parley.NewID()
+	if err := w.store.RegisterProcess(context.Background(), parley.Process{ID: w.process, Name: "test"}, time.Minute); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) session(change func(*parley.Session)) parley.Session {
+	w.t.Helper()
+	new := parley.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
+	if change != nil {
+		change(&new.Session)
+	}
+	opened, err := w.store.EnsureSession(context.Background(), w.scope, new, parley.ID{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return opened.Session
+}
+
+// said is a user message that starts a turn.
+func (w *world) said(text string) parley.NewMessage {
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner, Content: content}
+}
+
+func (w *world) post(session parley.ID, new parley.NewMessage, claimBy parley.ID) parley.Posted {
+	w.t.Helper()
+	posted, err := w.store.PostMessage(context.Background(), w.scope, session, new, claimBy)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return posted
+}
+
+func stepBegin(step int) parley.StepBegin {
+	return parley.StepBegin{
+		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
+			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
+			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: int64(step), Reason: "all"}}}},
+		System: "be kind", Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
+	}
+}
+
+func stepSettle(begin parley.StepBegin, text string, end *parley.TurnEnd) parley.StepSettle {
+	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
+	if err != nil {
+		panic(fmt.Sprint("encoding text: ", err))
+	}
+	in, out, ms := int64(10), int64(20), int64(30)
+	usage := parley.Usage{InputTokens: &in, OutputTokens: &out}
+	cost := parley.Money(1000)
+	return parley.StepSettle{Step: begin.Call.Step,
+		Call:   parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
+		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
+		End:    end}
+}
+
+var completed = &parley.TurnEnd{Status: parley.TurnCompleted}
+
+// plainTurn runs one turn through its three transactions.
+func (w *world) plainTurn(session parley.ID, text string) parley.Turn {
+	w.t.Helper()
+	ctx := context.Background()
+	posted := w.post(session, w.said("hello"), w.process)
+	if posted.Claim == nil {
+		w.t.Fatal("the post was not claimed")
+	}
+	begin := stepBegin(1)
+	if _, err := w.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
+		w.t.Fatal(err)
+	}
+	settled, err := w.store.SettleStep(ctx, posted.Claim.Fence, stepSettle(begin, text, completed))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return settled.Turn
+}

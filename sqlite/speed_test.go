@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley"
+)
+
+// BenchmarkTurn is one plain turn, three transactions, by one caller; with the
+// disk's part (durable) and without it (memory).
+func BenchmarkTurn(b *testing.B) {
+	text := strings.Repeat("word ", 200)
+	for _, mode := range []string{"durable", "memory"} {
+		b.Run(mode, func(b *testing.B) {
+			w := newWorld(b, Options{})
+			if mode == "memory" {
+				w.pragma("PRAGMA synchronous = OFF")
+			}
+			sessions := make([]parley.ID, 64)
+			for i := range sessions {
+				sessions[i] = w.session(nil).ID
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				w.plainTurn(sessions[i%len(sessions)], text)
+			}
+		})
+	}
+}
+
+// BenchmarkAppend compares durable appends by 64 writers with the disk's own
+// single-writer commits.
+func BenchmarkAppend(b *testing.B) {
+	b.Run("store64", func(b *testing.B) {
+		w := newWorld(b, Options{})
+		sessions := make([]parley.ID, 64)
+		for i := range sessions {
+			sessions[i] = w.session(nil).ID
+		}
+		b.ResetTimer()
+		var wait sync.WaitGroup
+		for i := range sessions {
+			wait.Go(func() {
+				for range b.N / len(sessions) {
+					alone := w.said("hello")
+					alone.TurnID = parley.ID{}
+					w.post(sessions[i], alone, parley.ID{})
+				}
+			})
+		}
+		wait.Wait()
+	})
+	b.Run("single", func(b *testing.B) {
+		db, err := sql.Open("sqlite", filepath.Join(b.TempDir(), "plain.db"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() {
+			if err := db.Close(); err != nil {
+				b.Error(err)
+			}
+		}()
+		db.SetMaxOpenConns(1)
+		for _, text := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)"} {
+			if _, err := db.Exec(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ResetTimer()
+		for range b.N {
+			if _, err := db.Exec("INSERT INTO t (text) VALUES ('hello')"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// pragma runs a statement on the writer's connection, outside a transaction.
+func (w *world) pragma(text string) {
+	w.t.Helper()
+	err := w.store.write(context.Background(), func(tx *txn) error {
+		if _, err := tx.run("ROLLBACK"); err != nil {
+			return err
+		}
+		if err := tx.each(text, func(*row) error { return nil }); err != nil {
+			return err
+		}
+		_, err := tx.run("BEGIN IMMEDIATE")
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
