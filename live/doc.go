@@ -1,0 +1,23 @@
+// Package live is the hub between what commits and what people watch: durable
+// events as they happen, and the deltas of messages that are streaming.
+//
+// It owns nothing durable. The store is authoritative: the hub is told of
+// commits (parley.Hints), and whatever it was not told, or has forgotten, it
+// reads from the store by sequence. A poller asks the store every few seconds
+// where the watched sessions stand, so that a lost hint costs time and nothing
+// else. Who may watch which session is decided before Watch is called.
+//
+// Delivery, per watcher and session:
+//
+//   - event n+1 only after event n; a hole is read from the store;
+//   - a delta continues where the last one of its message and kind ended, or
+//     starts over at offset 0 with the text so far;
+//   - a message's deltas come after the event that was last when its stream was
+//     opened and before its settle event; what is pending is sent before any
+//     later event, and nothing of a settled message or an older epoch after it;
+//   - the settle event is authoritative.
+//
+// A watcher is passive: an offset into shared text and a place in a shared ring
+// of events. It has no goroutine and no queue of its own, so a reader that never
+// reads holds no memory that grows.
+package live

@@ -1,0 +1,43 @@
+package live
+
+import (
+	"sync"
+
+	"parley"
+)
+
+// feedQueue holds the feed events that wait for one reader, at most feedEvents:
+// beyond that they are dropped and the reader is told to fetch its lists again.
+type feedQueue struct {
+	mu     sync.Mutex // guards all below
+	events []parley.FeedEvent
+	reason string // of a resync that goes before the events; "" for none
+}
+
+func (q *feedQueue) push(event parley.FeedEvent) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.events) >= feedEvents {
+		q.events, q.reason = nil, ReasonOverflow
+		return // the resync covers this one too
+	}
+	q.events = append(q.events, event)
+}
+
+// pop takes the next resync reason or event.
+func (q *feedQueue) pop() (event parley.FeedEvent, reason string, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.reason != "" {
+		reason, q.reason = q.reason, ""
+		return parley.FeedEvent{}, reason, true
+	}
+	if len(q.events) == 0 {
+		return parley.FeedEvent{}, "", false
+	}
+	event = q.events[0]
+	if q.events = q.events[1:]; len(q.events) == 0 {
+		q.events = nil
+	}
+	return event, "", true
+}

@@ -1,0 +1,50 @@
+package live
+
+import "parley"
+
+// FrameKind says which field of a Frame counts.
+type FrameKind uint8
+
+// The kinds of frame.
+const (
+	EventFrame  FrameKind = iota // Event, durable
+	DeltaFrame                   // Delta
+	FeedFrame                    // Feed
+	ResyncFrame                  // Reason: fetch again what you show
+)
+
+// The reasons of ResyncFrames.
+const (
+	ReasonConnected = "connected" // the first frame of every feed: lists are fetched now
+	ReasonOverflow  = "overflow"  // the reader was too slow for the feed
+	ReasonBeyond    = "beyond"    // the place asked for lies beyond the session's last event
+)
+
+// Frame is one thing to send to a watcher. SessionID is set on all but resyncs
+// of the feed.
+type Frame struct {
+	Kind      FrameKind
+	SessionID parley.ID
+	Event     parley.Event
+	Delta     Delta
+	Feed      parley.FeedEvent
+	Reason    string
+}
+
+// Delta is a piece of a streaming message's text. It continues the piece before
+// (Offset is that one's End) or starts over (Offset 0).
+type Delta struct {
+	SessionID, MessageID parley.ID
+	Kind                 parley.ContentKind
+	Offset, End          int // UTF-8 bytes
+	Text                 string
+}
+
+// Place is where in a session's events a watcher begins.
+type Place struct {
+	SessionID parley.ID
+	After     int64 // replay what comes after it; 0: all; -1: from now on, no replay
+}
+
+// FromNow is the After of a Place without replay.
+const FromNow int64 = -1

@@ -1,0 +1,252 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// Source is what the hub reads when it was not told.
+type Source interface {
+	Events(ctx context.Context, scope parley.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
+	Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error)
+}
+
+// The bounds.
+const (
+	DefaultPoll = 2 * time.Second
+	MaxSessions = 128 // sessions of one watcher; callers check
+
+	ringEvents  = 128       // events kept per session, at most
+	ringBytes   = 64 << 10  // of them, in bytes of data; the last event is kept whatever its size
+	pageEvents  = 64        // events of one read from the source
+	idleRooms   = 256       // sessions kept warm that nobody watches
+	feedEvents  = 256       // feed events that wait for one watcher; beyond it a resync
+	deltaBytes  = 256 << 10 // of one delta frame; longer text goes in several
+	heldStreams = 4         // settled streams whose last delta still waits for one reader
+)
+
+// Options change the hub's defaults.
+type Options struct {
+	Poll time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
+	Log  *slog.Logger  // nil: slog.Default()
+}
+
+// Hub connects producers of deltas and commits with watchers. It is safe for
+// concurrent use. Locks are taken in the order hub, room, watcher.
+type Hub struct {
+	source Source
+	log    *slog.Logger
+
+	mu     sync.RWMutex // guards all below, and membership of rooms in the map
+	rooms  map[parley.ID]*room
+	idle   []*room // empty rooms, oldest first; may hold some that are in use again
+	feeds  map[parley.ID]map[*Watcher]struct{}
+	closed bool
+
+	stop    context.CancelFunc // ends the poller
+	stopped chan struct{}      // closed when it is gone
+}
+
+// New makes a hub. Its poller runs until Close.
+func New(source Source, options Options) *Hub {
+	if options.Poll <= 0 {
+		options.Poll = DefaultPoll
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h := &Hub{
+		source: source, log: options.Log,
+		rooms: make(map[parley.ID]*room), feeds: make(map[parley.ID]map[*Watcher]struct{}),
+		stop: stop, stopped: make(chan struct{}),
+	}
+	go h.poll(ctx, options.Poll) // Close stops it
+	return h
+}
+
+// Close ends the poller; every watcher gets io.EOF.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		<-h.stopped
+		return
+	}
+	h.closed = true
+	for _, r := range h.rooms {
+		r.mu.Lock()
+		for _, s := range r.seats {
+			s.watcher.end()
+		}
+		r.mu.Unlock()
+	}
+	for _, watchers := range h.feeds {
+		for w := range watchers {
+			w.end()
+		}
+	}
+	h.mu.Unlock()
+	h.stop()
+	<-h.stopped
+}
+
+// Committed takes a commit's events, settled messages and feed events, and
+// wakes who waits for them. It never blocks on a reader.
+func (h *Hub) Committed(c parley.Commit) {
+	h.mu.RLock()
+	h.announce(c)
+	r := h.rooms[c.SessionID]
+	if r != nil {
+		empty := r.learn(c)
+		h.relist(c)
+		h.mu.RUnlock()
+		if empty {
+			h.vacate(r)
+		}
+		return
+	}
+	h.relist(c)
+	h.mu.RUnlock()
+	if len(c.Events) == 0 {
+		return
+	}
+	// Nobody watches yet, but whoever posted may be about to.
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	r = h.room(c.SessionID)
+	if r.learn(c) {
+		h.park(r)
+	}
+}
+
+// announce hands feed events to the watchers that may see them; h.mu is held.
+func (h *Hub) announce(c parley.Commit) {
+	if len(c.Feed) == 0 {
+		return
+	}
+	for w := range h.feeds[c.WorkspaceID] {
+		for _, event := range c.Feed {
+			if visible(w.scope, event) {
+				w.feed.push(event)
+				w.signal()
+			}
+		}
+	}
+}
+
+// relist tells the sessions' own rooms of list changes that concern their
+// watchers; a commit may delete other sessions than its own. h.mu is held.
+func (h *Hub) relist(c parley.Commit) {
+	for _, event := range c.Feed {
+		if r := h.rooms[event.SessionID]; r != nil {
+			r.listed(event)
+		}
+	}
+}
+
+// visible applies a scope to a feed event.
+func visible(scope parley.Scope, event parley.FeedEvent) bool {
+	return scope.ViewerID.IsZero() || event.OwnerID == scope.ViewerID || event.Visibility == parley.VisibilityWorkspace
+}
+
+// room finds or makes a session's room; h.mu is held for writing.
+func (h *Hub) room(id parley.ID) *room {
+	r := h.rooms[id]
+	if r == nil {
+		r = &room{id: id}
+		h.rooms[id] = r
+	}
+	return r
+}
+
+// vacate keeps an empty room warm for a while, see park.
+func (h *Hub) vacate(r *room) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.park(r)
+}
+
+// park puts an empty room at the end of the idle line and forgets the oldest
+// beyond the bound. h.mu is held for writing.
+func (h *Hub) park(r *room) {
+	r.mu.Lock()
+	waits := r.parked || !r.empty()
+	r.parked = r.parked || r.empty()
+	r.mu.Unlock()
+	if waits {
+		return
+	}
+	h.idle = append(h.idle, r)
+	for len(h.idle) > idleRooms {
+		oldest := h.idle[0]
+		h.idle[0] = nil
+		h.idle = h.idle[1:]
+		oldest.mu.Lock()
+		oldest.parked = false
+		if oldest.empty() {
+			delete(h.rooms, oldest.id)
+		}
+		oldest.mu.Unlock()
+	}
+}
+
+// poll asks where the watched sessions stand, all in one call, and wakes the
+// watchers of those that have moved on or are gone.
+func (h *Hub) poll(ctx context.Context, every time.Duration) {
+	defer close(h.stopped)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := h.repair(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("live: the heads of watched sessions could not be read; trying again", "error", err)
+		}
+	}
+}
+
+// repair makes up for hints that were lost.
+func (h *Hub) repair(ctx context.Context) error {
+	watched := h.watched()
+	if len(watched) == 0 {
+		return nil
+	}
+	heads, err := h.source.Heads(ctx, watched)
+	if err != nil {
+		return err
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, head := range heads {
+		if r := h.rooms[head.SessionID]; r != nil {
+			r.moved(head)
+		}
+	}
+	return nil
+}
+
+// watched lists the sessions that someone watches.
+func (h *Hub) watched() []parley.ID {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var ids []parley.ID
+	for id, r := range h.rooms {
+		r.mu.Lock()
+		if len(r.seats) > 0 {
+			ids = append(ids, id)
+		}
+		r.mu.Unlock()
+	}
+	return ids
+}

@@ -1,0 +1,239 @@
+package live
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"parley"
+)
+
+// room is what the hub knows of one session.
+type room struct {
+	id parley.ID
+
+	mu      sync.Mutex // guards all below, the streams of the room and the seats' fields
+	known   bool       // head was told by a commit or by the store
+	head    int64      // the last event known of; the store may be further
+	epoch   int64      // the highest seen; streams of older ones are over
+	ring    []parley.Event
+	bytes   int // of data in ring
+	streams []*Stream
+	seats   []*seat
+	deleted bool
+	parked  bool // in the hub's idle line
+}
+
+// empty reports that nobody needs the room; r.mu is held.
+func (r *room) empty() bool { return len(r.seats) == 0 && len(r.streams) == 0 }
+
+// learn takes in a commit and wakes the watchers; it reports that the room is
+// empty now.
+func (r *room) learn(c parley.Commit) (empty bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range c.Events {
+		r.append(c.Events[i])
+	}
+	if len(c.Settled) > 0 && len(r.streams) > 0 {
+		r.settle(c.Settled, lastSettle(c.Events))
+	}
+	r.raise(c.Epoch)
+	for i := range c.Events {
+		if c.Events[i].Type.EndsTurn() {
+			r.endTurn(c.Events[i].TurnID)
+		}
+	}
+	if len(c.Events) > 0 {
+		r.wake()
+	}
+	return r.empty()
+}
+
+// append puts an event into the ring. The ring is contiguous: after a gap it
+// begins anew, and readers fetch what lies between.
+func (r *room) append(event parley.Event) {
+	if n := len(r.ring); n > 0 {
+		switch last := r.ring[n-1].Sequence; {
+		case event.Sequence <= last:
+			return
+		case event.Sequence > last+1:
+			clear(r.ring)
+			r.ring, r.bytes = r.ring[:0], 0
+		}
+	}
+	for _, s := range r.seats {
+		if s.state == seatFromNow { // subscribed before this event, and not placed yet
+			s.after, s.state = event.Sequence-1, seatPlaced
+		}
+	}
+	r.ring = append(r.ring, event)
+	r.bytes += len(event.Data)
+	r.head, r.known = max(r.head, event.Sequence), true
+	if len(r.ring) <= ringEvents && r.bytes <= ringBytes {
+		return
+	}
+	// Half of the ring goes at once, so that shifting costs little per event.
+	cut := 0
+	for cut < len(r.ring)-1 && (len(r.ring)-cut > ringEvents/2 || r.bytes > ringBytes/2) {
+		r.bytes -= len(r.ring[cut].Data)
+		cut++
+	}
+	r.ring = slices.Delete(r.ring, 0, cut)
+}
+
+// at finds an event in the ring.
+func (r *room) at(sequence int64) (parley.Event, bool) {
+	if len(r.ring) == 0 {
+		return parley.Event{}, false
+	}
+	i := sequence - r.ring[0].Sequence
+	if i < 0 || i >= int64(len(r.ring)) {
+		return parley.Event{}, false
+	}
+	return r.ring[i], true
+}
+
+// settle ends the streams of settled messages. Readers that have come that far
+// still get what is pending of them, before the settle event.
+func (r *room) settle(messages []parley.ID, at int64) {
+	kept := r.streams[:0]
+	for _, stream := range r.streams {
+		if !slices.Contains(messages, stream.ref.MessageID) {
+			kept = append(kept, stream)
+			continue
+		}
+		stream.finish(at)
+		for _, s := range r.seats {
+			s.hold(stream)
+		}
+	}
+	clear(r.streams[len(kept):])
+	r.streams = kept
+}
+
+// raise notes an epoch and drops the streams of older ones: their workers are fenced.
+func (r *room) raise(epoch int64) {
+	if epoch <= r.epoch {
+		return
+	}
+	r.epoch = epoch
+	r.drop(func(stream *Stream) bool { return stream.ref.Epoch < epoch })
+}
+
+// endTurn drops what still streams in a turn that is over.
+func (r *room) endTurn(turnID parley.ID) {
+	r.drop(func(stream *Stream) bool { return !turnID.IsZero() && stream.ref.TurnID == turnID })
+}
+
+// drop forgets streams without a settle.
+func (r *room) drop(which func(*Stream) bool) {
+	r.streams = slices.DeleteFunc(r.streams, func(stream *Stream) bool {
+		if !which(stream) {
+			return false
+		}
+		stream.over = true
+		for _, s := range r.seats {
+			s.forget(stream)
+		}
+		return true
+	})
+}
+
+// listed takes in what a list change means to the session's own watchers: it is
+// gone, or no longer theirs to see.
+func (r *room) listed(event parley.FeedEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch event.Type {
+	case parley.FeedSessionDeleted:
+		r.remove()
+	case parley.FeedSessionUpdated:
+		for _, s := range r.seats {
+			if !visible(s.watcher.scope, event) {
+				s.state = seatGone
+				s.mark()
+			}
+		}
+	}
+}
+
+// remove notes that the session was deleted.
+func (r *room) remove() {
+	r.deleted = true
+	r.drop(func(*Stream) bool { return true })
+	r.wake()
+}
+
+// moved takes in where the store says the session stands.
+func (r *room) moved(head parley.HeadState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if head.Deleted {
+		r.remove()
+		return
+	}
+	r.head, r.known = max(r.head, head.LastEvent), true
+	for _, s := range r.seats {
+		if s.after < head.LastEvent {
+			s.mark()
+		}
+	}
+}
+
+// reread takes in events that a reader fetched: what they settle streams no more.
+func (r *room) reread(events []parley.Event) {
+	if len(events) == 0 {
+		return
+	}
+	r.head, r.known = max(r.head, events[len(events)-1].Sequence), true
+	for i := range events {
+		if len(r.streams) == 0 {
+			return
+		}
+		if isSettle(events[i].Type) {
+			r.settle(settledBy(events[i]), events[i].Sequence)
+		}
+		if events[i].Type.EndsTurn() {
+			r.endTurn(events[i].TurnID)
+		}
+	}
+}
+
+// wake tells every watcher of the room that there is an event.
+func (r *room) wake() {
+	for _, s := range r.seats {
+		s.mark()
+	}
+}
+
+func isSettle(t parley.EventType) bool {
+	return t == parley.EventStepGenerated || t == parley.EventStepError
+}
+
+// lastSettle is the sequence of the last settle event, 0 for none.
+func lastSettle(events []parley.Event) int64 {
+	for _, event := range slices.Backward(events) {
+		if isSettle(event.Type) {
+			return event.Sequence
+		}
+	}
+	return 0
+}
+
+// settledBy reads which messages a settle event names; none when it is unreadable.
+func settledBy(event parley.Event) []parley.ID {
+	var data struct {
+		Messages []struct {
+			MessageID parley.ID `json:"message_id"`
+		} `json:"messages"`
+	}
+	if json.Unmarshal(event.Data, &data) != nil {
+		return nil
+	}
+	ids := make([]parley.ID, len(data.Messages))
+	for i := range data.Messages {
+		ids[i] = data.Messages[i].MessageID
+	}
+	return ids
+}

@@ -1,0 +1,293 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"parley"
+)
+
+// seatState says how far a seat is from being live.
+type seatState uint8
+
+const (
+	seatNew     seatState = iota // where the session stands is not known yet
+	seatFromNow                  // the same, and the first event to come is the first one shown
+	seatPlaced                   // after is its place
+	seatGone                     // the session may not be seen any more
+)
+
+// seat is one watcher's place in one session.
+type seat struct {
+	watcher *Watcher
+	room    *room
+	dirty   atomic.Bool // there may be something to send; set under room.mu
+
+	// guarded by room.mu
+	state   seatState
+	after   int64          // the last event sent
+	stalled bool           // the source did not have the next event yet; wait to be woken
+	streams []progress     // of the streams that were shown, or wait to be, in their order
+	page    []parley.Event // read from the source, the next ones to send
+}
+
+// sit makes a seat; the hub's mu is held for writing.
+func (r *room) sit(w *Watcher, after int64) *seat {
+	s := &seat{watcher: w, room: r, after: after}
+	s.dirty.Store(true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case after < 0 && r.known:
+		s.after, s.state = r.head, seatPlaced
+	case after < 0:
+		s.state = seatFromNow
+	case r.known && after == r.head:
+		s.state = seatPlaced
+	default:
+		if _, ok := r.at(after + 1); ok {
+			s.state = seatPlaced
+		}
+	}
+	r.seats = append(r.seats, s)
+	return s
+}
+
+// mark notes that there may be something, and wakes the reader; room.mu is held.
+func (s *seat) mark() {
+	s.stalled = false
+	s.dirty.Store(true)
+	s.watcher.signal()
+}
+
+// tell notes new text of a stream. The reader is woken unless it has been sent
+// text of this kind in its running batch: then its own timer wakes it.
+func (s *seat) tell(stream *Stream, kind int) {
+	s.dirty.Store(true)
+	if i := findProgress(s.streams, stream); i >= 0 && s.streams[i].batch[kind] == s.watcher.batch.Load() && s.watcher.flush > 0 {
+		return
+	}
+	s.watcher.signal()
+}
+
+// hold keeps a settled stream until the settle event is sent, for a reader that
+// was following; room.mu is held.
+func (s *seat) hold(stream *Stream) {
+	i := findProgress(s.streams, stream)
+	switch {
+	case stream.settledAt <= s.after || s.state != seatPlaced: // nothing to wait for, or passed already
+		if i >= 0 {
+			s.streams = slices.Delete(s.streams, i, i+1)
+		}
+		return
+	case i < 0 && s.after < stream.openedAt:
+		return // it has not come to this stream and will find its settle event
+	case i < 0:
+		s.streams = append(s.streams, progress{stream: stream, round: stream.round})
+	}
+	held := 0
+	for i := len(s.streams) - 1; i >= 0; i-- {
+		if s.streams[i].stream.over {
+			if held++; held > heldStreams {
+				s.streams = slices.Delete(s.streams, i, i+1)
+			}
+		}
+	}
+}
+
+// forget drops a stream without a settle; room.mu is held.
+func (s *seat) forget(stream *Stream) {
+	if i := findProgress(s.streams, stream); i >= 0 {
+		s.streams = slices.Delete(s.streams, i, i+1)
+	}
+}
+
+// next finds the seat's next frame in memory. lookEnd comes with the notice
+// that the session is gone.
+func (s *seat) next() (Frame, found) {
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.state == seatGone {
+		return s.notice(), lookEnd
+	}
+	if s.state != seatPlaced {
+		if r.deleted {
+			return s.notice(), lookEnd
+		}
+		return Frame{}, lookHole
+	}
+	for {
+		event, at := s.following()
+		if delta, ok := s.pending(at, event.Sequence); ok {
+			return Frame{Kind: DeltaFrame, SessionID: r.id, Delta: delta}, lookFrame
+		}
+		switch at {
+		case eventHere:
+			if s.pass(event) {
+				return Frame{Kind: EventFrame, SessionID: r.id, Event: event}, lookFrame
+			}
+		case eventHole:
+			return Frame{}, lookHole
+		case eventNone:
+			if r.deleted {
+				return s.notice(), lookEnd
+			}
+			s.dirty.Store(false)
+			return Frame{}, lookNothing
+		}
+	}
+}
+
+// eventAt says where a seat's next event is.
+type eventAt uint8
+
+const (
+	eventNone eventAt = iota
+	eventHere
+	eventHole // in the source alone
+)
+
+func (s *seat) following() (parley.Event, eventAt) {
+	if len(s.page) > 0 {
+		return s.page[0], eventHere
+	}
+	if s.after >= s.room.head {
+		return parley.Event{}, eventNone
+	}
+	if event, ok := s.room.at(s.after + 1); ok {
+		return event, eventHere
+	}
+	if s.stalled {
+		return parley.Event{}, eventNone
+	}
+	return parley.Event{}, eventHole
+}
+
+// pass moves behind an event and reports whether the reader is to see it.
+func (s *seat) pass(event parley.Event) bool {
+	s.after = event.Sequence
+	if len(s.page) > 0 {
+		if s.page = s.page[1:]; len(s.page) == 0 {
+			s.page = nil
+		}
+	}
+	s.streams = slices.DeleteFunc(s.streams, func(p progress) bool {
+		return p.stream.settledAt > 0 && p.stream.settledAt <= s.after
+	})
+	until := s.watcher.until
+	if until.IsZero() {
+		return true
+	}
+	if event.TurnID != until {
+		return false
+	}
+	s.watcher.over = event.Type.EndsTurn()
+	return true
+}
+
+// pending takes the next delta that is due. Before an event everything is, once,
+// so that what came first is sent first; otherwise what was not sent in this batch.
+func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
+	if at == eventHole {
+		return Delta{}, false // too far behind: events first
+	}
+	w := s.watcher
+	for _, stream := range s.room.streams {
+		if s.after >= stream.openedAt && findProgress(s.streams, stream) < 0 {
+			s.streams = append(s.streams, progress{stream: stream, round: stream.round})
+		}
+	}
+	batch := w.batch.Load()
+	for i := range s.streams {
+		p := &s.streams[i]
+		if !w.until.IsZero() && p.stream.ref.TurnID != w.until {
+			continue
+		}
+		for kind := range kindCount {
+			switch {
+			case at == eventHere && p.before[kind] == before:
+				continue
+			case at == eventNone && w.flush > 0 && p.batch[kind] == batch:
+				continue
+			}
+			delta, ok := p.unsent(kind)
+			if at == eventHere && p.whole(kind) {
+				p.before[kind] = before
+			}
+			if !ok {
+				continue
+			}
+			if p.whole(kind) {
+				p.batch[kind] = batch
+				w.startBatch()
+			}
+			return delta, true
+		}
+	}
+	return Delta{}, false
+}
+
+// notice is the last frame of a session that is gone.
+func (s *seat) notice() Frame {
+	return Frame{Kind: FeedFrame, SessionID: s.room.id, Feed: parley.FeedEvent{
+		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
+		Data: []byte(`{}`),
+	}}
+}
+
+// fill reads from the source what the seat at turn needs.
+func (w *Watcher) fill(ctx context.Context) error {
+	s := w.seats[w.turn]
+	r := s.room
+	r.mu.Lock()
+	state, after := s.state, s.after
+	r.mu.Unlock()
+	if state != seatPlaced {
+		return w.place(ctx, s)
+	}
+	events, err := w.hub.source.Events(ctx, w.scope, r.id, after, pageEvents)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case parley.ErrorCode(err) == parley.CodeNotFound:
+		s.state = seatGone
+		return nil
+	case err != nil:
+		return err
+	case len(events) == 0 || events[0].Sequence != after+1:
+		s.stalled = true // told of an event that cannot be read yet: the poller will wake us
+		return nil
+	}
+	s.page = events
+	r.reread(events)
+	return nil
+}
+
+// place finds out where the session stands.
+func (w *Watcher) place(ctx context.Context, s *seat) error {
+	r := s.room
+	heads, err := w.hub.source.Heads(ctx, []parley.ID{r.id})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(heads) == 0 || heads[0].Deleted {
+		s.state = seatGone
+		return nil
+	}
+	r.head, r.known = max(r.head, heads[0].LastEvent), true
+	switch {
+	case s.state == seatFromNow:
+		s.after = heads[0].LastEvent
+	case s.state == seatNew && s.after > r.head:
+		s.after = r.head
+		w.ahead, w.ready = Frame{Kind: ResyncFrame, SessionID: r.id, Reason: ReasonBeyond}, true
+	}
+	if s.state != seatGone {
+		s.state = seatPlaced
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// StreamRef names a streaming message and the claim under which it is written.
+type StreamRef struct {
+	WorkspaceID, SessionID, TurnID, MessageID parley.ID
+	Epoch                                     int64
+}
+
+// The kinds in the order in which they are shown.
+const (
+	kindReasoning = iota
+	kindText
+	kindArguments
+	kindCount
+)
+
+var kindNames = [kindCount]parley.ContentKind{parley.KindReasoning, parley.KindText, parley.KindArguments} // never written
+
+func kindIndex(kind parley.ContentKind) int {
+	switch kind {
+	case parley.KindReasoning:
+		return kindReasoning
+	case parley.KindArguments:
+		return kindArguments
+	default:
+		return kindText
+	}
+}
+
+// Stream is the growing text of one message, one for all of its watchers. It
+// belongs to the worker that opened it and ends when a commit names its message
+// as settled, or with Drop.
+type Stream struct {
+	hub  *Hub
+	room *room
+	ref  StreamRef
+
+	// The fields below are guarded by room.mu. The texts only grow: what a
+	// watcher was handed is a piece of them that never changes.
+	texts     [kindCount]strings.Builder
+	round     int   // counts Resets: readers of an older round start over
+	openedAt  int64 // the last event known of when it was opened: deltas come after it
+	settledAt int64 // its settle event; 0 while it streams
+	ends      [kindCount]int
+	over      bool // shown no more, but perhaps for what is pending before settledAt
+}
+
+// Open makes a message's stream known, after the transaction that opened its
+// row has committed. Under an epoch that is not the latest nobody is shown it.
+func (h *Hub) Open(ref StreamRef) *Stream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.room(ref.SessionID)
+	stream := &Stream{hub: h, room: r, ref: ref}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stream.openedAt = r.head
+	if ref.Epoch < r.epoch || h.closed || r.deleted {
+		stream.over = true
+		return stream
+	}
+	r.raise(ref.Epoch)
+	r.streams = append(r.streams, stream)
+	return stream
+}
+
+// Append adds text, which is valid UTF-8. Watchers see it when they are due. It
+// never blocks on a reader.
+func (s *Stream) Append(kind parley.ContentKind, text string) {
+	if text == "" {
+		return
+	}
+	k := kindIndex(kind)
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.texts[k].WriteString(text)
+	if s.over {
+		return
+	}
+	for _, seat := range r.seats {
+		seat.tell(s, k)
+	}
+}
+
+// Text is all text of a kind so far. It copies nothing.
+func (s *Stream) Text(kind parley.ContentKind) string {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	return s.texts[kindIndex(kind)].String()
+}
+
+// Len is the length of the text of a kind so far, in bytes.
+func (s *Stream) Len(kind parley.ContentKind) int {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	return s.texts[kindIndex(kind)].Len()
+}
+
+// Reset starts the message over: readers that were shown something get the new
+// text from offset 0.
+func (s *Stream) Reset() {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.round++
+	for i := range s.texts {
+		s.texts[i].Reset() // takes a new buffer: the old text may still be read
+	}
+}
+
+// Drop forgets the stream without a settle: the claim was lost.
+func (s *Stream) Drop() {
+	s.room.mu.Lock()
+	s.room.drop(func(other *Stream) bool { return other == s })
+	s.over = true
+	empty := s.room.empty()
+	s.room.mu.Unlock()
+	if empty {
+		s.hub.vacate(s.room)
+	}
+}
+
+// finish freezes the stream at its settle event.
+func (s *Stream) finish(at int64) {
+	s.over, s.settledAt = true, at
+	for i := range s.texts {
+		s.ends[i] = s.texts[i].Len()
+	}
+}
+
+// shown is the text that readers may be given.
+func (s *Stream) shown(kind int) string {
+	text := s.texts[kind].String()
+	if s.settledAt > 0 {
+		return text[:s.ends[kind]]
+	}
+	return text
+}
+
+// progress is how far one reader is in one stream.
+type progress struct {
+	stream *Stream
+	round  int
+	sent   [kindCount]int
+	batch  [kindCount]uint32 // the reader's batch in which something was last sent; 0: never
+	before [kindCount]int64  // the event before which all was sent
+}
+
+// unsent returns the next delta of a kind, at most deltaBytes of it.
+func (p *progress) unsent(kind int) (Delta, bool) {
+	if p.round != p.stream.round {
+		*p = progress{stream: p.stream, round: p.stream.round}
+	}
+	text := p.stream.shown(kind)
+	from := p.sent[kind]
+	if from >= len(text) {
+		return Delta{}, false
+	}
+	to := len(text)
+	if to-from > deltaBytes {
+		to = from + deltaBytes
+		for !utf8.RuneStart(text[to]) {
+			to--
+		}
+	}
+	p.sent[kind] = to
+	ref := &p.stream.ref
+	return Delta{
+		SessionID: ref.SessionID, MessageID: ref.MessageID, Kind: kindNames[kind],
+		Offset: from, End: to, Text: text[from:to],
+	}, true
+}
+
+// whole reports that all text of a kind was sent.
+func (p *progress) whole(kind int) bool { return p.sent[kind] == len(p.stream.shown(kind)) }
+
+// findProgress is the index of a stream in a list, -1 when it is not there.
+func findProgress(list []progress, stream *Stream) int {
+	return slices.IndexFunc(list, func(p progress) bool { return p.stream == stream })
+}

@@ -1,0 +1,290 @@
+package live
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"parley"
+)
+
+// WatchRequest says what to watch.
+type WatchRequest struct {
+	Scope     parley.Scope
+	Sessions  []Place       // at most MaxSessions, none twice, each one visible in Scope
+	Feed      bool          // the workspace feed too
+	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
+	UntilTurn parley.ID     // set: only this turn's frames, and io.EOF after its terminal event
+}
+
+// Watcher is one reader. Next, Buffered and Close are called by one goroutine.
+type Watcher struct {
+	hub   *Hub
+	scope parley.Scope
+	flush time.Duration
+	until parley.ID
+	feed  *feedQueue // nil without the feed
+
+	wake  chan struct{} // holds a token when there may be something
+	ended atomic.Bool   // the hub or the reader has closed it
+	batch atomic.Uint32 // deltas of one message and kind go out once per batch; from 1
+
+	// Of the reader's goroutine alone:
+	seats   []*seat
+	turn    int         // the seat to look at first
+	timer   *time.Timer // ends the batch; made with the first delta
+	armed   bool
+	over    bool        // the turn asked for has ended
+	noticed []parley.ID // deleted sessions that the reader was told of, with a feed only
+	ahead   Frame
+	ready   bool // ahead is set
+}
+
+// Watch subscribes from this moment; replay happens in Next.
+func (h *Hub) Watch(request WatchRequest) *Watcher {
+	w := &Watcher{
+		hub: h, scope: request.Scope, flush: request.Flush, until: request.UntilTurn,
+		wake: make(chan struct{}, 1),
+	}
+	w.batch.Store(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		w.ended.Store(true)
+		return w
+	}
+	if request.Feed {
+		w.feed = new(feedQueue)
+		w.feed.reason = ReasonConnected
+		watchers := h.feeds[request.Scope.WorkspaceID]
+		if watchers == nil {
+			watchers = make(map[*Watcher]struct{})
+			h.feeds[request.Scope.WorkspaceID] = watchers
+		}
+		watchers[w] = struct{}{}
+	}
+	for _, place := range request.Sessions {
+		if slices.ContainsFunc(w.seats, func(s *seat) bool { return s.room.id == place.SessionID }) {
+			continue
+		}
+		w.seats = append(w.seats, h.room(place.SessionID).sit(w, place.After))
+	}
+	return w
+}
+
+// Next waits for the next frame. io.EOF: the hub or the watcher was closed, the
+// session was deleted (told by a last FeedFrame), or the turn asked for is over.
+// Any other error is ctx's, or the source's.
+func (w *Watcher) Next(ctx context.Context) (Frame, error) {
+	for {
+		if w.ready {
+			frame := w.ahead
+			w.ahead, w.ready = Frame{}, false
+			return frame, nil
+		}
+		frame, found := w.look()
+		switch found {
+		case lookFrame:
+			return frame, nil
+		case lookEnd:
+			return Frame{}, io.EOF
+		case lookHole:
+			if err := w.fill(ctx); err != nil {
+				return Frame{}, err
+			}
+			continue
+		}
+		if err := w.wait(ctx); err != nil {
+			return Frame{}, err
+		}
+	}
+}
+
+// Buffered reports that a frame is at hand: Next would return at once, so a
+// writer need not flush yet.
+func (w *Watcher) Buffered() bool {
+	if w.ready {
+		return true
+	}
+	frame, found := w.look()
+	if found == lookFrame {
+		w.ahead, w.ready = frame, true
+	}
+	return w.ready
+}
+
+// Close ends the subscription.
+func (w *Watcher) Close() {
+	w.ended.Store(true)
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	for _, s := range w.seats {
+		w.leave(s)
+	}
+	w.seats = nil
+	if w.feed == nil {
+		return
+	}
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	watchers := w.hub.feeds[w.scope.WorkspaceID]
+	delete(watchers, w)
+	if len(watchers) == 0 {
+		delete(w.hub.feeds, w.scope.WorkspaceID)
+	}
+}
+
+// end makes Next return io.EOF from now on.
+func (w *Watcher) end() {
+	w.ended.Store(true)
+	w.signal()
+}
+
+// signal wakes the reader, or lets its next wait end at once.
+func (w *Watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait sleeps until something may be there, or the batch is over.
+func (w *Watcher) wait(ctx context.Context) error {
+	var batchOver <-chan time.Time
+	if w.armed {
+		batchOver = w.timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.wake:
+	case <-batchOver:
+		w.nextBatch()
+	}
+	return nil
+}
+
+// nextBatch lets every message and kind be sent again.
+func (w *Watcher) nextBatch() {
+	w.armed = false
+	for _, s := range w.seats {
+		s.dirty.Store(true)
+	}
+	if w.batch.Add(1) == 0 { // 0 means never
+		w.batch.Store(1)
+	}
+}
+
+// startBatch arms the timer with the first delta of a batch.
+func (w *Watcher) startBatch() {
+	if w.armed || w.flush <= 0 {
+		return
+	}
+	if w.timer == nil {
+		w.timer = time.NewTimer(w.flush)
+	} else {
+		w.timer.Reset(w.flush)
+	}
+	w.armed = true
+}
+
+// found is what a look at the seats came to.
+type found uint8
+
+const (
+	lookNothing found = iota
+	lookFrame
+	lookHole // the seat at turn needs the source
+	lookEnd
+)
+
+// look finds the next frame in memory, without waiting.
+func (w *Watcher) look() (Frame, found) {
+	if w.ended.Load() || w.over {
+		return Frame{}, lookEnd
+	}
+	if w.armed {
+		select {
+		case <-w.timer.C:
+			w.nextBatch()
+		default:
+		}
+	}
+	if w.feed != nil {
+		if frame, ok := w.nextFeed(); ok {
+			return frame, lookFrame
+		}
+	}
+	for range w.seats {
+		if w.turn >= len(w.seats) {
+			w.turn = 0
+		}
+		s := w.seats[w.turn]
+		if s.dirty.Load() {
+			frame, found := s.next()
+			if found == lookEnd {
+				w.leave(s)
+				w.seats = slices.Delete(w.seats, w.turn, w.turn+1)
+				if w.feed != nil {
+					w.noticed = append(w.noticed, s.room.id)
+				}
+				return frame, lookFrame
+			}
+			if found == lookHole {
+				return Frame{}, found
+			}
+			if found == lookFrame {
+				w.turn++ // the other seats are looked at first next time
+				return frame, found
+			}
+		}
+		w.turn++
+	}
+	if w.feed == nil && len(w.seats) == 0 {
+		return Frame{}, lookEnd
+	}
+	return Frame{}, lookNothing
+}
+
+// nextFeed takes the next feed frame. That a session of one's own is deleted is
+// told by its seat, after its last events.
+func (w *Watcher) nextFeed() (Frame, bool) {
+	for {
+		event, reason, ok := w.feed.pop()
+		switch {
+		case !ok:
+			return Frame{}, false
+		case reason != "":
+			return Frame{Kind: ResyncFrame, Reason: reason}, true
+		case event.Type != parley.FeedSessionDeleted:
+			return Frame{Kind: FeedFrame, SessionID: event.SessionID, Feed: event}, true
+		}
+		if slices.ContainsFunc(w.seats, func(s *seat) bool { return s.room.id == event.SessionID }) {
+			continue
+		}
+		if i := slices.Index(w.noticed, event.SessionID); i >= 0 {
+			w.noticed = slices.Delete(w.noticed, i, i+1)
+			continue
+		}
+		return Frame{Kind: FeedFrame, SessionID: event.SessionID, Feed: event}, true
+	}
+}
+
+// leave takes a seat out of its room.
+func (w *Watcher) leave(s *seat) {
+	r := s.room
+	r.mu.Lock()
+	if i := slices.Index(r.seats, s); i >= 0 {
+		r.seats[i] = r.seats[len(r.seats)-1]
+		r.seats[len(r.seats)-1] = nil
+		r.seats = r.seats[:len(r.seats)-1]
+	}
+	empty := r.empty()
+	r.mu.Unlock()
+	if empty {
+		w.hub.vacate(r)
+	}
+}
