@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/engine"
+)
+
+// workspaceHeader chooses the workspace of the local token's owner.
+const workspaceHeader = "Parley-Workspace"
+
+// The bounds of what the gate remembers.
+const (
+	keyCacheTime   = time.Second // the first key of all, made elsewhere, is noticed this late
+	maxOwners      = 1024        // workspaces whose owner is remembered
+	maxBearerBytes = 512
+)
+
+// gate tells who sends a request: the owner of a key, the machine's own user
+// by the local token, or, on loopback while no key exists, anybody. The engine
+// is authoritative for keys.
+type gate struct {
+	engine   *engine.Engine
+	token    [sha256.Size]byte // of the local token; hasToken
+	hasToken bool
+	loopback bool
+	now      func() time.Time
+
+	mu        sync.Mutex                  // guards the rest
+	owners    map[string]parley.Principal // by workspace name; they never change
+	guarded   bool                        // a key exists
+	guardedAt time.Time
+	forgotten int // counts forget, so that an answer read before it is not kept
+}
+
+func newGate(verbs *engine.Engine, token string, loopback bool) *gate {
+	g := &gate{engine: verbs, loopback: loopback, now: time.Now, owners: map[string]parley.Principal{}}
+	if token = strings.TrimSpace(token); token != "" {
+		g.token, g.hasToken = sha256.Sum256([]byte(token)), true
+	}
+	return g
+}
+
+// caller is who sends a request.
+type caller struct {
+	parley.Principal
+	local bool // the machine's own user, who may act in every workspace
+}
+
+// caller finds who sends r, or fails with CodeUnauthenticated.
+func (g *gate) caller(r *http.Request) (caller, error) {
+	bearer, err := bearerOf(r)
+	if err != nil {
+		return caller{}, err
+	}
+	if bearer != "" {
+		if sum := sha256.Sum256([]byte(bearer)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+			owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
+			return caller{owner, true}, err
+		}
+		principal, err := g.engine.Authenticate(r.Context(), bearer)
+		if parley.ErrorCode(err) != parley.CodeUnauthenticated {
+			return caller{principal, false}.inNamedWorkspace(r, err)
+		}
+	}
+	guarded, err := g.keyExists(r.Context())
+	switch {
+	case err != nil:
+		return caller{}, err
+	case g.loopback && !guarded:
+		owner, err := g.owner(r.Context(), "")
+		return caller{owner, true}.inNamedWorkspace(r, err)
+	case bearer == "":
+		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create")
+	default:
+		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This key is not known here, or it was revoked.")
+	}
+}
+
+// inNamedWorkspace refuses a request that names another workspace than its caller's.
+func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
+	if name := r.Header.Get(workspaceHeader); err == nil && name != "" && name != c.Workspace {
+		return caller{}, parley.Errorf(parley.CodeForbidden, "Only the local token may choose a workspace with the header %s.", workspaceHeader)
+	}
+	return c, err
+}
+
+func bearerOf(r *http.Request) (string, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return "", nil
+	}
+	scheme, bearer, _ := strings.Cut(header, " ")
+	bearer = strings.TrimSpace(bearer)
+	if !strings.EqualFold(scheme, "Bearer") || bearer == "" || len(bearer) > maxBearerBytes {
+		return "", parley.Errorf(parley.CodeUnauthenticated, "The header Authorization must be: Bearer, a space, and the key.")
+	}
+	return bearer, nil
+}
+
+// owner is the machine's own user in a workspace, made if new.
+func (g *gate) owner(ctx context.Context, workspace string) (parley.Principal, error) {
+	if workspace == "" {
+		workspace = parley.DefaultWorkspace
+	}
+	g.mu.Lock()
+	principal, ok := g.owners[workspace]
+	g.mu.Unlock()
+	if ok {
+		return principal, nil
+	}
+	principal, err := g.engine.LocalOwner(ctx, workspace)
+	if err != nil {
+		return parley.Principal{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.owners) >= maxOwners {
+		clear(g.owners)
+	}
+	g.owners[workspace] = principal
+	return principal, nil
+}
+
+// keyExists asks the store at most once per keyCacheTime.
+func (g *gate) keyExists(ctx context.Context) (bool, error) {
+	now := g.now()
+	g.mu.Lock()
+	guarded, at, forgotten := g.guarded, g.guardedAt, g.forgotten
+	g.mu.Unlock()
+	if !at.IsZero() && now.Sub(at) < keyCacheTime {
+		return guarded, nil
+	}
+	guarded, err := g.engine.HasKeys(ctx)
+	if err != nil {
+		return false, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.forgotten == forgotten {
+		g.guarded, g.guardedAt = guarded, now
+	}
+	return guarded, nil
+}
+
+// forget drops what is remembered of keys, after one was made or revoked here.
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.guardedAt = time.Time{}
+	g.forgotten++
+}

@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+)
+
+// newDocument is the OpenAPI document before its routes.
+func newDocument(version string, schemas *registry) *huma.OpenAPI {
+	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	responses := map[string]*huma.Response{}
+	for _, f := range failures {
+		responses[f.name] = failureResponse(f, problem)
+	}
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Parley", Version: version,
+			Description: "A durable home for agent conversations: agents, their sessions, every message and every model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. Errors are RFC 9457 documents with a code for programs. On loopback, while no key exists, no key is needed.",
+		},
+		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
+		Paths:   map[string]*huma.PathItem{},
+		Tags: []*huma.Tag{
+			{Name: "agents", Description: "Configurations of agentic loops, versioned."},
+			{Name: "sessions", Description: "Conversations of one agent."},
+			{Name: "messages", Description: "The entries of a session's record."},
+			{Name: "turns", Description: "Runs of the agent and their model calls."},
+			{Name: "events", Description: "Streams of what happens."},
+			{Name: "projects", Description: "Directories of work."},
+			{Name: "models", Description: "What can answer."},
+			{Name: "clients", Description: "What windows and tabs have open."},
+			{Name: "keys", Description: "Who may ask."},
+			{Name: "server", Description: "The server itself."},
+		},
+		Components: &huma.Components{
+			Schemas: schemas, Responses: responses,
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"key": {Type: "http", Scheme: "bearer", Description: "A key of a principal, or the machine's local token (then the header Parley-Workspace chooses the workspace)."},
+			},
+		},
+		Security: []map[string][]string{{"key": {}}, {}},
+	}
+}
+
+// failure is an error answer that routes refer to.
+type failure struct {
+	name    string
+	code    parley.Code // the one of the example
+	about   string
+	example string // detail
+	field   string
+}
+
+// failures is never written.
+var failures = []failure{
+	{"Unauthenticated", parley.CodeUnauthenticated, "No key, or one that is not known.", "This server asks for a key: send it in the header Authorization: Bearer.", ""},
+	{"Forbidden", parley.CodeForbidden, "The principal's role may not do this, or the request comes from another site.", "A reader may not use sessions.post. Ask an admin of the workspace for another role.", ""},
+	{"NotFound", parley.CodeNotFound, "There is no such thing in this workspace.", "There is no such session.", ""},
+	{"Conflict", parley.CodeConflict, "The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.", "The session is archived; reopen it with PATCH and archived false.", ""},
+	{"TooLarge", parley.CodeTooLarge, "A bound was exceeded.", "The body is larger than 1048576 bytes.", ""},
+	{"Unsupported", parley.CodeUnsupported, "The body is not JSON.", "Send JSON with the header Content-Type: application/json.", ""},
+	{"Invalid", parley.CodeInvalid, "The input breaks a rule; errors names the fields.", "limit: must be an integer from 1 to 1000", "limit"},
+	{"Internal", parley.CodeInternal, "Something went wrong inside Parley.", "Something went wrong inside Parley. The server's log has the details under this request's id.", ""},
+	{"Unavailable", parley.CodeUnavailable, "Shutting down, or the store is out of reach.", "The server is shutting down; try again in a moment.", ""},
+	{"StorageFull", parley.CodeStorageFull, "The disk has no room; reads still work.", "The disk is full; free some room and try again.", ""},
+}
+
+func failureResponse(f failure, problem *huma.Schema) *huma.Response {
+	err := parley.Errorf(f.code, "%s", f.example)
+	err.Field = f.field
+	id, _ := parley.ParseID(requestIDExample) //nolint:errcheck // a constant
+	shown := problemOf(err, id)
+	shown.Detail = f.example
+	return &huma.Response{
+		Description: f.about,
+		Headers:     map[string]*huma.Header{requestIDHeader: idHeader()},
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem, Example: json.RawMessage(appendProblem(nil, shown))}},
+	}
+}
+
+func idHeader() *huma.Header {
+	return &huma.Header{Description: "The request's id, in the server's log too.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+}
+
+var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
+
+// operation is what the document says of a route at one of its paths.
+func (a *api) operation(r *route, path string, nth int) *huma.Operation {
+	operation := &huma.Operation{
+		Method: r.method, Path: path, OperationID: r.name, Summary: r.says, Description: r.about, Tags: []string{r.tag},
+		Responses: map[string]*huma.Response{},
+	}
+	if nth > 0 { // the same thing under its agent
+		operation.OperationID += "OfAgent"
+		operation.Summary += " of an agent"
+		if strings.Contains(path, "{session}") {
+			operation.Description += " 404 if the session is not this agent's."
+		}
+	}
+	if r.open {
+		operation.Security = []map[string][]string{}
+	}
+	for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
+		operation.Parameters = append(operation.Parameters, pathParameter(match[1]))
+	}
+	for _, p := range r.query {
+		if nth > 0 && (p.name == "agent" || p.name == "agent_id") {
+			continue
+		}
+		operation.Parameters = append(operation.Parameters, documented(p, "query"))
+	}
+	for _, p := range r.headers {
+		if p.name == "Accept" { // OpenAPI ignores it as a parameter: the answers' media types say it
+			continue
+		}
+		operation.Parameters = append(operation.Parameters, documented(p, "header"))
+	}
+	if r.input != nil {
+		operation.RequestBody = &huma.RequestBody{Required: r.name != "cancelTurn", Description: "JSON, at most 1 MiB.",
+			Content: map[string]*huma.MediaType{"application/json": {Schema: r.schema, Example: json.RawMessage(r.input.example)}}}
+	}
+	for _, answer := range r.answers {
+		operation.Responses[strconv.Itoa(answer.status)] = a.response(answer)
+	}
+	for _, f := range a.failuresOf(r, path) {
+		operation.Responses[strconv.Itoa(statuses[f.code])] = &huma.Response{Ref: "#/components/responses/" + f.name}
+	}
+	return operation
+}
+
+// failuresOf lists the errors that a route can answer with.
+func (a *api) failuresOf(r *route, path string) []failure {
+	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal}, r.fails...)
+	if !r.open {
+		codes = append(codes, parley.CodeUnauthenticated, parley.CodeInvalid, parley.CodeUnavailable)
+	} else {
+		codes = append(codes, parley.CodeInvalid)
+	}
+	if strings.Contains(path, "{") {
+		codes = append(codes, parley.CodeNotFound)
+	}
+	if r.method != http.MethodGet {
+		codes = append(codes, parley.CodeStorageFull)
+	}
+	if r.input != nil {
+		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)
+		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.name) {
+			codes = append(codes, parley.CodeNotFound) // what the body refers to
+		}
+	}
+	var out []failure
+	for _, f := range failures {
+		if slices.Contains(codes, f.code) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (a *api) response(answer answer) *huma.Response {
+	response := &huma.Response{Description: answer.about, Headers: map[string]*huma.Header{requestIDHeader: idHeader()}}
+	for _, header := range answer.headers {
+		s := header.schema
+		response.Headers[header.name] = &huma.Header{Description: header.about, Schema: &s}
+	}
+	schema := answer.of
+	if answer.goType != nil {
+		schema = a.schemas.Schema(answer.goType, true, "")
+	}
+	if schema == nil {
+		return response
+	}
+	if len(answer.others) > 0 {
+		forms := []*huma.Schema{schema}
+		for _, other := range answer.others {
+			forms = append(forms, a.schemas.Schema(other, true, ""))
+		}
+		schema = &huma.Schema{AnyOf: forms}
+	}
+	media := answer.media
+	content := &huma.MediaType{Schema: schema}
+	switch {
+	case media == "":
+		media = "application/json"
+		content.Example = json.RawMessage(answer.example)
+	case answer.example != "":
+		content.Example = answer.example
+	}
+	response.Content = map[string]*huma.MediaType{media: content}
+	return response
+}
+
+// pathParameters says what the variables of paths are.
+var pathParameters = map[string]string{
+	"agent": "The agent's id or slug.", "session": "The session's id.", "message": "The message's id.", "turn": "The turn's id.",
+	"call": "The call's id.", "project": "The project's id.", "key": "The key's id.", "client": "The name that a window or tab gives itself.",
+	"version": "The version's number, from 1.",
+}
+
+func pathParameter(name string) *huma.Param {
+	p := &huma.Param{Name: name, In: "path", Required: true, Description: pathParameters[name], Schema: &huma.Schema{Type: huma.TypeString}}
+	switch name {
+	case "agent", "client":
+	case "version":
+		s := integer(1, 1<<30)
+		p.Schema = &s
+	default:
+		p.Schema.Format = "uuid"
+	}
+	return p
+}
+
+func documented(p parameter, in string) *huma.Param {
+	s := p.schema
+	return &huma.Param{Name: p.name, In: in, Description: p.about, Schema: &s}
+}
+
+// encodeDocument encodes the document once, with white space for people.
+func (a *api) encodeDocument() error {
+	encoded, err := json.MarshalIndent(a.document, "", " ")
+	if err != nil {
+		return err
+	}
+	a.json = append(encoded, '\n')
+	a.yaml, err = a.document.YAML()
+	return err
+}

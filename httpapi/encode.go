@@ -1,0 +1,253 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"parley"
+	"parley/engine"
+)
+
+// The rows of the lists that matter are encoded by hand: the reflection of
+// encoding/json costs several times the rest of a page.
+
+func appendID(to []byte, id parley.ID) []byte {
+	if id.IsZero() {
+		return append(to, "null"...)
+	}
+	to = id.AppendText(append(to, '"'))
+	return append(to, '"')
+}
+
+func appendHash(to []byte, hash parley.Hash) []byte {
+	if hash.IsZero() {
+		return append(to, "null"...)
+	}
+	const digits = "0123456789abcdef"
+	to = append(to, '"')
+	for _, b := range hash {
+		to = append(to, digits[b>>4], digits[b&15])
+	}
+	return append(to, '"')
+}
+
+func appendRaw(to []byte, raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return append(to, "{}"...)
+	}
+	return append(to, raw...)
+}
+
+func appendText(to []byte, name, text string) []byte {
+	return parley.AppendJSONString(append(to, name...), text)
+}
+
+// appendUnlessEmpty leaves an empty text out.
+func appendUnlessEmpty(to []byte, name, text string) []byte {
+	if text == "" {
+		return to
+	}
+	return appendText(to, name, text)
+}
+
+func appendCount(to []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(to, name...), n, 10)
+}
+
+func appendCountOrNull(to []byte, name string, n *int64) []byte {
+	if n == nil {
+		return append(append(to, name...), "null"...)
+	}
+	return appendCount(to, name, *n)
+}
+
+func appendFlag(to []byte, name string, value bool) []byte {
+	return strconv.AppendBool(append(to, name...), value)
+}
+
+// appendOther encodes the small and rare parts by reflection.
+func appendOther[T any](to []byte, name string, value T) []byte {
+	encoded, err := json.Marshal(value)
+	if err != nil { // none of our types can fail; a raw member that is no JSON would
+		encoded = []byte("null")
+	}
+	return append(append(to, name...), encoded...)
+}
+
+// appendMessage is the one JSON form of a message.
+func appendMessage(to []byte, m *parley.Message) []byte {
+	to = appendID(append(to, `{"id":`...), m.ID)
+	to = appendID(append(to, `,"workspace_id":`...), m.WorkspaceID)
+	to = appendID(append(to, `,"session_id":`...), m.SessionID)
+	to = appendID(append(to, `,"log_id":`...), m.LogID)
+	if m.Sequence == 0 {
+		to = append(to, `,"sequence":null`...)
+	} else {
+		to = appendCount(to, `,"sequence":`, m.Sequence)
+	}
+	to = appendCountOrNull(to, `,"position":`, m.Position)
+	to = appendID(append(to, `,"turn_id":`...), m.TurnID)
+	to = appendCount(to, `,"step":`, int64(m.Step))
+	to = appendText(to, `,"role":`, string(m.Role))
+	to = appendText(to, `,"status":`, string(m.Status))
+	to = appendText(to, `,"author":{"kind":`, string(m.Author.Kind))
+	to = appendID(append(to, `,"id":`...), m.Author.ID)
+	to = appendText(to, `,"name":`, m.Author.Name)
+	to = appendRaw(append(to, `},"content":`...), m.Content)
+	to = appendUnlessEmpty(to, `,"context_note":`, m.ContextNote)
+	to = appendUnlessEmpty(to, `,"tool_call_id":`, m.ToolCallID)
+	to = appendUnlessEmpty(to, `,"tool_name":`, m.ToolName)
+	if m.CoversThrough != nil {
+		to = appendCount(to, `,"covers_through":`, *m.CoversThrough)
+	}
+	to = appendFlag(to, `,"internal":`, m.Internal)
+	if m.Steer {
+		to = append(to, `,"steer":true`...)
+	}
+	to = appendUnlessEmpty(to, `,"model":`, string(m.Model))
+	to = appendUnlessEmpty(to, `,"agent_type":`, m.AgentType)
+	if m.Iteration != 0 {
+		to = appendCount(to, `,"iteration":`, int64(m.Iteration))
+	}
+	to = append(to, `,"usage":`...)
+	if m.Usage == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendOther(to, "", m.Usage)
+	}
+	to = appendHash(append(to, `,"content_hash":`...), m.ContentHash)
+	if m.Error == nil {
+		to = append(to, `,"error":null`...)
+	} else {
+		to = appendOther(to, `,"error":`, m.Error)
+	}
+	to = appendRaw(append(to, `,"metadata":`...), m.Metadata)
+	to = appendFlag(to, `,"marks":{"pinned":`, m.Marks.Pinned)
+	to = appendFlag(to, `,"context_edge":`, m.Marks.ContextEdge)
+	to = appendFlag(to, `,"set_aside":`, m.Marks.SetAside)
+	to = append(to, '}')
+	if m.TokenEstimate != 0 {
+		to = appendCount(to, `,"token_estimate":`, int64(m.TokenEstimate))
+	}
+	to = m.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
+	to = m.UpdatedAt.AppendJSON(append(to, `,"updated_at":`...))
+	return append(to, '}')
+}
+
+// appendPage writes {data, next}.
+func appendPage[T any](to []byte, rows []T, next *string, row func([]byte, *T) []byte) []byte {
+	to = append(to, `{"data":[`...)
+	for i := range rows {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = row(to, &rows[i])
+	}
+	to = append(to, `],"next":`...)
+	if next == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *next)
+	}
+	return append(to, '}')
+}
+
+// appendSession is the one JSON form of a session.
+func appendSession(to []byte, s *parley.Session) []byte {
+	to = appendID(append(to, `{"id":`...), s.ID)
+	to = appendID(append(to, `,"workspace_id":`...), s.WorkspaceID)
+	to = appendID(append(to, `,"agent_id":`...), s.AgentID)
+	to = appendID(append(to, `,"owner_id":`...), s.OwnerID)
+	to = appendText(to, `,"visibility":`, string(s.Visibility))
+	to = appendID(append(to, `,"project_id":`...), s.ProjectID)
+	to = appendID(append(to, `,"parent_session_id":`...), s.ParentSessionID)
+	to = appendID(append(to, `,"parent_message_id":`...), s.ParentMessageID)
+	to = appendID(append(to, `,"log_id":`...), s.LogID)
+	to = appendText(to, `,"kind":`, string(s.Kind))
+	to = appendText(to, `,"mode":`, string(s.Mode))
+	to = appendUnlessEmpty(to, `,"type":`, s.Type)
+	to = appendUnlessEmpty(to, `,"feature":`, s.Feature)
+	to = appendUnlessEmpty(to, `,"task":`, s.Task)
+	to = appendUnlessEmpty(to, `,"key":`, s.Key)
+	to = appendText(to, `,"title":`, s.Title)
+	to = appendUnlessEmpty(to, `,"instructions":`, s.Instructions)
+	to = append(to, `,"tags":[`...)
+	for i, tag := range s.Tags {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = parley.AppendJSONString(to, tag)
+	}
+	to = appendFlag(to, `],"pinned":`, s.Pinned)
+	to = appendRaw(append(to, `,"metadata":`...), s.Metadata)
+	to = appendOverrides(to, &s.Overrides)
+	to = appendOrNull(to, `,"context_policy":`, s.Policy)
+	to = appendOrNull(to, `,"retry_policy":`, s.Retry)
+	to = appendUnlessEmpty(to, `,"during":`, string(s.During))
+	to = appendText(to, `,"status":`, string(s.Status))
+	to = appendUnlessEmpty(to, `,"wait_reason":`, string(s.WaitReason))
+	to = appendStatistics(append(to, `,"statistics":`...), &s.Statistics)
+	to = appendCount(to, `,"last_sequence":`, s.LastSequence)
+	to = appendCount(to, `,"last_event_sequence":`, s.LastEvent)
+	to = appendID(append(to, `,"turn_id":`...), s.TurnID)
+	to = s.ArchivedAt.AppendJSON(append(to, `,"archived_at":`...))
+	to = s.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
+	to = s.UpdatedAt.AppendJSON(append(to, `,"updated_at":`...))
+	to = s.StartedAt.AppendJSON(append(to, `,"started_at":`...))
+	to = s.FinishedAt.AppendJSON(append(to, `,"finished_at":`...))
+	return append(to, '}')
+}
+
+// appendOverrides writes the flat fields that a session sets over its agent.
+func appendOverrides(to []byte, o *parley.Overrides) []byte {
+	to = appendUnlessEmpty(to, `,"model":`, string(o.Model))
+	if o.SystemPrompt != nil {
+		to = appendText(to, `,"system_prompt":`, *o.SystemPrompt)
+	}
+	if (o.Parameters == parley.Parameters{}) {
+		to = append(to, `,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null`...)
+	} else {
+		to = appendOrNull(to, `,"temperature":`, o.Temperature)
+		to = appendOrNull(to, `,"top_p":`, o.TopP)
+		to = appendOrNull(to, `,"max_tokens":`, o.MaxTokens)
+		to = appendOrNull(to, `,"seed":`, o.Seed)
+		to = appendOrNull(to, `,"reasoning_effort":`, o.ReasoningEffort)
+	}
+	if o.Tools != nil {
+		to = appendOther(to, `,"tools":`, *o.Tools)
+	}
+	return to
+}
+
+func appendStatistics(to []byte, s *parley.Statistics) []byte {
+	to = appendCount(to, `{"messages":`, s.Messages)
+	to = appendCount(to, `,"user_facing":`, s.UserFacing)
+	to = appendCount(to, `,"turns":`, s.Turns)
+	to = appendCount(to, `,"input_tokens":`, s.InputTokens)
+	to = appendCount(to, `,"output_tokens":`, s.OutputTokens)
+	to = appendCount(to, `,"cached_tokens":`, s.CachedTokens)
+	to = appendCount(to, `,"unknown_calls":`, s.Unknown)
+	to = append(append(to, `,"cost":`...), s.Cost.String()...)
+	to = appendCount(to, `,"unpriced_calls":`, s.Unpriced)
+	return append(to, '}')
+}
+
+// appendOrNull encodes what a pointer points at by reflection.
+func appendOrNull[T any](to []byte, name string, value *T) []byte {
+	if value == nil {
+		return append(append(to, name...), "null"...)
+	}
+	return appendOther(to, name, *value)
+}
+
+// appendEntry writes a transcript's row; a message in it has its one form.
+func appendEntry(to []byte, e *engine.Entry) []byte {
+	bare := *e
+	bare.Message = nil
+	to = appendOther(to, "", bare)
+	if e.Message == nil {
+		return to
+	}
+	to = appendMessage(append(to[:len(to)-1], `,"message":`...), e.Message)
+	return append(to, '}')
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley"
+)
+
+// statuses is the one table from codes to HTTP statuses; it is never written.
+// Codes that only workers see are internal when they come this far.
+var statuses = map[parley.Code]int{
+	parley.CodeInvalid:         http.StatusUnprocessableEntity,
+	parley.CodeUnauthenticated: http.StatusUnauthorized,
+	parley.CodeForbidden:       http.StatusForbidden,
+	parley.CodeNotFound:        http.StatusNotFound,
+	parley.CodeConflict:        http.StatusConflict,
+	parley.CodeArchived:        http.StatusConflict,
+	parley.CodeBusy:            http.StatusConflict,
+	parley.CodeNothingToCancel: http.StatusConflict,
+	parley.CodeKeyReused:       http.StatusConflict,
+	parley.CodeTooLarge:        http.StatusRequestEntityTooLarge,
+	parley.CodeUnsupported:     http.StatusUnsupportedMediaType,
+	parley.CodeRateLimited:     http.StatusTooManyRequests,
+	parley.CodeStorageFull:     http.StatusInsufficientStorage,
+	parley.CodeUnavailable:     http.StatusServiceUnavailable,
+	parley.CodeInternal:        http.StatusInternalServerError,
+}
+
+// problemType is what every problem document's type begins with; the code follows.
+const problemType = "urn:parley:error:"
+
+// retryAfter is the floor in seconds that 429, 503 and 507 name.
+const retryAfter = "1"
+
+// Problem is the body of every error answer (RFC 9457).
+type Problem struct {
+	Type      string         `json:"type" doc:"urn:parley:error: and the code."`
+	Title     string         `json:"title" doc:"The status in words."`
+	Status    int            `json:"status" doc:"The HTTP status."`
+	Detail    string         `json:"detail" doc:"What is wrong and what to do, for a person."`
+	Code      parley.Code    `json:"code" doc:"What is wrong, for a program."`
+	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id; the server's log knows it."`
+	Errors    []FieldProblem `json:"errors,omitempty" doc:"The fields and parameters that break a rule."`
+}
+
+// FieldProblem names one field of the input and its rule, never its value.
+type FieldProblem struct {
+	Field   string `json:"field" doc:"Dotted path in the body, or the name of a parameter."`
+	Message string `json:"message" doc:"The rule that it breaks."`
+}
+
+// invalidFields is an error of several fields at once; the Error inside
+// carries code and message.
+type invalidFields struct {
+	known  *parley.Error
+	fields []FieldProblem
+}
+
+func (e *invalidFields) Error() string { return e.known.Error() }
+func (e *invalidFields) Unwrap() error { return e.known }
+
+// problemOf says what an error is to the outside. Anything that is not an Error
+// of a public code is internal and keeps its words for the log.
+func problemOf(err error, requestID parley.ID) Problem {
+	problem := Problem{Code: parley.CodeInternal, RequestID: requestID}
+	var known *parley.Error
+	if errors.As(err, &known) {
+		problem.Code = known.Code
+	}
+	status, public := statuses[problem.Code]
+	if !public || problem.Code == parley.CodeInternal {
+		status, problem.Code = http.StatusInternalServerError, parley.CodeInternal
+		problem.Detail = "Something went wrong inside Parley. The server's log has the details under this request's id."
+	} else {
+		problem.Detail = known.Message
+		var several *invalidFields
+		if errors.As(err, &several) {
+			problem.Errors = several.fields
+		} else if known.Field != "" {
+			problem.Errors = []FieldProblem{{Field: known.Field, Message: strings.TrimPrefix(known.Message, known.Field+": ")}}
+		}
+	}
+	problem.Type = problemType + string(problem.Code)
+	var method *wrongMethod
+	if errors.As(err, &method) {
+		status = http.StatusMethodNotAllowed
+	}
+	problem.Title, problem.Status = http.StatusText(status), status
+	return problem
+}
+
+// wrongMethod is the one error whose status is not its code's: the path exists
+// under other methods.
+type wrongMethod struct{ known *parley.Error }
+
+func (e *wrongMethod) Error() string { return e.known.Error() }
+func (e *wrongMethod) Unwrap() error { return e.known }
+
+// fail answers with a problem document, and logs what is nobody's fault outside.
+func (a *api) fail(x *exchange, err error) {
+	problem := problemOf(err, x.requestID)
+	if problem.Status >= http.StatusInternalServerError && x.r.Context().Err() == nil {
+		a.log.LogAttrs(x.r.Context(), slog.LevelError, "request failed",
+			slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method),
+			slog.String("route", x.r.Pattern), slog.String("code", string(problem.Code)), slog.String("error", err.Error()))
+	}
+	header := x.w.Header()
+	switch problem.Status {
+	case http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", `Bearer realm="parley"`)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
+		header.Set("Retry-After", retryAfter)
+	}
+	header.Del("Location")
+	header.Del(eventSequenceHeader)
+	body := appendProblem(make([]byte, 0, 512), problem)
+	header.Set("Content-Type", "application/problem+json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(problem.Status)
+	_, _ = x.w.Write(body) // the client may be gone; there is nobody left to tell
+}
+
+func appendProblem(to []byte, p Problem) []byte {
+	to = parley.AppendJSONString(append(to, `{"type":`...), p.Type)
+	to = parley.AppendJSONString(append(to, `,"title":`...), p.Title)
+	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.Status), 10)
+	to = parley.AppendJSONString(append(to, `,"detail":`...), p.Detail)
+	to = parley.AppendJSONString(append(to, `,"code":`...), string(p.Code))
+	to = appendID(append(to, `,"request_id":`...), p.RequestID)
+	for i, field := range p.Errors {
+		if i == 0 {
+			to = append(to, `,"errors":[`...)
+		} else {
+			to = append(to, ',')
+		}
+		to = parley.AppendJSONString(append(to, `{"field":`...), field.Field)
+		to = parley.AppendJSONString(append(to, `,"message":`...), field.Message)
+		to = append(to, '}')
+	}
+	if len(p.Errors) > 0 {
+		to = append(to, ']')
+	}
+	return append(to, '}')
+}

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+)
+
+// changeName begins the name of every parley.Change.
+const changeName = "Change["
+
+// isInput reports whether a type is a body, or part of one, whose fields may be
+// left out.
+func isInput(t reflect.Type) bool {
+	if t == reflect.TypeFor[parley.ToolDefinition]() {
+		return true
+	}
+	return strings.HasSuffix(t.Name(), "Input") || strings.HasSuffix(t.Name(), "Patch")
+}
+
+// flattened is an unnamed struct with the JSON fields of an input, embedded
+// ones raised, in the form that schemas and validation want: all may be left
+// out unless tagged required, a Change is what it changes to.
+func (r *registry) flattened(t reflect.Type) reflect.Type {
+	if flat, ok := r.inputs[t]; ok {
+		return flat
+	}
+	var fields []reflect.StructField
+	taken := map[string]bool{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || name == "" || name == "-" || taken[name] {
+			continue
+		}
+		taken[name] = true
+		tag := field.Tag
+		switch {
+		case t == reflect.TypeFor[parley.ToolDefinition]() && name == "name":
+			tag += ` required:"true"`
+		case tag.Get("required") == "":
+			tag += ` required:"false"`
+		}
+		fields = append(fields, reflect.StructField{Name: field.Name, Type: r.inputField(field.Type), Tag: tag})
+	}
+	flat := reflect.StructOf(fields)
+	r.inputs[t] = flat
+	r.names[flat] = huma.DefaultSchemaNamer(t, "")
+	return flat
+}
+
+// inputField is the type that a field of an input has in its schema: every
+// field may be null, which clears it.
+func (r *registry) inputField(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Struct && strings.HasPrefix(t.Name(), changeName) {
+		t = t.Field(1).Type // Value
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if isInput(t) {
+		t = r.flattened(t)
+	}
+	return reflect.PointerTo(t)
+}
+
+// decode reads one JSON object strictly into the target. What does not fit is
+// looked at again with the schema, which names every field.
+func decode[T any](a *api, x *exchange, target *T) error {
+	if len(bytes.TrimSpace(x.body)) == 0 {
+		x.body = []byte("{}")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(x.body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(target)
+	if err == nil {
+		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+			return parley.Errorf(parley.CodeInvalid, "The body holds more than one JSON value.")
+		}
+	}
+	if err != nil {
+		return a.explain(x.body, x.schema, err)
+	}
+	return nil
+}
+
+// checked is decode with the schema's rules applied first: for the routes that
+// are not hot.
+func checked[T any](a *api, x *exchange, target *T) error {
+	if len(bytes.TrimSpace(x.body)) == 0 {
+		x.body = []byte("{}")
+	}
+	if problems := a.violations(x.body, x.schema); len(problems) > 0 {
+		return invalid(problems)
+	}
+	return decode(a, x, target)
+}
+
+// explain turns a decoder's error into one that names the fields.
+func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
+	if problems := a.violations(body, schema); len(problems) > 0 {
+		return invalid(problems)
+	}
+	var known *parley.Error
+	if errors.As(cause, &known) {
+		return known
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(cause, &kind) && kind.Field != "" {
+		return parley.InvalidField(kind.Field, "has the wrong JSON type")
+	}
+	if name, ok := strings.CutPrefix(cause.Error(), "json: unknown field "); ok {
+		return parley.InvalidField(parley.Clip(strings.Trim(name, `"`), 64), "there is no such field")
+	}
+	return parley.Errorf(parley.CodeInvalid, "The body is not a JSON object.")
+}
+
+// violations lists what breaks the schema, without values.
+func (a *api) violations(body []byte, schema *huma.Schema) []FieldProblem {
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return nil
+	}
+	if _, isObject := value.(map[string]any); !isObject {
+		return []FieldProblem{{Field: "body", Message: "must be a JSON object"}}
+	}
+	var result huma.ValidateResult
+	huma.Validate(a.schemas, schema, huma.NewPathBuffer(make([]byte, 0, 64), 0), huma.ModeWriteToServer, value, &result)
+	var problems []FieldProblem
+	for _, err := range result.Errors {
+		var detail *huma.ErrorDetail
+		if errors.As(err, &detail) && len(problems) < maxProblems {
+			problems = append(problems, FieldProblem{Field: parley.Clip(detail.Location, maxProblemField), Message: detail.Message})
+		}
+	}
+	return problems
+}
+
+// The bounds of an error's list of fields.
+const (
+	maxProblems     = 32
+	maxProblemField = 128
+)
+
+// invalid names several fields in one sentence and one by one.
+func invalid(problems []FieldProblem) error {
+	names := make([]string, 0, len(problems))
+	for _, p := range problems {
+		names = append(names, p.Field+": "+p.Message)
+	}
+	return &invalidFields{known: parley.Errorf(parley.CodeInvalid, "%s", parley.Clip(strings.Join(names, "; "), 1024)), fields: problems}
+}

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"parley"
+	"parley/engine"
+)
+
+// keyInput is a new key. Only the machine's own user may name another workspace.
+type keyInput struct {
+	engine.KeyInput
+	Workspace string `json:"workspace,omitempty" doc:"The caller's own by default; made if it is new."`
+}
+
+func serveCreateKey(a *api, x *exchange) error {
+	var input keyInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	var key engine.NewKey
+	var err error
+	switch {
+	case input.Workspace == "" || input.Workspace == x.principal.Workspace:
+		key, err = a.engine.CreateKey(x.r.Context(), x.principal, input.KeyInput)
+	case x.local:
+		key, err = a.engine.CreateKeyIn(x.r.Context(), input.Workspace, input.KeyInput)
+	default:
+		err = parley.Errorf(parley.CodeForbidden, "Keys of other workspaces are made by this machine's own user: parley keys create --workspace")
+	}
+	if err != nil {
+		return err
+	}
+	a.gate.forget()
+	x.w.Header().Set("Location", "/v1/keys/"+key.ID.String())
+	x.w.Header().Set("Cache-Control", "no-store")
+	return sendJSON(x, http.StatusCreated, key)
+}
+
+func serveKeys(a *api, x *exchange) error {
+	keys, err := a.engine.Keys(x.r.Context(), x.principal)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, page[parley.Key]{Data: keys.Data})
+}
+
+func serveRevokeKey(a *api, x *exchange) error {
+	id, err := x.pathID("key")
+	if err != nil {
+		return err
+	}
+	if _, err := a.engine.RevokeKey(x.r.Context(), x.principal, id); err != nil {
+		return err
+	}
+	a.gate.forget()
+	return x.sendNothing()
+}
+
+func servePrincipal(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, x.principal) }

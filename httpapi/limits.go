@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+)
+
+// The bounds of a connection and a request. A stream has no total deadline.
+const (
+	HeaderTimeout  = 10 * time.Second // until a request's headers are there
+	BodyTimeout    = 30 * time.Second // until its body is there
+	IdleTimeout    = 2 * time.Minute  // of a connection between requests
+	MaxHeaderBytes = 32 << 10
+	maxURLBytes    = 8 << 10
+)
+
+// requestIDHeader is on every answer.
+const requestIDHeader = "Parley-Request-Id"
+
+// NewServer is an HTTP server for the handler with the bounds set: slow headers
+// and bodies are cut off, streams are not.
+func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: HeaderTimeout,
+		IdleTimeout:       IdleTimeout,
+		MaxHeaderBytes:    MaxHeaderBytes,
+	}
+	if log != nil {
+		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // handshakes and broken connections of clients
+	}
+	return server
+}
+
+// exchange is one request on its way to its answer.
+type exchange struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	principal parley.Principal
+	local     bool // the principal is the machine's own user
+	requestID parley.ID
+	query     url.Values   // of the route's parameters only, each at most once unless it repeats
+	body      []byte       // whole; nil when there is none
+	schema    *huma.Schema // of the body
+	route     string       // name of the route
+}
+
+// ServeHTTP gives the request an id, checks where it comes from and bounds it,
+// and lets the route answer; a panic becomes an internal error.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	id := parley.NewID()
+	header.Set(requestIDHeader, id.String())
+	header.Set("X-Content-Type-Options", "nosniff")
+	defer a.recovered(w, r, id)
+	if err := a.admit(r); err != nil {
+		a.fail(&exchange{w: w, r: r, requestID: id}, err)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// recovered ends a panic at the edge: logged once, answered as internal if
+// nothing was answered yet.
+func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", id.String()),
+		slog.String("route", r.Pattern), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic"))
+}
+
+// admit refuses what no route should see: names that are not this server's
+// (a rebound DNS name reaching a loopback listener), pages of other sites, and
+// addresses beyond bounds.
+func (a *api) admit(r *http.Request) error {
+	if len(r.RequestURI) > maxURLBytes {
+		return parley.Errorf(parley.CodeTooLarge, "The address is longer than %d bytes.", maxURLBytes)
+	}
+	if a.loopback && !a.ownHost(r.Host) {
+		return parley.Errorf(parley.CodeForbidden, "This server answers to localhost only, not to the name in the Host header. Use http://localhost or add the name to the server's configured hosts.")
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return crossSite()
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !a.sameOrigin(origin, r.Host) {
+		return crossSite()
+	}
+	return nil
+}
+
+func crossSite() error {
+	return parley.Errorf(parley.CodeForbidden, "Pages of other sites may not use this server. Call it from its own page, or without an Origin header.")
+}
+
+// ownHost reports whether a Host header names this machine or a configured name.
+func (a *api) ownHost(host string) bool {
+	name := host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		name = bare
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	switch name {
+	case "localhost", "127.0.0.1", "::1":
+		return true
+	}
+	return slices.Contains(a.hosts, name)
+}
+
+// sameOrigin compares an Origin header with the Host that was asked; schemes
+// may differ behind a proxy that ends TLS.
+func (a *api) sameOrigin(origin, host string) bool {
+	from, err := url.Parse(origin)
+	if err != nil || from.Host == "" {
+		return false
+	}
+	return strings.EqualFold(from.Host, host)
+}
+
+// readBody reads the whole body, at most parley.MaxBodyBytes of JSON, within
+// BodyTimeout. A length beyond the bound is refused before anything is read.
+func (a *api) readBody(x *exchange) error {
+	r := x.r
+	if r.ContentLength > parley.MaxBodyBytes {
+		return bodyTooLarge(x)
+	}
+	if r.ContentLength != 0 {
+		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+			x.w.Header().Set("Connection", "close") // do not read on what nobody wants
+			return parley.Errorf(parley.CodeUnsupported, "Send JSON with the header Content-Type: application/json.")
+		}
+		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+			x.w.Header().Set("Connection", "close")
+			return parley.Errorf(parley.CodeUnsupported, "Send the body without Content-Encoding.")
+		}
+	}
+	if r.ContentLength == 0 {
+		return nil
+	}
+	control := http.NewResponseController(x.w)
+	if err := control.SetReadDeadline(time.Now().Add(BodyTimeout)); err == nil {
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }() // else the connection would end with the deadline
+	}
+	var err error
+	if n := r.ContentLength; n > 0 {
+		x.body = make([]byte, n)
+		_, err = io.ReadFull(r.Body, x.body)
+	} else {
+		x.body, err = io.ReadAll(io.LimitReader(r.Body, parley.MaxBodyBytes+1))
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.w.Header().Set("Connection", "close")
+		return parley.Errorf(parley.CodeInvalid, "The body did not arrive within %s.", BodyTimeout)
+	case err != nil:
+		x.w.Header().Set("Connection", "close")
+		return parley.Errorf(parley.CodeInvalid, "The body broke off before it was complete.")
+	case len(x.body) > parley.MaxBodyBytes:
+		return bodyTooLarge(x)
+	}
+	return parley.CheckJSON(x.body)
+}
+
+func bodyTooLarge(x *exchange) error {
+	x.w.Header().Set("Connection", "close")
+	return parley.Errorf(parley.CodeTooLarge, "The body is larger than %d bytes.", parley.MaxBodyBytes)
+}

@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+)
+
+// messageBytes is what a listed message commonly takes.
+const messageBytes = 1100
+
+// servePostMessage is the hot path: one strict decode, one transaction, and for
+// a stream the turn's frames from the place before the post.
+func servePostMessage(a *api, x *exchange) error {
+	args := x.arguments()
+	flush := args.flushMS(a.flush)
+	if args.err != nil {
+		return args.err
+	}
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	var input engine.MessageInput
+	if err := decode(a, x, &input); err != nil {
+		return err
+	}
+	idempotency, err := x.idempotency(x.r.PathValue("session"))
+	if err != nil {
+		return err
+	}
+	streams := wantsStream(x.r)
+	if streams {
+		// Watching already while the post commits keeps its events at hand in the
+		// hub, so that the stream need not read them back.
+		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush})
+		defer early.Close()
+	}
+	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)
+	if err != nil {
+		return err
+	}
+	header := x.w.Header()
+	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
+	header.Set("Location", "/v1/messages/"+posted.Message.ID.String())
+	if !streams || posted.Message.TurnID.IsZero() {
+		return x.sendMessage(http.StatusCreated, &posted.Message)
+	}
+	watcher := a.hub.Watch(live.WatchRequest{
+		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: posted.EventSequence}},
+		Flush: flush, UntilTurn: posted.Message.TurnID,
+	})
+	defer watcher.Close()
+	a.relay(x, newStream(x.w), watcher)
+	return nil
+}
+
+func serveListMessages(a *api, x *exchange) error {
+	args := x.arguments()
+	list := engine.MessageList{
+		Paging: args.paging(), Status: parley.MessageStatus(args.text("status")), Internal: args.flag("internal"),
+		TurnID: args.id("turn_id"), Iteration: args.number("iteration", 0, maxIteration),
+		ToolName: args.text("tool_name"), AgentType: args.text("agent_type"),
+	}
+	for _, role := range x.query["role"] {
+		list.Roles = append(list.Roles, parley.Role(role))
+	}
+	if args.err != nil {
+		return args.err
+	}
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	ctx := x.r.Context()
+	var messages engine.Page[parley.Message]
+	switch view := args.text("view"); view {
+	case "", "flat":
+		messages, err = a.engine.Messages(ctx, x.principal, id, list)
+	case "user":
+		messages, err = a.engine.UserMessages(ctx, x.principal, id, list)
+	case "transcript":
+		entries, err := a.engine.Transcript(ctx, x.principal, id, list)
+		if err != nil {
+			return err
+		}
+		return x.sendBytes(http.StatusOK, appendPage(nil, entries.Data, entries.Next, appendEntry))
+	case "chat":
+		return sendPage(x, id, list, a.engine.Chat)
+	case "ids":
+		return sendPage(x, id, list, a.engine.MessageIDs)
+	default:
+		return parley.InvalidField("view", "is not one of flat, transcript, user, chat, ids")
+	}
+	if err != nil {
+		return err
+	}
+	body := make([]byte, 0, 64+len(messages.Data)*messageBytes)
+	return x.sendBytes(http.StatusOK, appendPage(body, messages.Data, messages.Next, appendMessage))
+}
+
+func serveMessage(a *api, x *exchange) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	message, err := a.engine.Message(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return x.sendMessage(http.StatusOK, &message)
+}
+
+func serveUpdateMessage(a *api, x *exchange) error {
+	var patch engine.MessagePatch
+	if err := checked(a, x, &patch); err != nil {
+		return err
+	}
+	return a.updateMessage(x, patch)
+}
+
+func serveMarkMessage(a *api, x *exchange) error {
+	var marks engine.MarksPatch
+	if err := checked(a, x, &marks); err != nil {
+		return err
+	}
+	return a.updateMessage(x, engine.MessagePatch{Marks: &marks})
+}
+
+func (a *api) updateMessage(x *exchange, patch engine.MessagePatch) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	message, err := a.engine.UpdateMessage(x.r.Context(), x.principal, id, patch)
+	if err != nil {
+		return err
+	}
+	return x.sendMessage(http.StatusOK, &message)
+}
+
+func serveRemoveMessage(a *api, x *exchange) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	if _, err := a.engine.RemoveMessage(x.r.Context(), x.principal, id); err != nil {
+		return err
+	}
+	return x.sendNothing()
+}
+
+func serveVersions(a *api, x *exchange) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	versions, err := a.engine.Versions(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, page[parley.Version]{Data: versions.Data})
+}
+
+func (x *exchange) sendMessage(status int, message *parley.Message) error {
+	return x.sendBytes(status, appendMessage(make([]byte, 0, messageBytes), message))
+}

@@ -1,0 +1,234 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"parley"
+	"parley/engine"
+)
+
+// route is one thing that the API does: where, what the document says of it,
+// and what answers. Everything that a client can name is here.
+type route struct {
+	method string
+	paths  []string // the first is the main one; the others do the same
+	name   string   // operationId of the main path
+	tag    string
+	says   string // summary
+	about  string // description
+	verb   engine.Verb
+	open   bool // answers without a principal
+
+	query     []parameter
+	headers   []parameter
+	input     *input // of routes that take a body
+	answers   []answer
+	fails     []parley.Code // beside those that every route has
+	serve     func(*api, *exchange) error
+	schema    *huma.Schema // of the input; set at registration
+	unchecked bool         // the hot ones: decoded strictly, the schema only explains
+}
+
+// parameter is a query parameter or a header of a request.
+type parameter struct {
+	name    string
+	about   string
+	schema  huma.Schema
+	repeats bool
+}
+
+// input is a request's body.
+type input struct {
+	of      reflect.Type
+	example string // JSON
+}
+
+// answer is one successful answer; without of it has no body.
+type answer struct {
+	status  int
+	about   string
+	of      *huma.Schema
+	goType  reflect.Type
+	others  []reflect.Type // further forms that it may have
+	media   string         // application/json unless said
+	example string         // JSON, or text of another media type
+	headers []parameter
+}
+
+// register puts every route into the multiplexer and the document.
+func (a *api) register(routes []route) {
+	adapter := humago.NewAdapter(a.mux, "")
+	for i := range routes {
+		r := &routes[i]
+		if r.input != nil {
+			r.schema = a.schemas.Schema(r.input.of, true, "")
+		}
+		for n, path := range r.paths {
+			operation := a.operation(r, path, n)
+			a.document.AddOperation(operation)
+			adapter.Handle(operation, func(ctx huma.Context) {
+				request, w := humago.Unwrap(ctx)
+				a.answer(r, w, request)
+			})
+		}
+	}
+	a.mux.HandleFunc("/", a.nowhere)
+}
+
+// answer runs one route: who asks, with what, and then the route itself.
+func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
+	x := &exchange{w: w, r: request, requestID: idOf(w)}
+	if err := a.prepare(r, x); err != nil {
+		a.fail(x, err)
+		return
+	}
+	if err := r.serve(a, x); err != nil {
+		a.fail(x, err)
+	}
+}
+
+func (a *api) prepare(r *route, x *exchange) (err error) {
+	if !r.open {
+		who, err := a.gate.caller(x.r)
+		if err != nil {
+			return err
+		}
+		x.principal, x.local = who.Principal, who.local
+	}
+	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
+		return err
+	}
+	x.schema = r.schema
+	x.route = r.name
+	if r.input == nil {
+		if x.r.ContentLength != 0 && x.r.Method != http.MethodGet {
+			return a.readBody(x) // read and dropped, within bounds
+		}
+		return nil
+	}
+	return a.readBody(x)
+}
+
+// idOf reads the request id back from the answer's headers.
+func idOf(w http.ResponseWriter) parley.ID {
+	id, err := parley.ParseID(w.Header().Get(requestIDHeader))
+	if err != nil {
+		return parley.NewID()
+	}
+	return id
+}
+
+// nowhere answers what no route takes: the page, if there is one, outside /v1.
+func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
+	if a.page != nil && r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/") && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		a.page.ServeHTTP(w, r)
+		return
+	}
+	x := &exchange{w: w, r: r, requestID: idOf(w)}
+	if allowed := a.methodsOf(r); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		a.fail(x, &wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))})
+		return
+	}
+	a.fail(x, parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs."))
+}
+
+// methodsOf lists the methods that r's path has routes for.
+func (a *api) methodsOf(r *http.Request) []string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := a.mux.Handler(&probe); pattern != "" && pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// sendBytes answers with encoded JSON.
+func (x *exchange) sendBytes(status int, body []byte) error {
+	header := x.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client may be gone; the work is done
+	return nil
+}
+
+// sendJSON answers with a value that encoding/json encodes.
+func sendJSON[T any](x *exchange, status int, value T) error {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	return x.sendBytes(status, bytes.TrimRight(out.Bytes(), "\n"))
+}
+
+func (x *exchange) sendNothing() error {
+	x.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// pathID reads an id from the path; what is none is not found, like any other
+// id that this workspace does not have.
+func (x *exchange) pathID(name string) (parley.ID, error) {
+	id, err := parley.ParseID(x.r.PathValue(name))
+	if err != nil {
+		return parley.ID{}, parley.Errorf(parley.CodeNotFound, "There is no such %s: %s is not an id.", name, strconv.Quote(parley.Clip(x.r.PathValue(name), 64)))
+	}
+	return id, nil
+}
+
+// session is the id of the session in the path. Under an agent's path it has to
+// be that agent's.
+func (a *api) session(x *exchange) (parley.ID, error) {
+	id, err := x.pathID("session")
+	if err != nil {
+		return parley.ID{}, err
+	}
+	if err := a.ofAgent(x, id); err != nil {
+		return parley.ID{}, err
+	}
+	return id, nil
+}
+
+// ofAgent checks the agent of a nested path, if there is one.
+func (a *api) ofAgent(x *exchange, session parley.ID) error {
+	agent := x.r.PathValue("agent")
+	if agent == "" {
+		return nil
+	}
+	_, err := a.engine.SessionOfAgent(x.r.Context(), x.principal, agent, session)
+	return err
+}
+
+// idempotencyHeader makes a creation safe to repeat.
+const idempotencyHeader = "Idempotency-Key"
+
+// idempotency is the request's key with the fingerprint of route, principal
+// and body; the zero value without one.
+func (x *exchange) idempotency(target string) (parley.Idempotency, error) {
+	keys := x.r.Header[idempotencyHeader]
+	if len(keys) == 0 {
+		return parley.Idempotency{}, nil
+	}
+	if len(keys) > 1 || keys[0] == "" {
+		return parley.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
+	}
+	print := make([]byte, 0, len(x.route)+len(target)+len(x.body)+64)
+	print = append(append(print, x.route...), 0)
+	print = append(append(print, target...), 0)
+	print = x.principal.ID.AppendText(print)
+	print = append(append(print, 0), x.body...)
+	return parley.Idempotency{Key: keys[0], Fingerprint: parley.HashOf(print)}, nil
+}

@@ -1,0 +1,242 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+)
+
+const schemaPrefix = "#/components/schemas/"
+
+// registry is a huma.Registry that knows Parley's words: ids, times, hashes,
+// amounts and the closed lists have schemas of their own, a reference may be
+// null, and fields of inputs may be left out. It is written while the routes
+// are registered and only read afterwards.
+type registry struct {
+	schemas  map[string]*huma.Schema
+	types    map[string]reflect.Type
+	nullable map[string][]string           // properties by schema that are a reference or null
+	inputs   map[reflect.Type]reflect.Type // type of an input → its flattened form
+	names    map[reflect.Type]string       // of the flattened forms
+}
+
+func newRegistry() *registry {
+	return &registry{
+		schemas: map[string]*huma.Schema{}, types: map[string]reflect.Type{},
+		nullable: map[string][]string{}, inputs: map[reflect.Type]reflect.Type{}, names: map[reflect.Type]string{},
+	}
+}
+
+var _ huma.Registry = (*registry)(nil)
+
+// closed is a string type with a closed list of values.
+type closed struct{ values []string }
+
+func valuesOf[T ~string](values ...T) closed {
+	out := closed{}
+	for _, v := range values {
+		out.values = append(out.values, string(v))
+	}
+	return out
+}
+
+// lists is never written.
+var lists = map[reflect.Type]closed{
+	reflect.TypeFor[parley.Role]():          valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
+	reflect.TypeFor[parley.MessageStatus](): valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
+	reflect.TypeFor[parley.AuthorKind]():    valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
+	reflect.TypeFor[parley.During]():        valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
+	reflect.TypeFor[parley.AgentStatus]():   valuesOf(parley.AgentActive, parley.AgentArchived),
+	reflect.TypeFor[parley.PolicyKind]():    valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
+	reflect.TypeFor[parley.Backoff]():       valuesOf(parley.BackoffExponential, parley.BackoffLinear),
+	reflect.TypeFor[parley.SessionStatus](): valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
+	reflect.TypeFor[parley.Visibility]():    valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
+	reflect.TypeFor[parley.SessionKind]():   valuesOf(parley.KindAgent, parley.KindTool),
+	reflect.TypeFor[parley.Mode]():          valuesOf(parley.ModeForeground, parley.ModeBackground),
+	reflect.TypeFor[parley.TurnStatus]():    valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
+	reflect.TypeFor[parley.WaitReason]():    valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
+	reflect.TypeFor[parley.ErrorClass]():    valuesOf(parley.ErrorClasses()...),
+	reflect.TypeFor[parley.CallOutcome]():   valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
+	reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
+	reflect.TypeFor[parley.ContentKind]():   valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
+	reflect.TypeFor[parley.Code]():          codeList(),
+}
+
+func codeList() closed {
+	codes := make([]parley.Code, 0, len(statuses))
+	for code := range statuses {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	return valuesOf(codes...)
+}
+
+// always are the names of ids and times that are never null in an answer.
+var always = []string{"id", "workspace_id", "session_id", "owner_id", "principal_id", "trigger_message_id",
+	"created_at", "updated_at", "last_access_at", "request_id"}
+
+// word is the schema of one of the root package's scalar types, nil for others.
+func (r *registry) word(t reflect.Type) *huma.Schema {
+	switch t {
+	case reflect.TypeFor[parley.ID]():
+		return &huma.Schema{Type: huma.TypeString, Format: "uuid", Nullable: true}
+	case reflect.TypeFor[parley.Time]():
+		return &huma.Schema{Type: huma.TypeString, Format: "date-time", Nullable: true}
+	case reflect.TypeFor[parley.Hash]():
+		return &huma.Schema{Type: huma.TypeString, Pattern: "^[0-9a-f]{64}$", Nullable: true, Description: "SHA-256."}
+	case reflect.TypeFor[parley.Money]():
+		return &huma.Schema{Type: huma.TypeNumber, Description: "US dollars."}
+	case reflect.TypeFor[json.RawMessage]():
+		return &huma.Schema{Description: "Any JSON."}
+	case reflect.TypeFor[parley.ToolRef]():
+		return &huma.Schema{Description: "The name of a tool of this server, or the definition of one that the client answers.",
+			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, "")}}
+	}
+	list, ok := lists[t]
+	if !ok {
+		return nil
+	}
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, value := range list.values {
+		s.Enum = append(s.Enum, value)
+	}
+	return s
+}
+
+// Schema gives the schema of a type, by reference where it is an object.
+func (r *registry) Schema(t reflect.Type, allowRef bool, hint string) *huma.Schema {
+	bare := t
+	for bare.Kind() == reflect.Pointer {
+		bare = bare.Elem()
+	}
+	if s := r.word(bare); s != nil {
+		s.Nullable = s.Type != "" && (s.Nullable || bare != t)
+		s.PrecomputeMessages()
+		return s
+	}
+	if bare.Kind() != reflect.Struct {
+		s := huma.SchemaFromType(r, t)
+		s.Nullable = bare != t // lists are never null
+		return s
+	}
+	if isInput(bare) {
+		bare = r.flattened(bare)
+	}
+	name, flat := r.names[bare]
+	if !flat {
+		name = huma.DefaultSchemaNamer(bare, hint)
+	}
+	if _, known := r.schemas[name]; !known {
+		r.schemas[name], r.types[name] = &huma.Schema{}, bare // first, so that references to itself resolve
+		s := huma.SchemaFromType(r, bare)
+		r.finish(name, bare, s)
+		*r.schemas[name] = *s
+	} else if r.types[name] != bare {
+		panic("httpapi: two types for the schema " + name) // seen by every test that starts the handler
+	}
+	if allowRef {
+		return &huma.Schema{Ref: schemaPrefix + name}
+	}
+	return r.schemas[name]
+}
+
+// finish notes what may be null, which tags cannot say.
+func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
+	for _, field := range reflect.VisibleFields(t) {
+		property, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		p := s.Properties[property]
+		if p == nil {
+			continue
+		}
+		if slices.Contains(always, property) {
+			p.Nullable = false
+		}
+		_, mayClear := r.names[t]
+		if p.Ref != "" && field.Type.Kind() == reflect.Pointer && (mayClear || !strings.Contains(field.Tag.Get("json"), "omitempty")) {
+			r.nullable[name] = append(r.nullable[name], property)
+		}
+	}
+	if own, ok := amendments[name]; ok {
+		own(s)
+	}
+}
+
+// amendments say of single schemas what their types cannot.
+var amendments = map[string]func(*huma.Schema){
+	"Message": func(s *huma.Schema) {
+		s.Properties["sequence"].Nullable = true
+		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
+		s.Properties["position"].Description = "Place in the queue; null once in the record."
+		s.Properties["content"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}."}
+		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
+	},
+	"Session": func(s *huma.Schema) {
+		s.Properties["metadata"] = object("Whatever the client keeps with the session.")
+		s.Properties["archived_at"].Description = "Null unless archived."
+	},
+	"SettledMessage": func(s *huma.Schema) { s.Properties["content"] = object("By role, as in a message.") },
+	"MessageInput":   func(s *huma.Schema) { inputObjects(s, "content", "metadata") },
+	"MessagePatch":   func(s *huma.Schema) { inputObjects(s, "content") },
+	"SessionInput":   func(s *huma.Schema) { inputObjects(s, "metadata") },
+	"SessionPatch":   func(s *huma.Schema) { inputObjects(s, "metadata") },
+	"ToolDefinition": func(s *huma.Schema) { s.Properties["parameters"] = object("JSON Schema of the arguments.") },
+}
+
+func inputObjects(s *huma.Schema, properties ...string) {
+	for _, property := range properties {
+		p := s.Properties[property]
+		p.Type, p.Nullable, p.AdditionalProperties = huma.TypeObject, true, true
+	}
+}
+
+func object(about string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: about}
+}
+
+// SchemaFromRef follows a reference.
+func (r *registry) SchemaFromRef(ref string) *huma.Schema {
+	return r.schemas[strings.TrimPrefix(ref, schemaPrefix)]
+}
+
+// TypeFromRef is the Go type behind a reference.
+func (r *registry) TypeFromRef(ref string) reflect.Type {
+	return r.types[strings.TrimPrefix(ref, schemaPrefix)]
+}
+
+// RegisterTypeAlias is not used: word is the table of special types.
+func (r *registry) RegisterTypeAlias(_, _ reflect.Type) {}
+
+// Map gives the schemas as the document shows them: where null is allowed
+// beside a reference or a closed list, it says so.
+func (r *registry) Map() map[string]*huma.Schema {
+	shown := make(map[string]*huma.Schema, len(r.schemas))
+	for name, s := range r.schemas {
+		shown[name] = r.shown(name, s)
+	}
+	return shown
+}
+
+func (r *registry) shown(name string, s *huma.Schema) *huma.Schema {
+	out := *s
+	out.Properties = make(map[string]*huma.Schema, len(s.Properties))
+	for property, p := range s.Properties {
+		switch {
+		case slices.Contains(r.nullable[name], property):
+			p = &huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+		case p.Nullable && len(p.Enum) > 0:
+			with := *p
+			with.Enum = append(slices.Clone(p.Enum), nil)
+			p = &with
+		}
+		out.Properties[property] = p
+	}
+	return &out
+}
+
+// MarshalJSON writes the document's components.schemas.
+func (r *registry) MarshalJSON() ([]byte, error) { return json.Marshal(r.Map()) }

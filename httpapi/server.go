@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	_ "embed"
+	"net/http"
+
+	"parley"
+	"parley/engine"
+)
+
+// health is the answer of the two probes.
+type health struct {
+	Status string `json:"status" enum:"ok"`
+}
+
+func serveHealth(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, health{"ok"}) }
+
+func serveReady(a *api, x *exchange) error {
+	if a.ready != nil {
+		if err := a.ready(x.r.Context()); err != nil {
+			return parley.WrapError(parley.CodeUnavailable, err, "The server is not ready: it is starting, draining, or its store does not answer.")
+		}
+	}
+	return sendJSON(x, http.StatusOK, health{"ok"})
+}
+
+// modelPage is the list of models with the server's default.
+type modelPage struct {
+	engine.ModelList
+	Next *string `json:"next" doc:"Always null: the list is whole."`
+}
+
+func serveModels(a *api, x *exchange) error {
+	models, err := a.engine.Models(x.principal)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, modelPage{ModelList: models})
+}
+
+func serveOpenAPI(a *api, x *exchange) error {
+	return x.sendStatic("application/openapi+json", a.json)
+}
+
+func serveOpenAPIYAML(a *api, x *exchange) error {
+	return x.sendStatic("application/openapi+yaml", a.yaml)
+}
+
+// docsPage shows the document with nothing from elsewhere; docs.html says how.
+//
+//go:embed docs.html
+var docsPage []byte
+
+// docsPolicy lets the page run its own script, by hash, and fetch the document.
+const docsPolicy = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed docs.js
+var docsScript []byte
+
+func serveDocs(_ *api, x *exchange) error {
+	x.w.Header().Set("Content-Security-Policy", docsPolicy)
+	x.w.Header().Set("Referrer-Policy", "no-referrer")
+	return x.sendStatic("text/html; charset=utf-8", docsPage)
+}
+
+func serveDocsScript(_ *api, x *exchange) error {
+	return x.sendStatic("text/javascript; charset=utf-8", docsScript)
+}
+
+func (x *exchange) sendStatic(media string, body []byte) error {
+	header := x.w.Header()
+	header.Set("Content-Type", media)
+	header.Set("Cache-Control", "no-cache")
+	x.w.WriteHeader(http.StatusOK)
+	_, _ = x.w.Write(body) // the client may be gone; nothing depends on it
+	return nil
+}

@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"parley"
+	"parley/engine"
+)
+
+// featureInput names a feature whose sessions are to be archived.
+type featureInput struct {
+	Feature string `json:"feature" required:"true"`
+}
+
+func serveCreateSession(a *api, x *exchange) error { return a.openSession(x, a.engine.OpenSession) }
+
+func serveEnsureSession(a *api, x *exchange) error { return a.openSession(x, a.engine.EnsureSession) }
+
+func (a *api) openSession(x *exchange, open openVerb) error {
+	var input engine.SessionInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	if agent := x.r.PathValue("agent"); agent != "" {
+		if input.AgentID != "" && input.AgentID != agent {
+			return parley.InvalidField("agent_id", "is another agent than the one in the path; leave it out")
+		}
+		input.AgentID = agent
+	}
+	idempotency, err := x.idempotency(x.r.PathValue("agent"))
+	if err != nil {
+		return err
+	}
+	opened, err := open(x.r.Context(), x.principal, input, idempotency)
+	if err != nil {
+		return err
+	}
+	header := x.w.Header()
+	header.Set("Location", "/v1/sessions/"+opened.Session.ID.String())
+	if opened.Posted != nil {
+		header.Set(eventSequenceHeader, strconv.FormatInt(opened.Posted.EventSequence, 10))
+	}
+	status := http.StatusOK
+	if opened.Created {
+		status = http.StatusCreated
+	}
+	return x.sendSession(status, &opened.Session)
+}
+
+func serveListSessions(a *api, x *exchange) error {
+	args := x.arguments()
+	list := engine.SessionList{
+		Paging: args.paging(), Agent: args.text("agent"), ProjectID: args.id("project_id"), ParentID: args.id("parent_session_id"),
+		Type: args.text("type"), Feature: args.text("feature"), Task: args.text("task"), Kind: parley.SessionKind(args.text("kind")),
+		Mode: parley.Mode(args.text("mode")), Status: parley.SessionStatus(args.text("status")),
+		Archived: engine.ArchivedFilter(args.text("archived")), Pinned: args.flag("pinned"), Tag: args.text("tag"),
+		CreatedFrom: args.time("created_from"), CreatedTo: args.time("created_to"),
+	}
+	if args.err != nil {
+		return args.err
+	}
+	for _, agent := range []string{args.text("agent_id"), x.r.PathValue("agent")} {
+		if agent != "" && list.Agent != "" && list.Agent != agent {
+			return parley.InvalidField("agent", "the agent is named twice, differently")
+		}
+		if agent != "" {
+			list.Agent = agent
+		}
+	}
+	sessions, err := a.engine.Sessions(x.r.Context(), x.principal, list)
+	if err != nil {
+		return err
+	}
+	body := make([]byte, 0, 64+len(sessions.Data)*sessionBytes)
+	return x.sendBytes(http.StatusOK, appendPage(body, sessions.Data, sessions.Next, appendSession))
+}
+
+// sessionBytes is what a listed session commonly takes.
+const sessionBytes = 1400
+
+func serveSession(a *api, x *exchange) error {
+	id, err := x.pathID("session")
+	if err != nil {
+		return err
+	}
+	var session parley.Session
+	if agent := x.r.PathValue("agent"); agent != "" {
+		session, err = a.engine.SessionOfAgent(x.r.Context(), x.principal, agent, id)
+	} else {
+		session, err = a.engine.Session(x.r.Context(), x.principal, id)
+	}
+	if err != nil {
+		return err
+	}
+	return x.sendSession(http.StatusOK, &session)
+}
+
+func serveSessionByKey(a *api, x *exchange) error {
+	args := x.arguments()
+	key := args.text("key")
+	if key == "" {
+		if args.text("type") == "" || args.text("feature") == "" {
+			return parley.InvalidField("key", "name the session: give key, or type and feature (and task)")
+		}
+		key = parley.KeyFor(args.text("type"), args.text("feature"), args.text("task"))
+	}
+	session, err := a.engine.SessionByKey(x.r.Context(), x.principal, key)
+	if err != nil {
+		return err
+	}
+	return x.sendSession(http.StatusOK, &session)
+}
+
+func serveUpdateSession(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	var patch engine.SessionPatch
+	if err := checked(a, x, &patch); err != nil {
+		return err
+	}
+	session, err := a.engine.UpdateSession(x.r.Context(), x.principal, id, patch)
+	if err != nil {
+		return err
+	}
+	return x.sendSession(http.StatusOK, &session)
+}
+
+func serveDeleteSession(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	if err := a.engine.DeleteSession(x.r.Context(), x.principal, id); err != nil {
+		return err
+	}
+	return x.sendNothing()
+}
+
+func serveArchiveFeature(a *api, x *exchange) error {
+	var input featureInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	archived, err := a.engine.ArchiveFeature(x.r.Context(), x.principal, input.Feature)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, archived)
+}
+
+func (x *exchange) sendSession(status int, session *parley.Session) error {
+	return x.sendBytes(status, appendSession(make([]byte, 0, sessionBytes), session))
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"parley"
+	"parley/engine"
+)
+
+// openVerb is OpenSession or EnsureSession.
+type openVerb func(context.Context, parley.Principal, engine.SessionInput, parley.Idempotency) (parley.Opened, error)
+
+// listVerb is one of the engine's lists of a session.
+type listVerb[List, Row any] func(context.Context, parley.Principal, parley.ID, List) (engine.Page[Row], error)
+
+// sendPage answers with a list that is not hot.
+func sendPage[List, Row any](x *exchange, session parley.ID, list List, verb listVerb[List, Row]) error {
+	rows, err := verb(x.r.Context(), x.principal, session, list)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, rows)
+}
+
+func serveListTurns(a *api, x *exchange) error {
+	args := x.arguments()
+	list := engine.TurnList{Paging: args.paging(), Status: parley.TurnStatus(args.text("status"))}
+	if args.err != nil {
+		return args.err
+	}
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	return sendPage(x, id, list, a.engine.Turns)
+}
+
+func serveTurn(a *api, x *exchange) error {
+	id, err := x.pathID("turn")
+	if err != nil {
+		return err
+	}
+	turn, err := a.engine.Turn(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, turn)
+}
+
+func serveListCalls(a *api, x *exchange) error {
+	args := x.arguments()
+	list := engine.CallList{Paging: args.paging(), TurnID: args.id("turn_id")}
+	if args.err != nil {
+		return args.err
+	}
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	return sendPage(x, id, list, a.engine.Calls)
+}
+
+func serveCall(a *api, x *exchange) error {
+	id, err := x.pathID("call")
+	if err != nil {
+		return err
+	}
+	call, err := a.engine.Call(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, call)
+}
+
+func serveCancel(a *api, x *exchange) error {
+	args := x.arguments()
+	queued := args.flag("queued")
+	if args.err != nil {
+		return args.err
+	}
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	var input engine.CancelInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	if queued != nil {
+		input.Queued = *queued
+	}
+	cancelled, err := a.engine.Cancel(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, cancelled)
+}
