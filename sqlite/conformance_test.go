@@ -1,0 +1,25 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"parley"
+	"parley/sqlite"
+	"parley/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) parley.Store {
+		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return store
+	})
+}

@@ -1,0 +1,186 @@
+package storetest
+
+import (
+	"testing"
+
+	"parley"
+)
+
+func testLeases(t *testing.T, open Open) {
+	cases(t, open, map[string]func(*testing.T, *world){
+		"ALeaseIsKeptAndReleased":   leaseLife,
+		"ALiveLeaseIsLeftAlone":     leaseAlive,
+		"AnExpiredLeaseIsTakenOver": leaseExpired,
+		"AFlaggedTurnIsCancelled":   leaseFlagged,
+		"CrashLoop":                 leaseCrashLoop,
+		"ProgressForgivesCrashes":   leaseProgress,
+		"ADrainIsNoCrash":           leaseDrain,
+		"SeveralTurnsOfOneProcess":  leaseSeveral,
+		"AWaitingTurnNeedsNoLease":  leaseWaiting,
+	})
+}
+
+func leaseLife(t *testing.T, w *world) {
+	process := w.register(t)
+	cancels, err := w.store.RenewLease(w.ctx, process, longLease)
+	if err != nil || len(cancels) != 0 {
+		t.Errorf("RenewLease: %v, %v", cancels, err)
+	}
+	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, process))
+	for name, id := range map[string]parley.ID{"released": process, "unknown": parley.NewID()} {
+		_, err := w.store.RenewLease(w.ctx, id, longLease)
+		refused(t, "renewing a lease that is "+name, err, parley.CodeFenced)
+	}
+}
+
+func leaseAlive(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	before := w.snapshot(t, claim.Fence.SessionID)
+	touched, err := w.store.Sweep(w.ctx)
+	if err != nil || touched != 0 {
+		t.Errorf("Sweep touched %d sessions, %v; every lease is alive", touched, err)
+	}
+	w.unchanged(t, "a sweep", claim.Fence.SessionID, before)
+	w.answer(t, claim, "1")
+}
+
+func leaseExpired(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	w.begin(t, claim.Fence, 1)
+	old := w.process
+	w.expire(t, old)
+	if turn := w.turn(t, claim.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 1 {
+		t.Errorf("the turn taken over is %s after %d takeovers", turn.Status, turn.Takeovers)
+	}
+	w.check(t, session)
+	touched, err := w.store.Sweep(w.ctx)
+	if err != nil || touched != 0 {
+		t.Errorf("a second sweep touched %d sessions, %v", touched, err)
+	}
+	_, err = w.store.RenewLease(w.ctx, old, longLease)
+	if err != nil {
+		refused(t, "renewing an expired lease", err, parley.CodeFenced)
+	}
+	if again := w.claimAs(t, w.register(t)); again.Turn.ID != claim.Turn.ID {
+		t.Errorf("the turn taken over is not ready")
+	}
+}
+
+func leaseFlagged(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	begin := w.begin(t, claim.Fence, 1)
+	w.flush(t, claim.Fence, begin.Call.MessageID, 1, 0, "half")
+	w.cancel(t, session)
+	w.expire(t, w.process)
+	s := w.check(t, session)
+	if s.Session.Status != parley.SessionCancelled || s.Record[1].Status != parley.MessageCancelled || string(s.Record[1].Content) != `{"text":"half"}` {
+		t.Errorf("a flagged turn whose process died leaves the session %s and the message %s %s", s.Session.Status, s.Record[1].Status, s.Record[1].Content)
+	}
+	w.claimsNothing(t)
+}
+
+// crash claims the ready session by a process of its own, and lets that die.
+func (w *world) crash(t reporter, work func(parley.Claim)) parley.Claim {
+	t.Helper()
+	process := w.register(t)
+	claim := w.claimAs(t, process)
+	if work != nil {
+		work(claim)
+	}
+	w.expire(t, process)
+	return claim
+}
+
+func leaseCrashLoop(t *testing.T, w *world) {
+	session := w.session(t)
+	posted := w.post(t, session, w.say("one"))
+	queued := w.post(t, session, w.say("two"))
+	for i := 1; i <= parley.CrashLoopLimit; i++ {
+		claim := w.crash(t, func(claim parley.Claim) {
+			_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
+			must(t, "RecoverTurn", err)
+			w.begin(t, claim.Fence, 1) // begun is not settled
+		})
+		if claim.Turn.ID != posted.Turn.ID {
+			t.Fatalf("claim %d is of turn %s", i, claim.Turn.ID)
+		}
+		w.check(t, session)
+	}
+	turn := w.turn(t, posted.Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassCrashLoop {
+		t.Errorf("after %d takeovers the turn is %s, %+v", parley.CrashLoopLimit, turn.Status, turn.Error)
+	}
+	if next := w.claim(t); next.Turn.ID != queued.Turn.ID {
+		t.Errorf("turn %s runs; want the next one", next.Turn.ID)
+	}
+	w.check(t, session)
+}
+
+func leaseProgress(t *testing.T, w *world) {
+	session := w.session(t)
+	posted := w.post(t, session, w.say("one"))
+	for step := 1; step <= 2*parley.CrashLoopLimit; step++ {
+		w.crash(t, func(claim parley.Claim) {
+			_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
+			must(t, "RecoverTurn", err)
+			calls := w.callTools(t, claim.Fence, step, 1)
+			_, err = w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(step, calls[0]))
+			must(t, "SettleTool", err)
+		})
+	}
+	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 1 {
+		t.Errorf("with a step settled each time the turn is %s after %d takeovers", turn.Status, turn.Takeovers)
+	}
+	w.check(t, session)
+}
+
+func leaseDrain(t *testing.T, w *world) {
+	session := w.session(t)
+	posted := w.post(t, session, w.say("one"))
+	for range 2 * parley.CrashLoopLimit {
+		must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, w.claim(t).Fence))
+	}
+	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 0 || turn.Attempt != 2*parley.CrashLoopLimit {
+		t.Errorf("after many drains the turn is %+v", turn)
+	}
+	w.check(t, session)
+}
+
+func leaseSeveral(t *testing.T, w *world) {
+	const n = 5
+	survivor := w.register(t)
+	for range n {
+		w.started(t, "go")
+	}
+	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session(t), w.say("go"), survivor)
+	must(t, "PostMessage", err)
+	w.expire(t, w.process)
+	for {
+		touched, err := w.store.Sweep(w.ctx)
+		must(t, "Sweep", err)
+		if touched == 0 {
+			break
+		}
+	}
+	claims, err := w.store.Claim(w.ctx, survivor, 10)
+	must(t, "Claim", err)
+	if len(claims) != n {
+		t.Errorf("%d of %d turns are ready again", len(claims), n)
+	}
+	w.answer(t, *posted.Claim, "the other process goes on")
+}
+
+func leaseWaiting(t *testing.T, w *world) {
+	claim, calls := w.parked(t, 1)
+	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, w.process))
+	touched, err := w.store.Sweep(w.ctx)
+	if err != nil || touched != 0 {
+		t.Errorf("Sweep touched %d sessions, %v; a waiting turn holds no worker", touched, err)
+	}
+	w.process = w.register(t)
+	w.post(t, claim.Fence.SessionID, w.result(calls[0]))
+	w.answer(t, w.claim(t), "done")
+	w.check(t, claim.Fence.SessionID)
+}

@@ -1,0 +1,5 @@
+package storetest
+
+import "testing"
+
+func testProperties(t *testing.T, open Open) {}

@@ -1,0 +1,52 @@
+// Package storetest is the contract of parley.Store as tests: every database
+// runs the same suite, through the port alone. It owns no rule of its own; the
+// port's comments in package parley are authoritative, and a test here that
+// demands something else is wrong.
+//
+// A new database joins with a test of its own that calls Run with a function
+// that opens an empty store.
+package storetest
+
+import (
+	"testing"
+
+	"parley"
+)
+
+// Open opens a store on an empty database, and closes it at the end of the test.
+type Open func(t *testing.T) parley.Store
+
+// Run runs the whole suite.
+func Run(t *testing.T, open Open) {
+	for name, test := range map[string]func(*testing.T, Open){
+		"Posting":     testPosting,
+		"Idempotency": testIdempotency,
+		"Queue":       testQueue,
+		"Claims":      testClaims,
+		"Fencing":     testFencing,
+		"Steps":       testSteps,
+		"Boundaries":  testBoundaries,
+		"Tools":       testTools,
+		"Cancelling":  testCancelling,
+		"Recovery":    testRecovery,
+		"Leases":      testLeases,
+		"Deletion":    testDeletion,
+		"Events":      testEvents,
+		"Properties":  testProperties,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+
+// cases runs named tests of one theme, each on a store of its own.
+func cases(t *testing.T, open Open, tests map[string]func(*testing.T, *world)) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newWorld(t, open))
+		})
+	}
+}

@@ -1,0 +1,371 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+const (
+	longLease = time.Minute      // outlives every test
+	patience  = 20 * time.Second // after which something awaited is missing
+	modelID   = parley.ModelID("sim/echo")
+)
+
+// reporter is what *testing.T and *rapid.T share.
+type reporter interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// world is a store with one workspace, its owner, an agent and a process that
+// holds a lease.
+type world struct {
+	ctx     context.Context
+	store   parley.Store
+	scope   parley.Scope // sees the whole workspace
+	owner   parley.Principal
+	agent   parley.Agent
+	process parley.ID
+}
+
+func newWorld(t *testing.T, open Open) *world {
+	t.Helper()
+	w := &world{ctx: t.Context(), store: open(t)}
+	w.enter(t, "default")
+	w.process = w.register(t)
+	return w
+}
+
+// neighbour is another workspace of the same store.
+func (w *world) neighbour(t reporter, name string) *world {
+	t.Helper()
+	other := &world{ctx: w.ctx, store: w.store, process: w.process}
+	other.enter(t, name)
+	return other
+}
+
+func (w *world) enter(t reporter, workspace string) {
+	t.Helper()
+	id, err := w.store.Workspace(w.ctx, workspace)
+	must(t, "Workspace", err)
+	w.scope = parley.Scope{WorkspaceID: id}
+	w.owner, err = w.store.LocalOwner(w.ctx, id)
+	must(t, "LocalOwner", err)
+	w.agent, err = w.store.Agent(w.ctx, id, parley.BuiltinAgentSlug)
+	must(t, "Agent", err)
+}
+
+func (w *world) register(t reporter) parley.ID {
+	t.Helper()
+	id := parley.NewID()
+	must(t, "RegisterProcess", w.store.RegisterProcess(w.ctx, parley.Process{ID: id, Name: "test"}, longLease))
+	return id
+}
+
+func must(t reporter, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// refused demands an error with a code.
+func refused(t reporter, what string, err error, want parley.Code) {
+	t.Helper()
+	if got := parley.ErrorCode(err); got != want {
+		t.Fatalf("%s: %v (code %q); want a refusal with code %q", what, err, got, want)
+	}
+}
+
+// newSession is a session that nobody else would mind.
+func (w *world) newSession() parley.Session {
+	return parley.Session{
+		ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
+		Tags: []string{}, Metadata: json.RawMessage(`{}`),
+	}
+}
+
+// session creates one, changed as the test wants it.
+func (w *world) session(t reporter, changes ...func(*parley.Session)) parley.ID {
+	t.Helper()
+	session := w.newSession()
+	for _, change := range changes {
+		change(&session)
+	}
+	opened, err := w.store.EnsureSession(w.ctx, w.scope, parley.NewSession{Session: session}, parley.ID{})
+	must(t, "EnsureSession", err)
+	if !opened.Created || opened.Session.ID != session.ID {
+		t.Fatalf("EnsureSession found a session instead of creating one: %+v", opened)
+	}
+	return session.ID
+}
+
+// say is a user message that starts a turn.
+func (w *world) say(text string, changes ...func(*parley.NewMessage)) parley.NewMessage {
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	if err != nil {
+		panic(err) // text of the tests
+	}
+	message := parley.NewMessage{
+		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner.Author(),
+		Content: content, Metadata: json.RawMessage(`{}`),
+	}
+	for _, change := range changes {
+		change(&message)
+	}
+	return message
+}
+
+func during(policy parley.During) func(*parley.NewMessage) {
+	return func(m *parley.NewMessage) { m.During = policy }
+}
+
+// alone makes a message that starts no turn.
+func alone(m *parley.NewMessage) { m.TurnID = parley.ID{} }
+
+func keyed(key, body string) func(*parley.NewMessage) {
+	return func(m *parley.NewMessage) {
+		m.Idempotency = parley.Idempotency{Key: key, Fingerprint: parley.HashOf([]byte(body))}
+	}
+}
+
+func (w *world) post(t reporter, session parley.ID, message parley.NewMessage) parley.Posted {
+	t.Helper()
+	posted, err := w.store.PostMessage(w.ctx, w.scope, session, message, parley.ID{})
+	must(t, "PostMessage", err)
+	return posted
+}
+
+// claim takes the one session that is ready.
+func (w *world) claim(t reporter) parley.Claim {
+	t.Helper()
+	return w.claimAs(t, w.process)
+}
+
+func (w *world) claimAs(t reporter, process parley.ID) parley.Claim {
+	t.Helper()
+	claims, err := w.store.Claim(w.ctx, process, 1)
+	must(t, "Claim", err)
+	if len(claims) != 1 {
+		t.Fatalf("Claim took %d sessions; want one", len(claims))
+	}
+	return claims[0]
+}
+
+func (w *world) claimsNothing(t reporter) {
+	t.Helper()
+	claims, err := w.store.Claim(w.ctx, w.process, 10)
+	must(t, "Claim", err)
+	if len(claims) != 0 {
+		t.Fatalf("Claim took %d sessions; want none: %+v", len(claims), claims)
+	}
+}
+
+// started is a session whose first turn this process runs.
+func (w *world) started(t reporter, text string) parley.Claim {
+	t.Helper()
+	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session(t), w.say(text), w.process)
+	must(t, "PostMessage", err)
+	if posted.Claim == nil {
+		t.Fatalf("a post to an idle session by a process with a free slot was not claimed")
+	}
+	return *posted.Claim
+}
+
+func (w *world) author() parley.Author {
+	return parley.Author{Kind: parley.AuthorAgent, ID: w.agent.ID, Name: w.agent.Name}
+}
+
+// stepBegin describes a call of a step, showing it the given steers.
+func (w *world) stepBegin(step, attempt int, steers ...parley.Message) parley.StepBegin {
+	system, tools := "You are "+w.agent.Name+".", []byte(`[]`)
+	begin := parley.StepBegin{
+		Call: parley.Call{
+			ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: attempt,
+			Provider: modelID.Provider(), Model: modelID, SystemHash: parley.HashOf([]byte(system)), ToolsHash: parley.HashOf(tools),
+			Manifest:    parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "policy"}}},
+			RequestHash: parley.HashOf([]byte("request")), EncoderVersion: 1,
+		},
+		System: system, Tools: tools, Author: w.author(),
+	}
+	for _, steer := range steers {
+		begin.Steers = append(begin.Steers, parley.Steered{MessageID: steer.ID, Revision: steer.Revision})
+	}
+	return begin
+}
+
+func (w *world) begin(t reporter, fence parley.Fence, step int, steers ...parley.Message) parley.StepBegin {
+	t.Helper()
+	begin := w.stepBegin(step, 1, steers...)
+	begun, err := w.store.BeginStep(w.ctx, fence, begin)
+	must(t, "BeginStep", err)
+	if begun.Message.ID != begin.Call.MessageID || begun.Message.Status != parley.MessageStreaming || begun.Message.Sequence == 0 {
+		t.Fatalf("BeginStep opened %+v; want the streaming message %s with its place taken", begun.Message, begin.Call.MessageID)
+	}
+	return begin
+}
+
+func tokens(n int64) *int64 { return &n }
+
+// callEnd is a call with usage 10 in, 4 out, 3 cached at 7 nanodollars.
+func callEnd(id parley.ID, outcome parley.CallOutcome) parley.CallSettled {
+	cost := parley.Money(7)
+	return parley.CallSettled{
+		CallID: id, Outcome: outcome, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: tokens(1), TotalMS: tokens(2),
+		Usage: parley.Usage{InputTokens: tokens(10), OutputTokens: tokens(4), CachedTokens: tokens(3)},
+	}
+}
+
+func said(message parley.ID, text string) parley.BlockSettled {
+	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
+	if err != nil {
+		panic(err) // text of the tests
+	}
+	return parley.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, TokenEstimate: len(text) / 4, Chunks: 2}
+}
+
+// settlement ends a step that said something; change it for other endings.
+func settlement(begin parley.StepBegin, text string) parley.StepSettle {
+	settle := parley.StepSettle{Step: begin.Call.Step, Call: callEnd(begin.Call.ID, parley.CallCompleted), Blocks: []parley.BlockSettled{said(begin.Call.MessageID, text)}}
+	settle.Blocks[0].Usage = &settle.Call.Usage
+	return settle
+}
+
+func (w *world) settle(t reporter, fence parley.Fence, settle parley.StepSettle) parley.StepSettled {
+	t.Helper()
+	settled, err := w.store.SettleStep(w.ctx, fence, settle)
+	must(t, "SettleStep", err)
+	return settled
+}
+
+func completed() *parley.TurnEnd { return &parley.TurnEnd{Status: parley.TurnCompleted} }
+
+func failed(class parley.ErrorClass) *parley.TurnEnd {
+	return &parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: class, Sentence: class.Sentence(), Attempts: 1}}
+}
+
+// answer runs the rest of a claimed turn: one step and its end.
+func (w *world) answer(t reporter, claim parley.Claim, text string) {
+	t.Helper()
+	begin := w.begin(t, claim.Fence, claim.Turn.Step+1)
+	settle := settlement(begin, text)
+	settle.End = completed()
+	if settled := w.settle(t, claim.Fence, settle); settled.More || settled.Turn.Status != parley.TurnCompleted {
+		t.Fatalf("the turn did not end: %+v", settled)
+	}
+}
+
+// exchange is a whole turn in a session.
+func (w *world) exchange(t reporter, session parley.ID, question, reply string) parley.Posted {
+	t.Helper()
+	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say(question), w.process)
+	must(t, "PostMessage", err)
+	if posted.Claim == nil {
+		t.Fatalf("a post to an idle session was not claimed")
+	}
+	w.answer(t, *posted.Claim, reply)
+	return posted
+}
+
+// callTools runs a step that asks for tools named tool1, tool2 …; their ids are
+// returned.
+func (w *world) callTools(t reporter, fence parley.Fence, step, n int) []string {
+	t.Helper()
+	begin := w.begin(t, fence, step)
+	settle := settlement(begin, "")
+	settle.Call.Finish = parley.FinishToolCalls
+	var ids []string
+	for i := range n {
+		id, name, message := "call_"+parley.NewID().String(), "tool"+strconv.Itoa(i+1), parley.NewID()
+		opened, err := w.store.OpenBlock(w.ctx, fence, parley.BlockOpen{
+			MessageID: message, Step: step, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: id, ToolName: name,
+		})
+		must(t, "OpenBlock", err)
+		if opened.Status != parley.MessageStreaming || opened.Sequence == 0 {
+			t.Fatalf("OpenBlock opened %+v; want a streaming message with its place taken", opened)
+		}
+		content, err := parley.EncodeContent(parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)})
+		must(t, "EncodeContent", err)
+		settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: name})
+		ids = append(ids, id)
+	}
+	settle.ToolsStarted = ids
+	w.settle(t, fence, settle)
+	return ids
+}
+
+func toolResult(text string) json.RawMessage {
+	content, err := parley.EncodeContent(parley.ToolResultContent{Result: parley.AppendJSONString(nil, text), Success: true})
+	if err != nil {
+		panic(err) // text of the tests
+	}
+	return content
+}
+
+func (w *world) toolSettle(step int, call string) parley.ToolSettle {
+	return parley.ToolSettle{MessageID: parley.NewID(), Step: step, ToolCallID: call, ToolName: "tool1", Content: toolResult("done"), Author: w.author()}
+}
+
+// result is a client's answer to a call.
+func (w *world) result(call string) parley.NewMessage {
+	return w.say("", func(m *parley.NewMessage) {
+		m.Role, m.TurnID, m.ToolCallID, m.Content = parley.RoleToolResult, parley.ID{}, call, toolResult("from outside")
+	})
+}
+
+// flush appends one version to a streaming message.
+func (w *world) flush(t reporter, fence parley.Fence, message parley.ID, n, offset int, text string) {
+	t.Helper()
+	fenced, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{{Fence: fence, Version: parley.Version{
+		MessageID: message, N: n, Kind: parley.KindText, Offset: offset, End: offset + len(text), Chunks: n, Text: text, CreatedAt: parley.Now(),
+	}}})
+	must(t, "AppendVersions", err)
+	if len(fenced) != 0 {
+		t.Fatalf("AppendVersions under a valid claim was fenced")
+	}
+}
+
+// expire ends a process's lease and lets the sweep take over what it held.
+func (w *world) expire(t reporter, process parley.ID) {
+	t.Helper()
+	_, err := w.store.RenewLease(w.ctx, process, time.Millisecond)
+	must(t, "RenewLease", err)
+	for deadline := time.Now().Add(patience); ; {
+		touched, err := w.store.Sweep(w.ctx)
+		must(t, "Sweep", err)
+		if touched > 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Sweep took nothing over from a process whose lease has expired")
+		}
+	}
+}
+
+func (w *world) turn(t reporter, id parley.ID) parley.Turn {
+	t.Helper()
+	turn, err := w.store.Turn(w.ctx, w.scope, id)
+	must(t, "Turn", err)
+	return turn
+}
+
+func (w *world) message(t reporter, id parley.ID) parley.Message {
+	t.Helper()
+	message, err := w.store.Message(w.ctx, w.scope, id)
+	must(t, "Message", err)
+	return message
+}
+
+func (w *world) sessionState(t reporter, id parley.ID) parley.Session {
+	t.Helper()
+	session, err := w.store.Session(w.ctx, w.scope, id)
+	must(t, "Session", err)
+	return session
+}
