@@ -48,7 +48,7 @@ func reasonOut(m *parley.Message) string {
 }
 
 // choose leaves out what the model must not see and writes the manifest of the
-// rest. rows are ascending and begin with a turn.
+// rest. rows are ascending, begin with a turn, and are the callee's from here on.
 func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) (Selection, error) {
 	at := len(rows) - runningAscending(rows, turn)
 	for _, detail := range []listing{listAll, listSetAside} {
@@ -86,9 +86,9 @@ func runningAscending(rows []parley.Message, turn parley.Turn) int {
 	return n
 }
 
-// shown filters the rows that the model sees.
+// shown filters the rows that the model sees, in place.
 func shown(rows []parley.Message) []parley.Message {
-	out := make([]parley.Message, 0, len(rows))
+	out := rows[:0]
 	for i := range rows {
 		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside {
 			out = append(out, rows[i])

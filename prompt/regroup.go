@@ -67,9 +67,9 @@ func (g *grouping) add(m *parley.Message) {
 	case parley.RoleUser:
 		g.say(userParts(m))
 	case parley.RoleSummary:
-		g.say([]parley.RequestPart{textPart(summaryIntro + decode[parley.TextContent](m).Text)})
+		g.say([]parley.RequestPart{textPart(summaryIntro + textOf(m))})
 	case parley.RoleSystem:
-		g.say([]parley.RequestPart{textPart(systemIntro + decode[parley.TextContent](m).Text)})
+		g.say([]parley.RequestPart{textPart(systemIntro + textOf(m))})
 	case parley.RoleAssistant:
 		g.join(m)
 		g.addAssistant(m)
@@ -97,7 +97,7 @@ func (g *grouping) join(m *parley.Message) {
 }
 
 func (g *grouping) addAssistant(m *parley.Message) {
-	content := decode[parley.AssistantContent](m)
+	content := decodeAssistant(m)
 	// What the provider signed, and reasoning at all, is for the model that made it.
 	if m.Model == g.model && (content.Reasoning != "" || len(m.ProviderData) > 0) {
 		g.current.parts = append(g.current.parts, parley.RequestPart{
@@ -196,7 +196,7 @@ func textPart(text string) parley.RequestPart {
 
 // userParts are the context note, the text and the links, each a part of its own.
 func userParts(m *parley.Message) []parley.RequestPart {
-	content := decode[parley.UserContent](m)
+	content := decodeUser(m)
 	parts := make([]parley.RequestPart, 0, 3)
 	if m.ContextNote != "" {
 		parts = append(parts, textPart(m.ContextNote))
@@ -230,18 +230,4 @@ func resultText(content parley.ToolResultContent) string {
 		return *content.Error
 	}
 	return *content.Error + "\n" + text
-}
-
-// decode reads a row's content; what cannot be read is shown as its raw text (A15).
-func decode[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](m *parley.Message) C {
-	var content C
-	if err := json.Unmarshal(m.Content, &content); err == nil {
-		return content
-	}
-	raw, _ := parley.UnreadableContent(m.Role, m.Content)
-	var shown C
-	if err := json.Unmarshal(raw, &shown); err != nil {
-		return content
-	}
-	return shown
 }

@@ -160,6 +160,31 @@ func TestBuildMessages(t *testing.T) {
 	}
 }
 
+// However a text is spelled in JSON, the model reads the same.
+func TestTextsSurviveTheirSpelling(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"text":"plain"}`: "plain", `{"text":""}`: "", `{"text":"a\"}\n\u00e9"}`: "a\"}\né", `{ "text" : "x" }`: "x",
+		`{"text":"a","text":"b"}`: "b", `{"text":"日本"}`: "日本", "{\"text\":\"\xff\"}": "\uFFFD", `{"text":"a","think":true}`: "a",
+		"{\"text\":\"a\nb\"}": "{\"text\":\"a\nb\"}", // not JSON: shown as it is
+	} {
+		for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant} {
+			row := parley.Message{Role: role, Status: parley.MessageCompleted, Content: json.RawMessage(raw)}
+			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if len(request.Messages) > 0 {
+				got = request.Messages[0].Parts[0].Text
+			}
+			if got != want {
+				t.Errorf("%s of %s reads %q, want %q", role, raw, got, want)
+			}
+		}
+	}
+}
+
 // The tools of a request do not depend on the order or the spelling in which
 // they were given, and survive their stored form.
 func TestToolsHaveOneForm(t *testing.T) {

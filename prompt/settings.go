@@ -23,7 +23,7 @@ type Settings struct {
 // names one (A4). CodeInvalid when the model that was found is no model id.
 func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
 	s := Settings{
-		Model:      nearest(trigger.Overrides.Model, session.Overrides.Model, agent.Model, fallback),
+		Model:      nearest(trigger.Overrides.Model, session.Model, agent.Model, fallback),
 		Parameters: trigger.Overrides.Parameters.Over(session.Overrides.Parameters).Over(agent.Parameters),
 		Tools:      agent.Tools,
 		Policy:     session.DefaultPolicy(),

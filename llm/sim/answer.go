@@ -15,7 +15,7 @@ const maxPiece = 16
 // answer is one answer on its way out. Its methods report false when nothing
 // more may be sent: the reader is gone, ctx ended, or max_tokens is reached.
 type answer struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // lives for one call of Stream, whose ctx it is
 	request *request
 	yield   func(parley.Chunk, error) bool
 

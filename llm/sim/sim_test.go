@@ -175,7 +175,10 @@ func TestBreakStopsTheStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range sim.New().Stream(t.Context(), encoded) {
+		for _, err := range sim.New().Stream(t.Context(), encoded) {
+			if err != nil {
+				t.Error(err)
+			}
 			break // a further yield would panic
 		}
 	}
