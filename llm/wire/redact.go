@@ -20,7 +20,7 @@ var credentials = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[^\s"',;]+`), "$1 " + hidden},
+	{regexp.MustCompile(`(?i)\b(bearer|authorization["']?\s*[:=]\s*["']?basic)\s+[^\s"',;]+`), "$1 " + hidden},
 	{regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat|AIza)[-_][-_*.A-Za-z0-9/+=]{4,}`), hidden},
 	{regexp.MustCompile(`\b(?:AIza|AKIA|eyJ|ghp_|hf_)[-_*.A-Za-z0-9/+=]{8,}`), hidden},
 	{regexp.MustCompile(`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`), "$1$2" + hidden},

@@ -19,6 +19,7 @@ func TestRedact(t *testing.T) {
 		{"sk-proj-AbC_12-345 refused", "AbC_12"},
 		{"Authorization: Bearer abc.def", "abc.def"},
 		{`{"authorization":"Bearer abc.def"}`, "abc.def"},
+		{"authorization: Basic dTpw", "dTpw"},
 		{"x-api-key: short1", "short1"},
 		{`"x-api-key": "short1"`, "short1"},
 		{"GET https://host/v1?key=short1&x=2", "short1"},
@@ -37,7 +38,7 @@ func TestRedact(t *testing.T) {
 		"prompt is too long: 208310 tokens > 200000 maximum",
 		"The model `gpt-5` does not exist or you do not have access to it.",
 		"Rate limit reached for gpt-5 in organization on tokens per min (TPM): Limit 30000, Used 29000",
-		"skip_special_tokens is not supported", "Unknown key: 'foo'", "unexpected token: }", "pkg-config, keyword-only",
+		"skip_special_tokens is not supported", "Unknown key: 'foo'", "unexpected token: }", "pkg-config, keyword-only", "a basic plan",
 		"invalid x-api-key", "dial tcp 127.0.0.1:1: connect: connection refused", "max_tokens: 5 is too small",
 	} {
 		if got := wire.Redact(plain, own, "", "max"); got != plain {
