@@ -63,9 +63,11 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (par
 		text := r.stream.Text(parley.KindArguments)
 		block.TokenEstimate = prompt.EstimateTokens(r.toolName) + prompt.EstimateTokens(text)
 		content := parley.ToolCallContent{ID: r.callID, Name: r.toolName, Arguments: json.RawMessage("null")}
-		if arguments, ok := readArguments(text); ok {
+		arguments, ok := readArguments(text)
+		switch {
+		case ok && (text != "" || status == parley.MessageCompleted):
 			content.Arguments = arguments
-		} else {
+		default:
 			content.ArgumentsText = text
 		}
 		block.Content, err = parley.EncodeContent(content)

@@ -128,7 +128,7 @@ func TestFailures(t *testing.T) {
 		{"an error after a delta", []answerFunc{fails(broken, text(0, "Half an an")), says("no")},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half an an"}},
 		{"an error after an opened call", []answerFunc{fails(broken, parley.Chunk{Kind: parley.ChunkToolCall, Name: "x"}), says("no")},
-			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleToolCall, failed, "x {}"}},
+			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleToolCall, failed, "x null"}},
 		{"a stream without an end", []answerFunc{chunks(text(0, "Half"))},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half"}},
 		{"a longer Retry-After than we wait", []answerFunc{fails(late), says("no")},

@@ -1,0 +1,313 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+	"parley/prompt"
+)
+
+// crashed is a worker whose store has died under it: what it wrote stays. The
+// lease is short, so that another worker's sweep takes over.
+func (r *rig) crashing() (*Worker, *faults) {
+	r.Helper()
+	store := &faults{Store: r.store}
+	r.options.Lease = 300 * time.Millisecond
+	r.options.StoreFlush = 5 * time.Millisecond
+	r.options.Drain = time.Millisecond
+	return r.start(store), store
+}
+
+// flushed waits until a message has a version that ends at n bytes.
+func (r *rig) flushed(store *faults, sessionID parley.ID, index, n int) {
+	r.Helper()
+	for {
+		rows := r.messages(sessionID)
+		if index < len(rows) {
+			versions, err := r.store.Versions(r.Context(), r.scope, rows[index].ID)
+			r.must(err)
+			if k := len(versions); k > 0 && versions[k-1].End >= n {
+				return
+			}
+		}
+		wrote := make(chan struct{})
+		var once sync.Once
+		store.set(func(method string) error {
+			if method == "AppendedVersions" {
+				once.Do(func() { close(wrote) })
+			}
+			return nil
+		})
+		limit := time.NewTimer(20 * time.Millisecond) // it may have been written just before
+		select {
+		case <-wrote:
+		case <-limit.C:
+		}
+		limit.Stop()
+	}
+}
+
+func TestTakeOverOfAnOpenCall(t *testing.T) {
+	r := newRig(t)
+	_, dying := r.crashing()
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "Half an "), text(0, "answer")), says("A whole answer."))
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.flushed(dying, sessionID, 1, len("Half an answer"))
+	dying.kill()
+
+	r.start(nil)
+	turn := r.ended(turnID)
+	if turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Step != 1 {
+		t.Errorf("turn %+v", turn)
+	}
+	ok := parley.MessageCompleted
+	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "Half an answer"}, {parley.RoleAssistant, ok, "A whole answer."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+	log := r.callLog(sessionID)
+	if len(log) != 2 || log[0].Outcome != parley.CallInterrupted || log[1].Attempt != 2 || log[0].MessageID == log[1].MessageID {
+		t.Errorf("calls %+v", log)
+	}
+	asked := r.model.asked()
+	if got := len(asked[len(asked)-1].Messages); got != 1 {
+		t.Errorf("the second request holds %d messages; the failed one does not belong there", got)
+	}
+}
+
+func TestTakeOverAtTheTools(t *testing.T) {
+	ok := parley.MessageCompleted
+	for _, c := range []struct {
+		name        string
+		annotations parley.ToolAnnotations
+		runs        int
+		result      string
+	}{
+		{"read-only runs again", parley.ToolAnnotations{ReadOnly: true}, 2, `"effect"`},
+		{"idempotent runs again", parley.ToolAnnotations{Idempotent: true}, 2, `"effect"`},
+		{"others never", parley.ToolAnnotations{Destructive: true}, 1, prompt.NoResult},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			var mu sync.Mutex // guards runs
+			runs := 0
+			reached := make(chan struct{})
+			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, _ parley.ToolCall) (json.RawMessage, error) {
+				mu.Lock()
+				runs++
+				first := runs == 1
+				mu.Unlock()
+				if first {
+					close(reached)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return json.RawMessage(`"effect"`), nil
+			}}}
+			_, dying := r.crashing()
+			r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Done."))
+			sessionID := r.session(tooled("act"), nil)
+			turnID := r.post(sessionID, "Go", "").Turn.ID
+			r.wait("the tool", reached)
+			dying.kill()
+
+			r.start(nil)
+			if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
+				t.Errorf("turn %+v", turn)
+			}
+			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "act {}"},
+				{parley.RoleToolResult, ok, c.result}, {parley.RoleAssistant, ok, "Done."}}
+			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+				t.Error(diff)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if runs != c.runs {
+				t.Errorf("the tool ran %d times, want %d", runs, c.runs)
+			}
+			if got := r.model.sent(); got != 2 {
+				t.Errorf("%d requests; a settled answer is never asked for again", got)
+			}
+		})
+	}
+}
+
+// TestTakeOverBetweenTransactions kills a worker right before each write of a
+// turn with a tool call, and lets another one finish it.
+func TestTakeOverBetweenTransactions(t *testing.T) {
+	ok, failed := parley.MessageCompleted, parley.MessageFailed
+	whole := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "look {}"},
+		{parley.RoleToolResult, ok, "1"}, {parley.RoleAssistant, ok, "Done."}}
+	for _, c := range []struct {
+		method string
+		nth    int
+		extra  line // a row that the crash leaves, before the place named
+		at     int
+		again  int // answers of the model that are asked for twice
+	}{
+		{"BeginStep", 1, line{}, 0, 1},
+		{"OpenBlock", 1, line{parley.RoleAssistant, failed, ""}, 1, 1},
+		{"SettleStep", 1, line{parley.RoleAssistant, failed, ""}, 1, 1},
+		{"SettleTool", 1, line{}, 0, 0},
+		{"BeginStep", 2, line{}, 0, 2},
+		{"SettleStep", 2, line{parley.RoleAssistant, failed, ""}, 4, 2},
+	} {
+		t.Run(c.method, func(t *testing.T) {
+			r := newRig(t)
+			r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			_, dying := r.crashing()
+			r.options.StoreFlush = time.Hour
+			script := []answerFunc{calls(parley.FinishToolCalls, "look", "{}"), says("Done.")}
+			switch c.again {
+			case 1:
+				r.model.play(script[0], script[0], script[1])
+			case 2:
+				r.model.play(script[0], script[1], script[1])
+			default:
+				r.model.play(script...)
+			}
+			var mu sync.Mutex // guards seen
+			seen := 0
+			dead := make(chan struct{})
+			dying.set(func(method string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if method == c.method && seen < c.nth {
+					if seen++; seen == c.nth {
+						close(dead)
+					}
+				}
+				if seen == c.nth {
+					return parley.Errorf(parley.CodeInternal, "killed")
+				}
+				return nil
+			})
+			sessionID := r.session(tooled("look"), nil)
+			turnID := r.post(sessionID, "Go", "").Turn.ID
+			r.wait("the crash", dead)
+			r.start(nil)
+			if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
+				t.Errorf("turn %+v", turn)
+			}
+			got := r.record(sessionID)
+			var rest []line
+			for _, l := range got {
+				if l.Status != failed {
+					rest = append(rest, l)
+				}
+			}
+			if diff := cmp.Diff(whole, rest); diff != "" {
+				t.Error(diff)
+			}
+			if c.at > 0 && got[c.at].Status != failed {
+				t.Errorf("row %d should be what the crash left: %+v", c.at, got)
+			}
+			for i, m := range r.messages(sessionID) {
+				if m.Sequence != int64(i+1) {
+					t.Errorf("sequence %d at place %d", m.Sequence, i+1)
+				}
+			}
+		})
+	}
+}
+
+// TestLostLease: a process whose lease is gone aborts its runs and writes
+// nothing more, and then works again under a new id.
+func TestLostLease(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	var mu sync.Mutex // guards the two
+	lost := false
+	var after []string
+	store.set(func(method string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch method {
+		case "RenewLease":
+			if lost {
+				return parley.Errorf(parley.CodeFenced, "gone")
+			}
+		case "BeginStep", "SettleStep", "FinishTurn", "ReleaseTurn", "SettleTool":
+			if lost {
+				after = append(after, method)
+			}
+		case "RegisterProcess", "Sweep", "Claim":
+			return nil
+		}
+		return nil
+	})
+	r.options.Lease = 90 * time.Millisecond
+	w := r.start(store)
+	reached := make(chan struct{})
+	ended := make(chan struct{})
+	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		yield(text(0, "Half"), nil)
+		close(reached)
+		<-ctx.Done()
+		yield(parley.Chunk{}, context.Cause(ctx))
+		close(ended)
+	})
+	before := w.currentLease()
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	mu.Lock()
+	lost = true
+	mu.Unlock()
+	r.wait("the abort", ended)
+	if cause := context.Cause(before.ctx); !errors.Is(cause, ErrLeaseLost) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+	r.idleSlots(w)
+	mu.Lock()
+	if len(after) != 0 {
+		t.Errorf("written without a lease: %v", after)
+	}
+	lost = false
+	mu.Unlock()
+	// The sweep finds the turn when the old lease has run out by the store's clock.
+	r.model.play(says("A whole one."))
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 {
+		t.Errorf("turn %+v", turn)
+	}
+}
+
+// TestFencedRunWritesNothing: the claim was taken while the process slept.
+func TestFencedRunWritesNothing(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		yield(text(0, "Half"), nil)
+		close(reached)
+		<-goOn // deaf: as a process that is stopped
+		_ = yield(text(0, " and more"), nil) && yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.running.Store(nil) // its hints are lost too
+	_, err := r.store.RequestCancel(t.Context(), r.scope, sessionID, turnID, false)
+	r.must(err)
+	_, err = r.store.TakeCancel(t.Context(), r.scope, sessionID, turnID)
+	r.must(err)
+	taken := r.record(sessionID)
+	close(goOn)
+	r.idleSlots(r.worker)
+	if diff := cmp.Diff(taken, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+	if turn := r.ended(turnID); turn.Status != parley.TurnCancelled {
+		t.Errorf("the turn is %s", turn.Status)
+	}
+}

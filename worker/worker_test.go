@@ -1,0 +1,252 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+)
+
+func TestSlots(t *testing.T) {
+	r := newRig(t)
+	r.options.Slots = 2
+	w := r.start(nil)
+	a, okA := w.Offer()
+	_, okB := w.Offer()
+	if _, more := w.Offer(); !okA || !okB || more {
+		t.Errorf("offers of two slots: %v %v %v", okA, okB, more)
+	}
+	a.Release()
+	c, ok := w.Offer()
+	if !ok || c.ProcessID() != w.currentLease().id {
+		t.Error("a released slot was not offered again")
+	}
+	w.release()
+	c.Release()
+	if got := w.Runtimes(); !cmp.Equal(got, []string{parley.StandardRuntime}) {
+		t.Errorf("runtimes %v", got)
+	}
+	if w.Cancel(parley.NewID()) != nil {
+		t.Error("a turn that does not run here was cancelled")
+	}
+}
+
+// TestQueuedTurnsRunOneAfterTheOther through one slot, over several sessions.
+func TestQueuedTurnsRunOneAfterTheOther(t *testing.T) {
+	r := newRig(t)
+	r.options.Slots = 1
+	r.start(nil)
+	var mu sync.Mutex // guards the two
+	inside, most := 0, 0
+	var turns []parley.ID
+	for range 3 {
+		sessionID := r.session(parley.Overrides{}, nil)
+		for range 3 {
+			r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+				mu.Lock()
+				inside++
+				most = max(most, inside)
+				mu.Unlock()
+				_ = yield(text(0, "x"), nil) && yield(done(parley.FinishStop), nil)
+				mu.Lock()
+				inside--
+				mu.Unlock()
+			})
+			turns = append(turns, r.post(sessionID, "Go", "").Turn.ID)
+		}
+	}
+	for _, id := range turns {
+		if turn := r.ended(id); turn.Status != parley.TurnCompleted {
+			t.Errorf("turn %s", turn.Status)
+		}
+	}
+	if most != 1 {
+		t.Errorf("%d turns at once in one slot", most)
+	}
+}
+
+func TestDrainLetsTurnsFinish(t *testing.T) {
+	r := newRig(t)
+	w := r.start(nil)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		yield(text(0, "To the "), nil)
+		close(reached)
+		<-goOn
+		_ = yield(text(0, "end."), nil) && yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	stopped := make(chan struct{})
+	go func() { r.stop(w); close(stopped) }() // ends with the drain
+	r.wait("the drain to begin", w.stopping)
+	if _, ok := w.Offer(); ok {
+		t.Error("a draining worker offers a slot")
+	}
+	close(goOn)
+	r.wait("the drain", stopped)
+	turn, err := r.store.Turn(t.Context(), r.scope, turnID)
+	r.must(err)
+	if turn.Status != parley.TurnCompleted {
+		t.Errorf("the turn is %s", turn.Status)
+	}
+}
+
+// TestDrainGivesBackWhatDoesNotFinish: the text is kept, and the turn goes on in
+// the next process without counting as a crash.
+func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
+	r := newRig(t)
+	r.options.Drain = time.Millisecond
+	r.options.StoreFlush = time.Hour // only the drain flushes
+	w := r.start(nil)
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.stop(w)
+	turn, err := r.store.Turn(t.Context(), r.scope, turnID)
+	r.must(err)
+	if turn.Status != parley.TurnQueued {
+		t.Errorf("a released turn is %s", turn.Status)
+	}
+	r.start(nil)
+	turn = r.ended(turnID)
+	if turn.Status != parley.TurnCompleted || turn.Takeovers != 0 {
+		t.Errorf("turn %+v", turn)
+	}
+	ok := parley.MessageCompleted
+	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "Half"}, {parley.RoleAssistant, ok, "Whole."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStoreFlushAppends(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	r.options.StoreFlush = time.Millisecond
+	r.start(store)
+	wrote := make(chan struct{}, 1000)
+	store.set(func(method string) error {
+		if method == "AppendedVersions" {
+			wrote <- struct{}{}
+		}
+		return nil
+	})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		for _, piece := range []string{"Grü", "ße ", "🌍"} {
+			if !yield(text(0, piece), nil) {
+				return
+			}
+			<-wrote
+		}
+		yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	versions, err := r.store.Versions(t.Context(), r.scope, r.messages(sessionID)[1].ID)
+	r.must(err)
+	var got strings.Builder
+	end := 0
+	for i, v := range versions {
+		if v.N != i+1 || v.Offset != end {
+			t.Errorf("version %d begins at %d, want %d", v.N, v.Offset, end)
+		}
+		end = v.End
+		got.WriteString(v.Text)
+	}
+	if got.String() != "Grüße 🌍" || len(versions) < 3 {
+		t.Errorf("%d versions make %q", len(versions), got.String())
+	}
+}
+
+// TestFullDisk: what has no room for a while is written when there is some; a
+// step that cannot begin fails its turn; the session works again.
+func TestFullDisk(t *testing.T) {
+	full := parley.Errorf(parley.CodeStorageFull, "no room")
+	for _, c := range []struct {
+		method string
+		times  int
+		status parley.TurnStatus
+	}{
+		{"SettleStep", 3, parley.TurnCompleted},
+		{"SettleStep", persistTries, parley.TurnFailed},
+		{"BeginStep", 1, parley.TurnFailed},
+		{"SettleTool", 2, parley.TurnCompleted},
+		{"OpenBlock", 1, parley.TurnFailed},
+	} {
+		t.Run(c.method, func(t *testing.T) {
+			r := newRig(t)
+			store := &faults{Store: r.store}
+			var mu sync.Mutex // guards left
+			left := c.times
+			store.set(func(method string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if method == c.method && left > 0 {
+					left--
+					return full
+				}
+				return nil
+			})
+			r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			r.start(store)
+			r.model.play(calls(parley.FinishToolCalls, "look", "{}"), says("Done."))
+			sessionID := r.session(tooled("look"), nil)
+			turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
+			if turn.Status != c.status {
+				t.Errorf("the turn is %s (%+v), want %s", turn.Status, turn.Error, c.status)
+			}
+			if turn.Error != nil && !strings.Contains(turn.Error.Sentence, "disk is full") {
+				t.Errorf("the error says %q", turn.Error.Sentence)
+			}
+			r.model.mu.Lock()
+			r.model.answers = nil
+			r.model.mu.Unlock()
+			r.model.play(says("Again."))
+			if turn := r.ended(r.post(sessionID, "More", "").Turn.ID); turn.Status != parley.TurnCompleted {
+				t.Errorf("the next turn is %s", turn.Status)
+			}
+		})
+	}
+}
+
+// brokenRuntime panics in the middle of a turn.
+type brokenRuntime struct{ *standard }
+
+func (brokenRuntime) Name() string                                { return "broken" }
+func (brokenRuntime) RunTurn(context.Context, parley.Claim) error { panic("oh") }
+
+func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
+	r := newRig(t)
+	r.agent.Runtime = "broken"
+	var err error
+	r.agent, err = r.store.UpdateAgent(t.Context(), r.agent)
+	r.must(err)
+	r.options.Runtimes = []parley.Runtime{brokenRuntime{}}
+	r.start(nil)
+	turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassInternal || strings.Contains(turn.Error.Sentence, "oh") {
+		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
+	}
+}
+
+func TestDeletedSessionStopsItsRun(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "Half")))
+	sessionID := r.session(parley.Overrides{}, nil)
+	r.post(sessionID, "Go", "")
+	r.wait("the stream", reached)
+	r.must(r.store.DeleteSession(t.Context(), r.scope, sessionID))
+	r.idleSlots(r.worker)
+}
