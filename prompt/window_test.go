@@ -90,6 +90,21 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// A window never begins between a call and its result, also when the result
+// bears no turn, as in imports.
+func TestWindowKeepsResultsWithTheirCalls(t *testing.T) {
+	t.Parallel()
+	r := &record{}
+	r.add(user(turnID(1), "find"))
+	r.add(call(turnID(1), 1, "a", `{}`))
+	r.add(result(parley.ID{}, 0, "a", `1`))
+	r.add(user(turnID(2), "now"))
+	selection := mustWindow(t, parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, r.session(4), parley.Turn{ID: turnID(2)}, r.tail(4))
+	if diff := cmp.Diff([]int64{1, 2, 3, 4}, sequences(selection.Messages)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Failure 53: what a narrow policy reads does not grow with the session.
 func TestWindowReadsOnlyTheTail(t *testing.T) {
 	t.Parallel()
