@@ -1,0 +1,118 @@
+package main
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func agentsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "agents", Short: "List, make and archive agents"}
+
+	var all bool
+	list := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		query := url.Values{}
+		if !all {
+			query.Set("status", string(parley.AgentActive))
+		}
+		agents, err := everyPage(query, func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(cmd.Context(), q) })
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(agents)
+		}
+		rows := make([][]string, len(agents))
+		for i, a := range agents {
+			model := string(a.Model)
+			if model == "" {
+				model = "(default)"
+			}
+			rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status)}
+		}
+		return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS"}, rows)
+	}}
+	list.Flags().BoolVar(&all, "all", false, "archived ones too")
+
+	var input client.AgentInput
+	var model string
+	create := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		input.Name, input.Model = args[0], parley.ModelID(model)
+		agent, err := server.CreateAgent(cmd.Context(), input)
+		if err != nil {
+			return err
+		}
+		return term.printAgent(agent, shared)
+	}}
+	create.Flags().StringVar(&input.Slug, "slug", "", "short name for addresses; made from NAME when not given")
+	create.Flags().StringVar(&input.SystemPrompt, "system-prompt", "", "what the agent is told to be")
+	create.Flags().StringVar(&input.Description, "description", "", "what the agent is for")
+	create.Flags().StringVar(&model, "model", "", "provider/model; the server's default when not given")
+	create.Flags().StringSliceVar(&input.Tools, "tool", nil, "a tool the agent may use (repeatable)")
+
+	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		agent, err := server.Agent(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return term.printAgent(agent, shared)
+	}}
+	archive := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		return server.ArchiveAgent(cmd.Context(), args[0])
+	}}
+	command.AddCommand(list, create, show, archive)
+	return command
+}
+
+func (t terminal) printAgent(agent parley.Agent, shared *flags) error {
+	if shared.json {
+		return t.printJSON(agent)
+	}
+	tools := make([]string, len(agent.Tools))
+	for i, tool := range agent.Tools {
+		tools[i] = tool.Name
+	}
+	return t.printTable([]string{"FIELD", "VALUE"}, [][]string{
+		{"id", agent.ID.String()}, {"slug", agent.Slug}, {"name", agent.Name}, {"model", string(agent.Model)},
+		{"tools", strings.Join(tools, ", ")}, {"version", strconv.Itoa(agent.Version)}, {"status", string(agent.Status)},
+		{"system prompt", parley.Clip(strings.ReplaceAll(agent.SystemPrompt, "\n", " "), 200)},
+	})
+}
+
+// everyPage follows a list's cursors to its end.
+func everyPage[T any](query url.Values, page func(url.Values) (client.Page[T], error)) ([]T, error) {
+	var rows []T
+	query.Set("limit", strconv.Itoa(parley.MaxPage))
+	for {
+		got, err := page(query)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, got.Data...)
+		if got.Next == "" {
+			return rows, nil
+		}
+		query.Set("cursor", got.Next)
+	}
+}

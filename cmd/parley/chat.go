@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func chatCommand(shared *flags, term terminal) *cobra.Command {
+	var sessionID, agent, model string
+	command := &cobra.Command{
+		Use:   "chat [MESSAGE]",
+		Short: "Talk to an agent in the terminal",
+		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := shared.connect(getenv)
+			if err != nil {
+				return err
+			}
+			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model)}
+			// Ctrl-C belongs to the running turn here, not to the whole command.
+			ctx := context.WithoutCancel(cmd.Context())
+			if err := c.open(ctx, sessionID, agent); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return c.turn(ctx, strings.Join(args, " "))
+			}
+			return c.loop(ctx)
+		},
+	}
+	command.Flags().StringVar(&sessionID, "session", "", "go on in this session; a new one when not given")
+	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
+	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
+	return command
+}
+
+// chat is one sitting in one session.
+type chat struct {
+	server  *client.Client
+	term    terminal
+	json    bool
+	model   parley.ModelID
+	session parley.Session
+}
+
+func (c *chat) open(ctx context.Context, sessionID, agent string) error {
+	var err error
+	if sessionID != "" {
+		var id parley.ID
+		if id, err = parley.ParseID(sessionID); err != nil {
+			return err
+		}
+		c.session, err = c.server.Session(ctx, id)
+	} else {
+		c.session, err = c.server.CreateSession(ctx, client.SessionInput{Agent: agent})
+	}
+	if err == nil && !c.json {
+		fmt.Fprintln(c.term.err, "session", c.session.ID)
+	}
+	return err
+}
+
+// loop reads messages until the input ends or Ctrl-C at the prompt.
+func (c *chat) loop(ctx context.Context) error {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	lines, failed := c.readLines()
+	for {
+		if c.term.interactive() {
+			fmt.Fprint(c.term.err, "> ")
+		}
+		select {
+		case <-interrupts:
+			fmt.Fprintln(c.term.err)
+			return nil
+		case line, ok := <-lines:
+			if !ok {
+				return <-failed
+			}
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			if err := c.turn(ctx, line); err != nil && !errors.Is(err, errQuiet) {
+				return err
+			}
+		}
+	}
+}
+
+// readLines reads the input in a goroutine of its own, which ends with the
+// input, or with the process when a person never types again.
+func (c *chat) readLines() (<-chan string, <-chan error) {
+	lines, failed := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(lines)
+		reader := bufio.NewReader(c.term.in)
+		for {
+			line, err := reader.ReadString('\n')
+			if strings.TrimSpace(line) != "" {
+				lines <- strings.TrimRight(line, "\r\n")
+			}
+			if errors.Is(err, io.EOF) {
+				err = nil
+				failed <- err
+				return
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	return lines, failed
+}
+
+// turn posts one message and prints the answer as it streams. Ctrl-C cancels
+// the turn and goes on reading until its end; a broken stream is taken up again
+// where it broke.
+func (c *chat) turn(ctx context.Context, text string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	go func() { // ends with the turn, by stop
+		select {
+		case <-ctx.Done():
+		case <-interrupts:
+			if _, err := c.server.Cancel(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
+			}
+		}
+	}()
+
+	input := client.UserMessage(text)
+	input.Model = c.model
+	key := parley.NewID().String()
+	view := &turnView{chat: c, shown: map[shownKey]int{}}
+	var last int64
+	frames := c.server.StreamMessage(ctx, c.session.ID, input, key)
+	for tries := 0; ; tries++ {
+		var broken error
+		for frame, err := range frames {
+			if err != nil {
+				broken = err
+				break
+			}
+			if frame.ID > 0 {
+				last = frame.ID
+			}
+			tries = 0
+			if over, err := view.show(frame); over || err != nil {
+				return err
+			}
+		}
+		if parley.ErrorCode(broken) != parley.CodeUnavailable || last == 0 || tries >= reconnects {
+			return broken
+		}
+		frames = c.server.Watch(ctx, c.session.ID, last)
+	}
+}
+
+// reconnects bounds how often a stream is taken up again without any frame.
+const reconnects = 3
+
+type shownKey struct {
+	message parley.ID
+	kind    parley.ContentKind
+}
+
+// turnView prints a turn's frames: text to the output, everything else as
+// remarks beside it.
+type turnView struct {
+	chat   *chat
+	turnID parley.ID
+	shown  map[shownKey]int // bytes printed so far
+	note   bool             // the last thing printed was reasoning
+}
+
+func (v *turnView) show(frame client.Frame) (over bool, err error) {
+	if v.chat.json {
+		if err := v.chat.term.printLine(frame); err != nil {
+			return true, err
+		}
+	} else if err := v.print(frame); err != nil {
+		return true, err
+	}
+	if !frame.Type.EndsTurn() {
+		return false, nil
+	}
+	turn, err := frame.Turn()
+	if err != nil {
+		return true, err
+	}
+	if !v.chat.json {
+		fmt.Fprintln(v.chat.term.out)
+	}
+	switch turn.Status {
+	case parley.TurnFailed:
+		if !v.chat.json && turn.Error != nil {
+			fmt.Fprintln(v.chat.term.err, "!", turn.Error.Sentence)
+			if turn.Error.Detail != "" {
+				fmt.Fprintln(v.chat.term.err, " ", turn.Error.Detail)
+			}
+		}
+		return true, errQuiet
+	case parley.TurnCancelled:
+		if !v.chat.json {
+			fmt.Fprintln(v.chat.term.err, "(cancelled; the session goes on)")
+		}
+	}
+	return true, nil
+}
+
+func (v *turnView) print(frame client.Frame) error {
+	switch frame.Type {
+	case parley.EventStepGenerating:
+		delta, err := frame.Delta()
+		if err != nil {
+			return err
+		}
+		v.text(shownKey{delta.MessageID, delta.Kind}, delta.Offset, delta.Delta)
+	case parley.EventStepGenerated, parley.EventStepError:
+		step, err := frame.SettledStep()
+		if err != nil {
+			return err
+		}
+		for _, m := range step.Messages {
+			var content parley.AssistantContent
+			if m.Role == parley.RoleAssistant && json.Unmarshal(m.Content, &content) == nil {
+				v.text(shownKey{m.MessageID, parley.KindReasoning}, 0, content.Reasoning)
+				v.text(shownKey{m.MessageID, parley.KindText}, 0, content.Text+content.Refusal)
+			}
+		}
+	case parley.EventToolStarted, parley.EventToolCompleted, parley.EventStepRetrying, parley.EventSessionWaiting:
+		fmt.Fprintf(v.chat.term.err, "\n[%s %s]\n", frame.Type, frame.Data)
+	}
+	return nil
+}
+
+// text prints what of a text has not been printed yet.
+func (v *turnView) text(key shownKey, offset int, text string) {
+	if key.kind == parley.KindArguments {
+		return
+	}
+	fresh := v.shown[key] - offset
+	if fresh < 0 || fresh >= len(text) {
+		return
+	}
+	if key.kind == parley.KindReasoning {
+		if !v.note {
+			fmt.Fprint(v.chat.term.err, "(reasoning) ")
+		}
+		v.note = true
+		fmt.Fprint(v.chat.term.err, text[fresh:])
+	} else {
+		if v.note {
+			fmt.Fprintln(v.chat.term.err)
+		}
+		v.note = false
+		fmt.Fprint(v.chat.term.out, text[fresh:])
+	}
+	v.shown[key] = offset + len(text)
+}

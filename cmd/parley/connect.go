@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley"
+	"parley/client"
+)
+
+const (
+	tokenFile = "token" // the machine's own user, mode 0600
+	urlFile   = "url"   // where the running server listens
+)
+
+// connect makes a client for the server that the flags, the environment or the
+// data directory name.
+func (f *flags) connect(env func(string) string) (*client.Client, error) {
+	options := client.Options{URL: f.url, Key: f.key, Workspace: f.workspace}
+	if options.URL == "" {
+		options.URL = env("PARLEY_URL")
+	}
+	if options.Key == "" {
+		options.Key = env("PARLEY_KEY")
+	}
+	if options.Workspace == "" {
+		options.Workspace = env("PARLEY_WORKSPACE")
+	}
+	dir, err := f.dataDir(env)
+	if err != nil {
+		return nil, err
+	}
+	if options.URL == "" {
+		if at, err := os.ReadFile(filepath.Join(dir, urlFile)); err == nil { //nolint:gosec // the user's own data directory
+			options.URL = strings.TrimSpace(string(at))
+		}
+	}
+	if options.Key == "" {
+		if token, err := os.ReadFile(filepath.Join(dir, tokenFile)); err == nil { //nolint:gosec // the user's own data directory
+			options.Key = strings.TrimSpace(string(token))
+		}
+	}
+	return client.New(options)
+}
+
+// localToken reads the data directory's token file, making it if it is not there.
+func localToken(dir string) (string, error) {
+	path := filepath.Join(dir, tokenFile)
+	raw, err := os.ReadFile(path) //nolint:gosec // the user's own data directory
+	if err == nil {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			if err := os.Chmod(path, 0o600); err != nil {
+				return "", parley.WrapError(parley.CodeInvalid, err, path+" may be read by others, and that cannot be changed")
+			}
+		}
+		if token := strings.TrimSpace(string(raw)); token != "" {
+			return token, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", parley.WrapError(parley.CodeInvalid, err, path+" cannot be read")
+	}
+	var secret [32]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return "", err
+	}
+	token := "parley_local_" + hex.EncodeToString(secret[:])
+	if err := writeWhole(path, token+"\n", 0o600); err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+// writeWhole writes a small file so that readers see the old or the new one.
+func writeWhole(path, content string, mode os.FileMode) error {
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, []byte(content), mode); err != nil {
+		return parley.WrapError(parley.CodeInvalid, err, path+" cannot be written")
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return parley.WrapError(parley.CodeInvalid, err, path+" cannot be written")
+	}
+	return nil
+}

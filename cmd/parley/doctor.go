@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/sqlite"
+)
+
+// lowDisk is when doctor warns.
+const lowDisk = 500 << 20
+
+// finding is what doctor says of one thing.
+type finding struct {
+	Check string `json:"check"`
+	State string `json:"state"` // ok, note or problem
+	Says  string `json:"says"`
+	Do    string `json:"do,omitempty"`
+}
+
+func doctorCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check data directory, database, server and providers, and say what to do",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := diagnose(cmd.Context(), shared, getenv)
+			if shared.json {
+				if err := term.printJSON(findings); err != nil {
+					return err
+				}
+			}
+			failed := false
+			for _, f := range findings {
+				failed = failed || f.State == "problem"
+				if shared.json {
+					continue
+				}
+				fmt.Fprintf(term.out, "%-8s %-15s %s\n", f.State, f.Check, f.Says)
+				if f.Do != "" {
+					fmt.Fprintf(term.out, "%-24s → %s\n", "", f.Do)
+				}
+			}
+			if failed {
+				return errQuiet
+			}
+			return nil
+		},
+	}
+}
+
+func diagnose(ctx context.Context, shared *flags, env func(string) string) []finding {
+	s, err := loadSettings(shared, env)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return []finding{{"settings", "problem", err.Error(), "correct the setting and run doctor again"}}
+	}
+	findings := []finding{checkDirectory(s.DataDir), checkDisk(s.DataDir)}
+	server, running := checkServer(ctx, shared, env)
+	findings = append(findings, server)
+	if running {
+		findings = append(findings, finding{Check: "database", State: "ok", Says: "in use by the running server"})
+	} else {
+		findings = append(findings, checkDatabase(ctx, s.DataDir))
+	}
+	return append(findings, checkProviders(s, env)...)
+}
+
+func checkDirectory(dir string) finding {
+	f := finding{Check: "data directory"}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.State, f.Says = "note", dir+" is not there yet; parley serve makes it"
+		return f
+	case err != nil || !info.IsDir():
+		f.State, f.Says, f.Do = "problem", dir+" is no directory that can be read", "give another with --data or PARLEY_DATA"
+		return f
+	}
+	probe, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		f.State, f.Says, f.Do = "problem", dir+" cannot be written to", "give the directory to this user, or another one with --data"
+		return f
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f
+	}
+	f.State, f.Says = "ok", dir
+	if token, err := os.Stat(filepath.Join(dir, tokenFile)); err == nil && token.Mode().Perm()&0o077 != 0 {
+		f.State, f.Says, f.Do = "problem", "others may read "+filepath.Join(dir, tokenFile), "chmod 600 "+filepath.Join(dir, tokenFile)
+	}
+	return f
+}
+
+func checkDisk(dir string) finding {
+	f := finding{Check: "disk"}
+	for at := dir; ; at = filepath.Dir(at) {
+		var fs syscall.Statfs_t
+		if err := syscall.Statfs(at, &fs); err != nil {
+			if at == filepath.Dir(at) {
+				f.State, f.Says = "note", "free space cannot be read"
+				return f
+			}
+			continue
+		}
+		free := fs.Bavail * uint64(fs.Bsize) //nolint:gosec // a block size is positive
+		f.State, f.Says = "ok", fmt.Sprintf("%d MiB free", free>>20)
+		if free < lowDisk {
+			f.State, f.Do = "problem", "make room: with a full disk messages are refused with 507 until there is some"
+		}
+		return f
+	}
+}
+
+func checkServer(ctx context.Context, shared *flags, env func(string) string) (finding, bool) {
+	f := finding{Check: "server"}
+	server, err := shared.connect(env)
+	if err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f, false
+	}
+	defer server.Close()
+	if err := server.Ready(ctx); err != nil {
+		f.State, f.Says, f.Do = "note", "none answers at "+server.URL(), "start one with: parley serve"
+		return f, false
+	}
+	who, err := server.Principal(ctx)
+	if err != nil {
+		f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" but does not let you in: "+err.Error(), "give a key with --key or PARLEY_KEY"
+		return f, true
+	}
+	f.State, f.Says = "ok", fmt.Sprintf("runs at %s; you are %s (%s) in workspace %s", server.URL(), who.Name, who.Role, who.Workspace)
+	return f, true
+}
+
+func checkDatabase(ctx context.Context, dir string) finding {
+	f := finding{Check: "database"}
+	if _, err := os.Stat(filepath.Join(dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+		f.State, f.Says = "note", "there is none yet; parley serve makes it"
+		return f
+	}
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f
+	}
+	err = errors.Join(store.Ping(ctx), store.Close())
+	if err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f
+	}
+	f.State, f.Says = "ok", "opens, and its schema is this version's"
+	return f
+}
+
+func checkProviders(s settings, env func(string) string) []finding {
+	models, open, err := buildModels(s, env)
+	if err != nil {
+		return []finding{{"providers", "problem", err.Error(), "correct the provider's setting"}}
+	}
+	for _, o := range open {
+		o.Close()
+	}
+	var findings []finding
+	for _, p := range configuredProviders(s, env) {
+		f := finding{Check: "provider", State: "ok", Says: p.Name + " is configured"}
+		if p.KeyEnv != "" && env(p.KeyEnv) == "" {
+			f.State, f.Says = "note", p.Name+" has no key: "+p.KeyEnv+" is not set"
+		}
+		findings = append(findings, f)
+	}
+	if len(findings) == 0 {
+		findings = append(findings, finding{"provider", "note", "none is configured: the built-in simulator answers",
+			"set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add one under providers in parley.yaml"})
+	}
+	if _, _, err := models.Resolve(models.Default()); err != nil {
+		return append(findings, finding{"default model", "problem", parley.Clip(err.Error(), 300), "set PARLEY_MODEL to a configured provider's model"})
+	}
+	return append(findings, finding{Check: "default model", State: "ok", Says: modelLabel(models.Default())})
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+	"parley/engine"
+	"parley/sqlite"
+)
+
+func keysCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
+
+	var input client.KeyInput
+	var role string
+	create := &cobra.Command{
+		Use:   "create --name NAME [--workspace W]",
+		Short: "Make an API key and print it, this once",
+		Long:  "Make an API key and print it, this once: it is stored as a hash only. A workspace\nthat is new is made. From the first key on every request needs one. With no server\nrunning the database is opened directly.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			input.Workspace, input.Role = shared.workspace, parley.PrincipalRole(role)
+			if input.Workspace == "" {
+				input.Workspace = parley.DefaultWorkspace
+			}
+			created, err := createKey(cmd.Context(), shared, input)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(created)
+			}
+			_, err = fmt.Fprintln(term.out, created.Secret)
+			return err
+		},
+	}
+	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
+	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
+	_ = create.MarkFlagRequired("name") //nolint:errcheck // the flag stands one line above
+
+	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		page, err := server.Keys(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(page.Data)
+		}
+		rows := make([][]string, len(page.Data))
+		for i, k := range page.Data {
+			state := "active"
+			if k.RevokedAt != 0 {
+				state = "revoked " + k.RevokedAt.String()
+			}
+			rows[i] = []string{k.ID.String(), k.Name, string(k.Role), k.Prefix + "…", k.CreatedAt.String(), state}
+		}
+		return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "CREATED", "STATE"}, rows)
+	}}
+	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		return server.RevokeKey(cmd.Context(), id)
+	}}
+	command.AddCommand(create, list, revoke)
+	return command
+}
+
+// createKey asks the server, or opens the store itself when none runs here.
+func createKey(ctx context.Context, shared *flags, input client.KeyInput) (client.CreatedKey, error) {
+	server, err := shared.connect(getenv)
+	if err != nil {
+		return client.CreatedKey{}, err
+	}
+	created, err := server.CreateKey(ctx, input)
+	if err == nil || parley.ErrorCode(err) != parley.CodeUnavailable || shared.url != "" || getenv("PARLEY_URL") != "" {
+		return created, err
+	}
+	dir, err := shared.dataDir(getenv)
+	if err != nil {
+		return client.CreatedKey{}, err
+	}
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return client.CreatedKey{}, err
+	}
+	created, err = createKeyIn(ctx, store, dir, input)
+	return created, errors.Join(err, store.Close())
+}
+
+func createKeyIn(ctx context.Context, store *sqlite.Store, dir string, input client.KeyInput) (client.CreatedKey, error) {
+	// The token file comes first: once a key exists it is what lets this machine's user in.
+	if _, err := localToken(dir); err != nil {
+		return client.CreatedKey{}, err
+	}
+	verbs := engine.New(engine.Options{Store: store})
+	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{Name: input.Name, Role: input.Role})
+	if err != nil {
+		return client.CreatedKey{}, err
+	}
+	return client.CreatedKey{Secret: created.Secret, Key: created.Key}, nil
+}
+
+// dataDirMade makes the data directory if it is not there, for its owner only.
+func dataDirMade(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return parley.WrapError(parley.CodeInvalid, err, "the data directory "+filepath.Clean(dir)+" cannot be made; give another with --data or PARLEY_DATA")
+	}
+	return nil
+}

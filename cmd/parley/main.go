@@ -1,0 +1,80 @@
+// Command parley is the server and its command line: `parley serve` keeps
+// conversations, the other commands talk to it over HTTP.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+)
+
+// version is this build's, in the OpenAPI document and in --version.
+const version = "0.1.0"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program but for the process around it; tests call it too.
+func run(ctx context.Context, args []string, term terminal) int {
+	root := rootCommand(term)
+	root.SetArgs(args)
+	root.SetIn(term.in)
+	root.SetOut(term.out)
+	root.SetErr(term.err)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errQuiet):
+		return 1
+	}
+	var known *parley.Error
+	if errors.As(err, &known) && known.Code != parley.CodeInternal {
+		fmt.Fprintln(term.err, "parley:", known.Message)
+	} else {
+		fmt.Fprintln(term.err, "parley:", err)
+	}
+	return 1
+}
+
+// errQuiet ends a command that has said by itself what went wrong.
+var errQuiet = errors.New("failed")
+
+func rootCommand(term terminal) *cobra.Command {
+	shared := &flags{}
+	root := &cobra.Command{
+		Use:           "parley",
+		Short:         "A durable home for agent conversations",
+		Long:          "Parley keeps agents, their sessions, every message and every model call, runs the\nagents' turns, streams them to any number of watchers, and loses nothing when a\nprocess dies.\n\nStart with: parley serve",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	persistent := root.PersistentFlags()
+	persistent.StringVar(&shared.data, "data", "", "data directory (PARLEY_DATA; default ~/.local/share/parley)")
+	persistent.StringVar(&shared.url, "url", "", "address of the server to talk to (PARLEY_URL)")
+	persistent.StringVar(&shared.key, "key", "", "API key (PARLEY_KEY); on the server's own machine none is needed")
+	persistent.StringVar(&shared.workspace, "workspace", "", "workspace to work in, for the machine's own user (PARLEY_WORKSPACE)")
+	persistent.BoolVar(&shared.json, "json", false, "print JSON")
+	root.AddCommand(
+		serveCommand(shared, term),
+		chatCommand(shared, term),
+		agentsCommand(shared, term),
+		sessionsCommand(shared, term),
+		keysCommand(shared, term),
+		doctorCommand(shared, term),
+		openapiCommand(term),
+	)
+	return root
+}

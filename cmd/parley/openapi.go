@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"parley/httpapi"
+)
+
+func openapiCommand(term terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "openapi",
+		Short: "Print the API's OpenAPI 3.1 document",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			document, err := httpapi.OpenAPI(version)
+			if err != nil {
+				return err
+			}
+			_, err = term.out.Write(append(document, '\n'))
+			return err
+		},
+	}
+}

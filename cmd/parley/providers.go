@@ -1,0 +1,97 @@
+package main
+
+import (
+	"parley"
+	"parley/llm"
+	"parley/llm/anthropic"
+	"parley/llm/openai"
+	"parley/llm/sim"
+)
+
+// The wires that a configured provider may speak.
+const (
+	kindOpenAI    = "openai"
+	kindAnthropic = "anthropic"
+)
+
+// knownProviders are configured by their environment variables alone.
+var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is never written
+	providerSetting
+	baseURLEnv string
+}{
+	{providerSetting{Name: "openai", Kind: kindOpenAI, KeyEnv: "OPENAI_API_KEY", DefaultModel: "gpt-5-mini"}, "OPENAI_BASE_URL"},
+	{providerSetting{Name: "anthropic", Kind: kindAnthropic, KeyEnv: "ANTHROPIC_API_KEY", DefaultModel: "claude-sonnet-4-5"}, "ANTHROPIC_BASE_URL"},
+	{providerSetting{Name: "dashscope", Kind: kindOpenAI, KeyEnv: "DASHSCOPE_API_KEY", DefaultModel: "qwen-plus",
+		BaseURL: "https://dashscope.aliyuncs.com/compatible-mode/v1"}, "DASHSCOPE_BASE_URL"},
+}
+
+// configuredProviders lists what the environment and the file configure; a
+// provider of the file replaces the known one of its name.
+func configuredProviders(s settings, env func(string) string) []providerSetting {
+	var found []providerSetting
+	inFile := map[string]bool{}
+	for _, p := range s.Providers {
+		inFile[p.Name] = true
+	}
+	for _, known := range knownProviders {
+		p := known.providerSetting
+		if base := env(known.baseURLEnv); base != "" {
+			p.BaseURL = base
+		} else if env(p.KeyEnv) == "" {
+			continue
+		}
+		if !inFile[p.Name] {
+			found = append(found, p)
+		}
+	}
+	return append(found, s.Providers...)
+}
+
+// closer is a provider that holds connections.
+type closer interface{ Close() }
+
+// buildModels makes the registry: the configured providers and the simulator.
+func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, error) {
+	var providers []llm.Provider
+	var open []closer
+	for _, p := range configuredProviders(s, env) {
+		if err := p.check(); err != nil {
+			return nil, nil, err
+		}
+		var key string
+		if p.KeyEnv != "" {
+			if key = env(p.KeyEnv); key == "" && p.Kind == kindAnthropic {
+				return nil, nil, parley.InvalidField("providers", "provider %q needs its key in the environment variable %s", p.Name, p.KeyEnv)
+			}
+		}
+		provider := llm.Provider{Name: p.Name, DefaultModel: p.DefaultModel}
+		switch p.Kind {
+		case kindAnthropic:
+			model, err := anthropic.New(anthropic.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
+			if err != nil {
+				return nil, nil, err
+			}
+			provider.Model, open = model, append(open, model)
+		default:
+			model, err := openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
+			if err != nil {
+				return nil, nil, err
+			}
+			provider.Model, open = model, append(open, model)
+		}
+		providers = append(providers, provider)
+	}
+	providers = append(providers, llm.Provider{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true})
+	registry, err := llm.NewRegistry(llm.Options{Default: s.Model, Providers: providers})
+	return registry, open, err
+}
+
+func (p providerSetting) check() error {
+	switch {
+	case p.Name == "" || p.Name == sim.ProviderName:
+		return parley.InvalidField("providers", "a provider needs a name, and it cannot be %q", sim.ProviderName)
+	case p.Kind != "" && p.Kind != kindOpenAI && p.Kind != kindAnthropic:
+		return parley.InvalidField("providers", "provider %q: kind must be openai or anthropic, the wire that it speaks", p.Name)
+	}
+	return nil
+}

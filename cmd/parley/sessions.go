@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func sessionsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "sessions", Short: "List, show, export and delete sessions"}
+
+	filters := map[string]*string{}
+	var limit int
+	list := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		for name, value := range filters {
+			if *value != "" {
+				query.Set(name, *value)
+			}
+		}
+		page, err := server.Sessions(cmd.Context(), query)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(page.Data)
+		}
+		rows := make([][]string, len(page.Data))
+		for i, s := range page.Data {
+			rows[i] = []string{s.ID.String(), string(s.Status), strconv.FormatInt(s.Statistics.Messages, 10), s.UpdatedAt.String(), s.Title}
+		}
+		return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
+	}}
+	for _, name := range []string{"agent", "status", "feature", "task", "type", "tag", "archived"} {
+		filters[name] = list.Flags().String(name, "", "only sessions with this "+name)
+	}
+	list.Flags().IntVar(&limit, "limit", 20, "how many")
+
+	show := &cobra.Command{Use: "show SESSION", Short: "Show a session's conversation", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		export, err := exportSession(cmd.Context(), server, args[0])
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(struct {
+				Session  parley.Session   `json:"session"`
+				Messages []parley.Message `json:"messages"`
+			}{export.Session, export.Messages})
+		}
+		fmt.Fprintf(term.out, "%s  %s  %s\n", export.Session.ID, export.Session.Status, export.Session.Title)
+		for _, m := range export.Messages {
+			fmt.Fprintf(term.out, "\n%s\n%s\n", headline(m), body(m))
+		}
+		return nil
+	}}
+
+	var output string
+	export := &cobra.Command{Use: "export SESSION", Short: "Write a session with its messages, turns and calls as one JSON file", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		export, err := exportSession(cmd.Context(), server, args[0])
+		if err != nil {
+			return err
+		}
+		if output == "" || output == "-" {
+			return term.printJSON(export)
+		}
+		raw, err := json.MarshalIndent(export, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(output, append(raw, '\n'), 0o600)
+	}}
+	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
+
+	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		server, err := shared.connect(getenv)
+		if err != nil {
+			return err
+		}
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		return server.DeleteSession(cmd.Context(), id)
+	}}
+	command.AddCommand(list, show, export, remove)
+	return command
+}
+
+// sessionExport is a whole session.
+type sessionExport struct {
+	Session  parley.Session   `json:"session"`
+	Agent    parley.Agent     `json:"agent"`
+	Messages []parley.Message `json:"messages"`
+	Turns    []parley.Turn    `json:"turns"`
+	Calls    []parley.Call    `json:"calls"`
+}
+
+func exportSession(ctx context.Context, server *client.Client, idText string) (sessionExport, error) {
+	var export sessionExport
+	id, err := parley.ParseID(idText)
+	if err != nil {
+		return export, err
+	}
+	if export.Session, err = server.Session(ctx, id); err != nil {
+		return export, err
+	}
+	if export.Agent, err = server.Agent(ctx, export.Session.AgentID.String()); err != nil {
+		return export, err
+	}
+	export.Messages, err = everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Message], error) { return server.Messages(ctx, id, q) })
+	if err != nil {
+		return export, err
+	}
+	export.Turns, err = everyPage(url.Values{"order": {"asc"}}, func(q url.Values) (client.Page[parley.Turn], error) { return server.Turns(ctx, id, q) })
+	if err != nil {
+		return export, err
+	}
+	export.Calls, err = everyPage(url.Values{"order": {"asc"}}, func(q url.Values) (client.Page[parley.Call], error) { return server.Calls(ctx, id, q) })
+	return export, err
+}
+
+func headline(m parley.Message) string {
+	place := "queued"
+	if m.Sequence > 0 {
+		place = "#" + strconv.FormatInt(m.Sequence, 10)
+	}
+	parts := []string{place, string(m.Role)}
+	if m.Author.Name != "" {
+		parts = append(parts, "by "+m.Author.Name)
+	}
+	if m.Model != "" {
+		parts = append(parts, modelLabel(m.Model))
+	}
+	if m.Status != parley.MessageCompleted {
+		parts = append(parts, string(m.Status))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// modelLabel says of the simulator that it is one.
+func modelLabel(id parley.ModelID) string {
+	if id.Provider() == "sim" {
+		return string(id) + " (simulator)"
+	}
+	return string(id)
+}
+
+func body(m parley.Message) string {
+	switch m.Role {
+	case parley.RoleToolCall:
+		var call parley.ToolCallContent
+		if json.Unmarshal(m.Content, &call) == nil {
+			return call.Name + " " + string(call.Arguments) + call.ArgumentsText
+		}
+	case parley.RoleToolResult:
+		return string(m.Content)
+	}
+	var text parley.AssistantContent
+	if json.Unmarshal(m.Content, &text) != nil {
+		return string(m.Content)
+	}
+	out := text.Text
+	if text.Reasoning != "" {
+		out = "(reasoning) " + text.Reasoning + "\n" + out
+	}
+	if text.Refusal != "" {
+		out += "(refused) " + text.Refusal
+	}
+	if m.Error != nil {
+		out += "\n! " + m.Error.Sentence
+	}
+	return out
+}
