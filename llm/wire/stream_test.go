@@ -217,3 +217,20 @@ func TestBaseURLs(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What had already arrived when the call was cancelled is not shown any more.
+func TestCancelStopsWhatIsBuffered(t *testing.T) {
+	cause := errors.New("cancelled by a person")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	whole := provider{[]line{{text: strings.Repeat("data: a\n\n", 5)}}}
+	text := ""
+	var failure error
+	for chunk, err := range newEndpoint(t, whole).Stream(ctx, nil, func() wire.Decoder { return &words{} }) {
+		text, failure = text+chunk.Text, err
+		cancel(cause)
+	}
+	if text != "a" || !errors.Is(failure, cause) {
+		t.Errorf("%q and %v, want one word and the cause", text, failure)
+	}
+}
