@@ -21,6 +21,7 @@ const (
 	reasonSetAside = "set aside"
 	reasonInternal = "internal"
 	narrowed       = "; begins here because more is set aside than a manifest can name"
+	nothingAside   = ", whole because more is set aside than a manifest can name"
 	unlisted       = "; failed and internal messages within are left out"
 )
 
@@ -49,11 +50,11 @@ func reasonOut(m *parley.Message) string {
 
 // choose leaves out what the model must not see and writes the manifest of the
 // rest. rows are ascending, begin with a turn, and are the callee's from here on.
-func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) (Selection, error) {
+func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) Selection {
 	at := len(rows) - runningAscending(rows, turn)
 	for _, detail := range []listing{listAll, listSetAside} {
 		if m, fits := describe(policy, rows, at, detail, ""); fits {
-			return Selection{Messages: shown(rows), Manifest: m}, nil
+			return Selection{Messages: shown(rows), Manifest: m}
 		}
 	}
 	// More is set aside, message by message, than a manifest can name: the oldest
@@ -69,13 +70,18 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) (Sele
 		_, fits := describe(policy, rows[starts[i]:], at-starts[i], listSetAside, narrowed)
 		return fits
 	})
-	if first == len(starts) {
-		return Selection{}, parley.Errorf(parley.CodeTooLarge,
-			"too many messages of the running turn are set aside to record which were shown; put some of them back")
+	if first < len(starts) {
+		rows = rows[starts[first]:]
+		m, _ := describe(policy, rows, at-starts[first], listSetAside, narrowed)
+		return Selection{Messages: shown(rows), Manifest: m}
 	}
-	rows = rows[starts[first]:]
-	m, _ := describe(policy, rows, at-starts[first], listSetAside, narrowed)
-	return Selection{Messages: shown(rows), Manifest: m}, nil
+	// Even the running turn alone is too much: it is whole before all else.
+	rows = rows[at:]
+	for i := range rows {
+		rows[i].Marks.SetAside = false
+	}
+	m, _ := describe(policy, rows, 0, listSetAside, nothingAside)
+	return Selection{Messages: shown(rows), Manifest: m}
 }
 
 func runningAscending(rows []parley.Message, turn parley.Turn) int {

@@ -56,7 +56,7 @@ func Window(policy parley.Policy, session parley.Session, turn parley.Turn, tail
 		return Selection{}, err
 	}
 	slices.Reverse(rows)
-	return choose(policy, turn, rows)
+	return choose(policy, turn, rows), nil
 }
 
 // reader reads a tail page by page.

@@ -189,18 +189,22 @@ func TestManifestStaysSmall(t *testing.T) {
 		}
 		same(t, r, selection)
 	})
-	t.Run("a running turn of nothing but gaps is refused", func(t *testing.T) {
+	t.Run("a running turn of nothing but gaps is whole", func(t *testing.T) {
 		t.Parallel()
-		r := &record{}
+		r := plain(10)
 		for i := range 4000 {
 			m := assistant(running.ID, i, parley.AssistantContent{Text: "x"})
 			m.Marks.SetAside = i%2 == 1
 			r.add(m)
 		}
-		_, err := prompt.Window(parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), running, r.tail(len(r.rows)))
-		if parley.ErrorCode(err) != parley.CodeTooLarge {
-			t.Errorf("got %v, want %s", err, parley.CodeTooLarge)
+		selection := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), running, r.tail(len(r.rows)))
+		if n := len(selection.Messages); n != 4000 {
+			t.Errorf("%d messages are shown, want the 4000 of the running turn", n)
 		}
+		if reason := selection.Manifest.Ranges[0].Reason; !strings.Contains(reason, "more is set aside than") {
+			t.Errorf("the manifest says %q", reason)
+		}
+		same(t, r, selection)
 	})
 }
 

@@ -1,0 +1,39 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"parley"
+	"parley/prompt"
+)
+
+func Example() {
+	trigger := parley.Message{Sequence: 1, Role: parley.RoleUser, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Hello"}`)}
+	session := parley.Session{Title: "Greetings", LastSequence: 1, Statistics: parley.Statistics{UserFacing: 1}}
+	agent := parley.Agent{Name: "Ada", SystemPrompt: "You are {{agent.name}}, in {{session.title}}."}
+
+	settings, err := prompt.Resolve(agent, session, nil, trigger, "sim/echo")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	record := func(int64, int) ([]parley.Message, error) { return []parley.Message{trigger}, nil }
+	selection, err := prompt.Window(settings.Policy, session, parley.Turn{}, record)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	request, manifest, err := prompt.Build(settings, selection, nil, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(request.System)
+	fmt.Println(request.Messages[0].Role, request.Messages[0].Parts[0].Text)
+	fmt.Println(manifest.Ranges)
+	// Output:
+	// You are Ada, in Greetings.
+	// user Hello
+	// [{1 1 [] all}]
+}
