@@ -33,6 +33,13 @@ func Run(t *testing.T, open Open) {
 		"Deletion":    testDeletion,
 		"Events":      testEvents,
 		"Properties":  testProperties,
+		"Sessions":    testSessions,
+		"Messages":    testMessages,
+		"TurnLog":     testTurnLog,
+		"Agents":      testAgents,
+		"Projects":    testProjects,
+		"Keys":        testKeys,
+		"Clients":     testClients,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
