@@ -1,0 +1,347 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/llm"
+	"parley/llm/sim"
+	"parley/sqlite"
+	"parley/tool/builtin"
+	"parley/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait of these tests; it is reached only when one fails.
+const patience = 20 * time.Second
+
+const testToken = "local-token-of-this-test"
+
+// testServer is the whole of Parley behind a real loopback listener.
+type testServer struct {
+	*testing.T
+	url    string
+	engine *engine.Engine
+	store  *sqlite.Store
+	hub    *live.Hub
+	client *http.Client
+	log    *logBuffer
+}
+
+// logBuffer keeps what was logged.
+type logBuffer struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func testModels(t *testing.T) *llm.Registry {
+	t.Helper()
+	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+func startServer(t *testing.T, change ...func(*Options)) *testServer {
+	t.Helper()
+	s := &testServer{T: t, log: &logBuffer{}}
+	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var err error
+	if s.store, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	s.hub = live.New(s.store, live.Options{Log: log})
+	models, tools := testModels(t), builtin.Tools()
+	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64})
+	s.store.Listen(s.hub)
+	s.store.Listen(w)
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, ProjectRoots: []string{t.TempDir()}, Log: log})
+	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	for _, c := range change {
+		c(&options)
+	}
+	handler, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := NewServer(handler, log)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }() // ended by Close below
+	s.url = "http://" + listener.Addr().String()
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+	s.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		transport.CloseIdleConnections()
+		s.hub.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+		if err := w.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// reply is an answer that was read whole.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r reply) problem(t *testing.T) Problem {
+	t.Helper()
+	if got := r.header.Get("Content-Type"); got != "application/problem+json" {
+		t.Fatalf("content type %q of status %d: %s", got, r.status, r.body)
+	}
+	var p Problem
+	if err := json.Unmarshal(r.body, &p); err != nil {
+		t.Fatalf("%s: %v", r.body, err)
+	}
+	if p.Status != r.status || p.RequestID.String() != r.header.Get(requestIDHeader) {
+		t.Errorf("problem %+v beside status %d and request id %s", p, r.status, r.header.Get(requestIDHeader))
+	}
+	return p
+}
+
+// request sends one request; headers are pairs.
+func (s *testServer) request(method, path, body string, headers ...string) *http.Response {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	s.Cleanup(cancel)
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, reader)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	return response
+}
+
+func (s *testServer) do(method, path, body string, headers ...string) reply {
+	s.Helper()
+	response := s.request(method, path, body, headers...)
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	return reply{response.StatusCode, response.Header, read}
+}
+
+// want sends a request and decodes the answer of the status wanted.
+func want[T any](s *testServer, status int, method, path, body string, headers ...string) T {
+	s.Helper()
+	answer := s.do(method, path, body, headers...)
+	var out T
+	if answer.status != status {
+		s.Fatalf("%s %s: status %d, want %d: %s", method, path, answer.status, status, answer.body)
+	}
+	if len(answer.body) > 0 {
+		if err := json.Unmarshal(answer.body, &out); err != nil {
+			s.Fatalf("%s %s: %v in %s", method, path, err, answer.body)
+		}
+	}
+	return out
+}
+
+// key makes a key in a workspace and gives the header that shows it.
+func (s *testServer) key(workspace, name string, role parley.PrincipalRole) string {
+	s.Helper()
+	made := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys",
+		fmt.Sprintf(`{"name":%q,"role":%q,"workspace":%q}`, name, role, workspace), "Authorization", "Bearer "+testToken)
+	return "Bearer " + made.Secret
+}
+
+func (s *testServer) session(body string, headers ...string) parley.Session {
+	s.Helper()
+	return want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", body, headers...)
+}
+
+// frame is one frame of a stream as a client sees it.
+type frame struct {
+	event, id, comment string
+	data               struct {
+		SessionID parley.ID       `json:"session_id"`
+		Sequence  *int64          `json:"sequence"`
+		Type      string          `json:"type"`
+		CreatedAt parley.Time     `json:"created_at"`
+		Data      json.RawMessage `json:"data"`
+	}
+}
+
+// frames reads a stream frame by frame.
+type frames struct {
+	*testing.T
+	body  io.Closer
+	lines *bufio.Reader
+}
+
+func (s *testServer) stream(method, path, body string, headers ...string) (*frames, *http.Response) {
+	s.Helper()
+	response := s.request(method, path, body, append([]string{"Accept", "text/event-stream"}, headers...)...)
+	if response.StatusCode != http.StatusOK {
+		read, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		s.Fatalf("%s %s: status %d: %s", method, path, response.StatusCode, read)
+	}
+	s.Cleanup(func() { _ = response.Body.Close() })
+	return &frames{s.T, response.Body, bufio.NewReader(response.Body)}, response
+}
+
+// next reads a frame; io.EOF at the stream's end.
+func (f *frames) next() (frame, error) {
+	var out frame
+	for {
+		line, err := f.lines.ReadString('\n')
+		if err != nil {
+			return out, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			return out, nil
+		case name == "":
+			out.comment = value
+		case name == "event":
+			out.event = value
+		case name == "id":
+			out.id = value
+		case name == "data":
+			if err := json.Unmarshal([]byte(value), &out.data); err != nil {
+				f.Fatalf("data %q: %v", value, err)
+			}
+		default:
+			f.Fatalf("unknown line %q", line)
+		}
+	}
+}
+
+// until reads frames up to the one of the type named, inclusive.
+func (f *frames) until(event string) []frame {
+	f.Helper()
+	var all []frame
+	for {
+		next, err := f.next()
+		if err != nil {
+			f.Fatalf("the stream ended before %s, after %d frames: %v", event, len(all), err)
+		}
+		all = append(all, next)
+		if next.event == event {
+			return all
+		}
+	}
+}
+
+// rest reads to the end.
+func (f *frames) rest() []frame {
+	f.Helper()
+	var all []frame
+	for {
+		next, err := f.next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, next)
+	}
+}
+
+// textOf rebuilds a message's text from deltas, checking that each continues or starts over.
+func textOf(t *testing.T, all []frame) string {
+	t.Helper()
+	var text string
+	for _, f := range all {
+		if f.event != "step.generating" {
+			continue
+		}
+		var d struct {
+			Kind        string
+			Offset, End int
+			Delta       string
+		}
+		if err := json.Unmarshal(f.data.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		if f.id != "" || f.data.Sequence != nil {
+			t.Errorf("a delta carries an id: %+v", f)
+		}
+		switch {
+		case d.Kind != "text":
+		case d.Offset == 0:
+			text = d.Delta
+		case d.Offset == len(text):
+			text += d.Delta
+		default:
+			t.Fatalf("delta at %d after %d bytes", d.Offset, len(text))
+		}
+		if d.Kind == "text" && d.End != len(text) {
+			t.Fatalf("end %d after %d bytes", d.End, len(text))
+		}
+	}
+	return text
+}
