@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"parley"
 )
@@ -23,8 +24,11 @@ type arg = driver.Value
 type conn struct {
 	raw        driver.Conn
 	statements map[string]statement
-	named      []driver.NamedValue // scratch for arguments
-	before     func(query string) error
+	named      []driver.NamedValue      // scratch for arguments
+	before     func(query string) error // asked before each statement, on the writer in tests
+
+	since   atomic.Int64 // of a reader: when its read began, Unix nanoseconds; 0 between reads
+	evicted atomic.Bool  // of a reader: its read is to end
 }
 
 // statement is a prepared statement, and the columns of its rows.
@@ -121,12 +125,21 @@ func (c *conn) bind(args []arg) ([]driver.NamedValue, error) {
 	return named, nil
 }
 
+// asked is the gate before every statement.
+func (c *conn) asked(query string) error {
+	if c.before != nil {
+		return c.before(query)
+	}
+	if c.evicted.Load() {
+		return errEvicted()
+	}
+	return nil
+}
+
 // run executes a statement that answers no rows and reports how many it changed.
 func (c *conn) run(query string, args ...arg) (int64, error) {
-	if c.before != nil {
-		if err := c.before(query); err != nil {
-			return 0, err
-		}
+	if err := c.asked(query); err != nil {
+		return 0, err
 	}
 	stmt, err := c.prepared(query)
 	if err != nil {
@@ -146,10 +159,8 @@ func (c *conn) run(query string, args ...arg) (int64, error) {
 // each visits the rows of a query in order. The row is valid during the visit;
 // visit must not use the connection.
 func (c *conn) each(query string, visit func(*row) error, args ...arg) (err error) {
-	if c.before != nil {
-		if err := c.before(query); err != nil {
-			return err
-		}
+	if err := c.asked(query); err != nil {
+		return err
 	}
 	stmt, err := c.prepared(query)
 	if err != nil {
@@ -175,6 +186,9 @@ func (c *conn) each(query string, visit func(*row) error, args ...arg) (err erro
 			return nil
 		case err != nil:
 			return fmt.Errorf("sqlite: %q: %w", parley.Clip(query, 80), err)
+		}
+		if c.evicted.Load() {
+			return errEvicted()
 		}
 		current.next = 0
 		if err := visit(&current); err != nil {

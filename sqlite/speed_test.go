@@ -6,19 +6,26 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"parley"
 )
 
-// BenchmarkTurn is one plain turn, three transactions, by one caller; with the
-// disk's part (durable) and without it (memory).
+// BenchmarkTurn is one plain turn, three transactions: with the disk's part
+// (durable) and without it (memory), by one caller and by 64. cpu-µs/op is what
+// the whole process used.
 func BenchmarkTurn(b *testing.B) {
 	text := strings.Repeat("word ", 200)
-	for _, mode := range []string{"durable", "memory"} {
-		b.Run(mode, func(b *testing.B) {
+	for _, mode := range []struct {
+		name    string
+		callers int
+		durable bool
+	}{{"durable1", 1, true}, {"durable64", 64, true}, {"memory1", 1, false}, {"memory64", 64, false}} {
+		b.Run(mode.name, func(b *testing.B) {
 			w := newWorld(b, Options{})
-			if mode == "memory" {
+			if !mode.durable {
 				w.pragma("PRAGMA synchronous = OFF")
 			}
 			sessions := make([]parley.ID, 64)
@@ -27,11 +34,28 @@ func BenchmarkTurn(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			for i := range b.N {
-				w.plainTurn(sessions[i%len(sessions)], text)
+			before := processorTime(b)
+			var wait sync.WaitGroup
+			for caller := range mode.callers {
+				wait.Go(func() {
+					for i := caller; i < b.N; i += mode.callers {
+						w.plainTurn(sessions[i%len(sessions)], text)
+					}
+				})
 			}
+			wait.Wait()
+			b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
+}
+
+// processorTime is what this process has used so far.
+func processorTime(tb testing.TB) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkAppend compares durable appends by 64 writers with the disk's own

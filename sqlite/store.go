@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	driver "modernc.org/sqlite"
 
@@ -56,7 +57,7 @@ type Store struct {
 	path     string
 	writer   *writer
 	readers  chan *conn
-	count    int // of readers
+	all      []*conn // the readers, wherever they are
 	stopping chan struct{}
 	stop     sync.Once
 	closed   error // of Close; written once under stop
@@ -104,8 +105,8 @@ func (s *Store) open(ctx context.Context, options Options) error {
 		if err != nil {
 			return mapError(s.path, err)
 		}
+		s.all = append(s.all, reader)
 		s.readers <- reader
-		s.count++
 		if _, err := reader.run("PRAGMA query_only = 1"); err != nil {
 			return mapError(s.path, err)
 		}
@@ -170,7 +171,7 @@ func (s *Store) halt() {
 
 func (s *Store) closeFiles() error {
 	var errs []error
-	for ; s.count > 0; s.count-- {
+	for range s.all { // each once its read is over
 		errs = append(errs, (<-s.readers).close())
 	}
 	if s.writer != nil {
@@ -201,11 +202,17 @@ func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { s.readers <- c }()
+	c.since.Store(time.Now().UnixNano())
+	defer func() {
+		c.since.Store(0)
+		c.evicted.Store(false)
+		s.readers <- c
+	}()
 	if _, err := c.run("BEGIN"); err != nil {
 		return mapError(s.path, err)
 	}
 	err := run(c)
+	c.evicted.Store(false) // what is left is the end of the snapshot
 	if _, end := c.run("COMMIT"); err == nil {
 		err = end
 	}

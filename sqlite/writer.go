@@ -11,11 +11,6 @@ import (
 	"parley"
 )
 
-// The writer's care for the write-ahead log.
-const (
-	checkpointIdle = 2 * time.Second // without writes, the log is emptied into the database
-)
-
 // member is one transition that waits for the writer.
 type member struct {
 	ctx    context.Context // only to skip what nobody waits for any more, before it starts
@@ -36,7 +31,8 @@ type writer struct {
 	urgent chan *member
 	done   chan struct{}
 	fault  func(point string) error
-	broken error // what the fault hook said: the writer is dead
+	broken error     // what the fault hook said: the writer is dead
+	paused time.Time // when the readers were last asked to pause
 
 	mu        sync.Mutex     // guards listeners
 	listeners []parley.Hints // in the order of Listen
@@ -136,11 +132,12 @@ func (w *writer) loop() {
 		}
 		w.commit(w.gather(batch))
 		dirty = true
-		idle.Reset(checkpointIdle)
 		if w.broken != nil {
 			w.abandon()
 			return
 		}
+		w.watchLog()
+		idle.Reset(checkpointIdle)
 	}
 }
 
@@ -303,24 +300,10 @@ func (w *writer) deliver(members []*member, err error) {
 	}
 }
 
-// truncateLog moves the write-ahead log into the database and empties it;
-// false when a reader still needs it.
-func (w *writer) truncateLog() bool {
-	done := false
-	_, err := w.conn.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
-		done = r.int64() == 0
-		return nil
-	})
-	if err != nil {
-		w.store.log.Warn("the write-ahead log could not be emptied", "error", err)
-	}
-	return err == nil && done
-}
-
 func (w *writer) close() error {
 	w.conn.before = nil
 	if w.broken == nil {
-		w.truncateLog()
+		w.checkpoint()
 	}
 	return w.conn.close()
 }

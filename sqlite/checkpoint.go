@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"os"
+	"time"
+
+	"parley"
+)
+
+// The care for the write-ahead log. SQLite moves it into the database by itself
+// at checkpointPages, which starts it over only in a moment without readers;
+// what follows makes that moment when readers overlap or one stays.
+const (
+	logLimit       = 2 * logBytes           // beyond it the readers are asked to pause
+	checkpointIdle = 2 * time.Second        // without writes, the log is emptied
+	readLimit      = 2 * time.Second        // a read older than this ends when the log has to be emptied
+	pauseLimit     = 250 * time.Millisecond // that the writer waits for readers to pause
+	pauseAgain     = time.Second            // between two attempts
+)
+
+// errEvicted ends a read that kept the log from being emptied.
+func errEvicted() error {
+	return parley.Errorf(parley.CodeUnavailable, "this read took too long and was ended; ask for a smaller page")
+}
+
+// watchLog empties the log when it has grown beyond its limit.
+func (w *writer) watchLog() {
+	info, err := os.Stat(w.store.path + "-wal")
+	if err != nil || info.Size() <= logLimit || time.Since(w.paused) < pauseAgain {
+		return
+	}
+	w.paused = time.Now()
+	if !w.truncateLog() {
+		w.store.log.Warn("the write-ahead log is large and could not be emptied yet", "bytes", info.Size())
+	}
+}
+
+// truncateLog moves the write-ahead log into the database and empties it, while
+// all readers pause; false when one did not within pauseLimit.
+func (w *writer) truncateLog() bool {
+	limit := time.NewTimer(pauseLimit)
+	defer limit.Stop()
+	old := time.Now().Add(-readLimit).UnixNano()
+	for _, reader := range w.store.all {
+		if since := reader.since.Load(); since != 0 && since < old {
+			reader.evicted.Store(true)
+		}
+	}
+	paused := make([]*conn, 0, len(w.store.all))
+	defer func() {
+		for _, reader := range paused {
+			w.store.readers <- reader
+		}
+	}()
+	for range w.store.all {
+		select {
+		case reader := <-w.store.readers:
+			paused = append(paused, reader)
+		case <-limit.C:
+			return false
+		}
+	}
+	return w.checkpoint()
+}
+
+// checkpoint empties the log; no reader is active.
+func (w *writer) checkpoint() bool {
+	done := false
+	if _, err := w.conn.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
+		done = r.int64() == 0
+		return nil
+	}); err != nil {
+		w.store.log.Warn("the write-ahead log could not be emptied", "error", err)
+		return false
+	}
+	return done
+}
