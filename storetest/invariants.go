@@ -45,11 +45,25 @@ func TakeSnapshot(ctx context.Context, store parley.Store, scope parley.Scope, i
 	if s.Queue, err = store.Messages(ctx, scope, id, parley.MessageQuery{AfterPosition: &front, Limit: parley.MaxPage}); err != nil {
 		return s, err
 	}
-	if s.Turns, err = store.Turns(ctx, scope, id, parley.TurnQuery{Ascending: true, Limit: parley.MaxPage}); err != nil {
-		return s, err
+	for after := (parley.ID{}); ; {
+		rows, err := store.Turns(ctx, scope, id, parley.TurnQuery{Ascending: true, AfterID: after, Limit: page})
+		if err != nil {
+			return s, err
+		}
+		if s.Turns = append(s.Turns, rows...); len(rows) < page {
+			break
+		}
+		after = rows[len(rows)-1].ID
 	}
-	if s.Calls, err = store.Calls(ctx, scope, id, parley.CallQuery{Ascending: true, Limit: parley.MaxPage}); err != nil {
-		return s, err
+	for after := (parley.ID{}); ; {
+		rows, err := store.Calls(ctx, scope, id, parley.CallQuery{Ascending: true, AfterID: after, Limit: page})
+		if err != nil {
+			return s, err
+		}
+		if s.Calls = append(s.Calls, rows...); len(rows) < page {
+			break
+		}
+		after = rows[len(rows)-1].ID
 	}
 	for after := int64(0); ; {
 		rows, err := store.Events(ctx, scope, id, after, page)

@@ -78,6 +78,7 @@ func leaseFlagged(t *testing.T, w *world) {
 	if s.Session.Status != parley.SessionCancelled || s.Record[1].Status != parley.MessageCancelled || string(s.Record[1].Content) != `{"text":"half"}` {
 		t.Errorf("a flagged turn whose process died leaves the session %s and the message %s %s", s.Session.Status, s.Record[1].Status, s.Record[1].Content)
 	}
+	w.process = w.register(t)
 	w.claimsNothing(t)
 }
 
