@@ -1,0 +1,417 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+)
+
+// hold keeps the writer busy until release is called, so that what is
+// submitted meanwhile forms one batch.
+func (w *world) hold() (release func()) {
+	started, over := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	done := make(chan error, 1)
+	go func() { // ends with release
+		done <- w.store.write(context.Background(), func(*txn) error {
+			once.Do(func() { close(started) })
+			<-over
+			return nil
+		})
+	}()
+	<-started
+	return func() {
+		close(over)
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// waiting blocks until n members stand in a lane.
+func waiting(lane chan *member, n int) {
+	for len(lane) < n {
+		runtime.Gosched()
+	}
+}
+
+func note(tx *txn, name string) error {
+	_, err := tx.exec("INSERT INTO workspaces (id, name, created_at) VALUES (?, ?, 0)", parley.NewID(), name)
+	return err
+}
+
+func (w *world) notes() (names []string) {
+	w.t.Helper()
+	if err := w.store.read(context.Background(), func(c *conn) error {
+		names = nil
+		return c.each("SELECT name FROM workspaces WHERE name LIKE 'note%' ORDER BY name", func(r *row) error {
+			names = append(names, r.text())
+			return nil
+		})
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return names
+}
+
+// TestBatch: members of one transaction share its fate only when nobody failed
+// unforeseen; a refusal is the member's own, and so is an unexpected error.
+func TestBatch(t *testing.T) {
+	refusal := parley.Errorf(parley.CodeConflict, "no")
+	broken := errors.New("the disk hums")
+	members := []struct {
+		name string
+		run  func(tx *txn) error
+		want error
+	}{
+		{"note a", func(tx *txn) error { return note(tx, "note a") }, nil},
+		{"refused", func(*txn) error { return refusal }, refusal},
+		{"note b, then broken", func(tx *txn) error { return errors.Join(note(tx, "note b"), broken) }, broken},
+		{"note c", func(tx *txn) error { return note(tx, "note c") }, nil},
+		{"note d, then refused", func(tx *txn) error {
+			if err := note(tx, "note d"); err != nil {
+				return err
+			}
+			return refusal
+		}, refusal},
+		{"note e", func(tx *txn) error { return note(tx, "note e") }, nil},
+	}
+	w := newWorld(t, Options{})
+	release := w.hold()
+	results := make([]chan error, len(members))
+	for i, m := range members {
+		results[i] = make(chan error, 1)
+		go func() { results[i] <- w.store.write(context.Background(), m.run) }() // ends with its answer
+		waiting(w.store.writer.queue, i+1)
+	}
+	release()
+	for i, m := range members {
+		if err := <-results[i]; !errors.Is(err, m.want) {
+			t.Errorf("%s: got %v, want %v", m.name, err, m.want)
+		}
+	}
+	if diff := cmp.Diff([]string{"note a", "note c", "note e"}, w.notes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestUrgentLane: a lease renewal goes before everything that waits.
+func TestUrgentLane(t *testing.T) {
+	w := newWorld(t, Options{})
+	var order []string
+	var wait sync.WaitGroup
+	submit := func(name string, write func(context.Context, func(*txn) error) error) {
+		wait.Go(func() {
+			if err := write(context.Background(), func(*txn) error {
+				order = append(order, name) // on the writer's goroutine alone
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	release := w.hold()
+	for i := range 5 {
+		submit(fmt.Sprint("post ", i), w.store.write)
+		waiting(w.store.writer.queue, i+1)
+	}
+	submit("renewal", w.store.writeUrgent)
+	waiting(w.store.writer.urgent, 1)
+	release()
+	wait.Wait()
+	if diff := cmp.Diff([]string{"renewal", "post 0", "post 1", "post 2", "post 3", "post 4"}, order); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCallerLeaves: who gives up before its closure started is not run.
+func TestCallerLeaves(t *testing.T) {
+	w := newWorld(t, Options{})
+	release := w.hold()
+	ctx, leave := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	go func() { left <- w.store.write(ctx, func(tx *txn) error { return note(tx, "note left") }) }() // ends with leave
+	waiting(w.store.writer.queue, 1)
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	release()
+	if err := w.store.write(context.Background(), func(tx *txn) error { return note(tx, "note after") }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"note after"}, w.notes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOneOwner: a second Open is refused by name, and works once the first is closed.
+func TestOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Open(context.Background(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(context.Background(), dir, Options{})
+	if parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+		t.Errorf("got %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(context.Background(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNewerSchema: data of a newer Parley is refused, and left alone.
+func TestNewerSchema(t *testing.T) {
+	w := newWorld(t, Options{})
+	if err := w.store.write(context.Background(), func(tx *txn) error {
+		_, err := tx.exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), w.dir, Options{})
+	if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "newer Parley") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestStorageFull: a full database refuses writes with its own code, still
+// reads, keeps no half of anything, and writes again when there is room.
+func TestStorageFull(t *testing.T) {
+	w := newWorld(t, Options{})
+	session := w.session(nil).ID
+	w.pragma("PRAGMA max_page_count = 1") // SQLite makes it the present size
+	var err error
+	posts := int64(0)
+	for err == nil {
+		alone := w.said(strings.Repeat("full ", 1000))
+		alone.TurnID = parley.ID{}
+		if _, err = w.store.PostMessage(context.Background(), w.scope, session, alone, parley.ID{}); err == nil {
+			posts++
+		}
+	}
+	if parley.ErrorCode(err) != parley.CodeStorageFull {
+		t.Fatalf("got %v", err)
+	}
+	got, err := w.store.Session(context.Background(), w.scope, session)
+	if err != nil || got.LastSequence != posts {
+		t.Fatalf("%d posts were answered, the session has %d (%v)", posts, got.LastSequence, err)
+	}
+	w.invariants()
+	w.pragma("PRAGMA max_page_count = 1073741823")
+	w.plainTurn(session, "there is room again")
+	w.invariants()
+}
+
+// TestManyWriters: 100 writers at once, none of them meets a locked database,
+// and every session's sequence is whole.
+func TestManyWriters(t *testing.T) {
+	w := newWorld(t, Options{})
+	shared := w.session(nil).ID
+	var wait sync.WaitGroup
+	for range 100 {
+		own := w.session(nil).ID
+		wait.Go(func() {
+			for range 3 {
+				w.plainTurn(own, "answer")
+				alone := w.said("to all")
+				alone.TurnID = parley.ID{}
+				if _, err := w.store.PostMessage(context.Background(), w.scope, shared, alone, parley.ID{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	w.invariants()
+	got, err := w.store.Session(context.Background(), w.scope, shared)
+	if err != nil || got.LastSequence != 300 {
+		t.Errorf("%d messages, %v", got.LastSequence, err)
+	}
+}
+
+// TestLogBound: a read that stays cannot make the write-ahead log grow without
+// bound: it is ended, and the log is emptied.
+func TestLogBound(t *testing.T) {
+	w := newWorld(t, Options{})
+	if err := w.store.write(context.Background(), func(tx *txn) error {
+		_, err := tx.exec("CREATE TABLE ballast (bytes BLOB)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	inside, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() { // ends when the test lets it go on
+		ended <- w.store.read(context.Background(), func(c *conn) error {
+			return c.each("SELECT version_id FROM goose_db_version ORDER BY version_id", func(r *row) error {
+				if r.int() == 0 { // of the two rows
+					close(inside)
+					<-goOn
+				}
+				return nil
+			})
+		})
+	}()
+	<-inside
+	for _, reader := range w.store.all {
+		if reader.since.Load() != 0 {
+			reader.since.Store(1) // it began long ago
+		}
+	}
+	fill := func(mib int) {
+		for range mib {
+			if err := w.store.write(context.Background(), func(tx *txn) error {
+				_, err := tx.exec("INSERT INTO ballast VALUES (zeroblob(1 << 20))")
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(w.dir, DatabaseFile+"-wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	fill(logLimit>>20 + 2)
+	grown := size()
+	close(goOn)
+	if err := <-ended; parley.ErrorCode(err) != parley.CodeUnavailable {
+		t.Errorf("the old read ended with %v", err)
+	}
+	if err := w.store.write(context.Background(), func(tx *txn) error {
+		tx.store.writer.paused = tx.store.writer.paused.Add(-pauseAgain)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fill(2)
+	if after := size(); grown <= logLimit || after > logBytes {
+		t.Errorf("the log had %d bytes and has %d", grown, after)
+	}
+}
+
+// TestClaimsDieWithTheirProcess: what a dead process held is ready at Open, and
+// crash_loop ends a turn that was taken over too often.
+func TestClaimsDieWithTheirProcess(t *testing.T) {
+	w := newWorld(t, Options{})
+	session := w.session(nil).ID
+	turn := w.post(session, w.said("hello"), w.process).Turn.ID
+	for life := 1; life <= parley.CrashLoopLimit; life++ {
+		if err := w.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.open(Options{})
+		w.invariants()
+		got, err := w.store.Turn(context.Background(), w.scope, turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if life == parley.CrashLoopLimit {
+			if got.Status != parley.TurnFailed || got.Error == nil || got.Error.Class != parley.ClassCrashLoop {
+				t.Errorf("the turn is %s, %v", got.Status, got.Error)
+			}
+			return
+		}
+		if got.Status != parley.TurnQueued || got.Takeovers != life {
+			t.Fatalf("life %d: the turn is %s after %d takeovers", life, got.Status, got.Takeovers)
+		}
+		w.register()
+		claims, err := w.store.Claim(context.Background(), w.process, 1)
+		if err != nil || len(claims) != 1 || claims[0].Turn.Attempt != life+1 {
+			t.Fatalf("life %d: claims %v, %v", life, claims, err)
+		}
+	}
+}
+
+// TestClosed: every call after Close says so.
+func TestClosed(t *testing.T) {
+	w := newWorld(t, Options{})
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, postErr := w.store.PostMessage(context.Background(), w.scope, parley.NewID(), w.said("late"), parley.ID{})
+	for _, err := range []error{postErr, w.store.Ping(context.Background())} {
+		if parley.ErrorCode(err) != parley.CodeUnavailable {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// listener keeps what it is told.
+type listener struct{ commits []parley.Commit }
+
+func (l *listener) Committed(c parley.Commit) { l.commits = append(l.commits, c) } // on the writer's goroutine alone
+
+// TestListeners: they hear every event, in order, complete.
+func TestListeners(t *testing.T) {
+	w := newWorld(t, Options{})
+	var heard listener
+	session := w.session(nil).ID
+	w.store.Listen(&heard)
+	w.plainTurn(session, "the answer")
+	if err := w.store.Close(); err != nil { // the writer is gone: commits may be read
+		t.Fatal(err)
+	}
+	var events []parley.Event
+	for _, c := range heard.commits {
+		events = append(events, c.Events...)
+	}
+	w.open(Options{})
+	stored, err := w.store.Events(context.Background(), w.scope, session, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, events); diff != "" {
+		t.Error(diff)
+	}
+	kinds := make([]parley.EventType, 0, len(events))
+	for _, e := range events {
+		kinds = append(kinds, e.Type)
+	}
+	want := []parley.EventType{parley.EventMessageCreated, parley.EventSessionStarted, parley.EventStepStarted, parley.EventMessageCreated,
+		parley.EventStepGenerated, parley.EventSessionCompleted}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.ContainsFunc(events, func(e parley.Event) bool { return strings.Contains(string(e.Data), "the answer") }) {
+		t.Error("no event carries the answer")
+	}
+}
+
+// TestEndOf: the settled end is the length of the text, whatever it holds.
+func TestEndOf(t *testing.T) {
+	for _, text := range []string{"", "plain", "quotes \" and \\ and ,\"text\":\"", "line\nbreak\ttab\x01", "naïve — 日本語"} {
+		content, err := parley.EncodeContent(parley.AssistantContent{Reasoning: `{"text":"no"}`, Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, err := endOf(parley.RoleAssistant, content); err != nil || end != len(text) {
+			t.Errorf("%q: end %d, %v", text, end, err)
+		}
+	}
+}
