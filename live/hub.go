@@ -26,7 +26,7 @@ const (
 	idleRooms   = 256       // sessions kept warm that nobody watches
 	feedEvents  = 256       // feed events that wait for one watcher; beyond it a resync
 	deltaBytes  = 256 << 10 // of one delta frame; longer text goes in several
-	heldStreams = 4         // settled streams whose last delta still waits for one reader
+	heldStreams = 8         // settled streams whose last delta still waits for one reader
 )
 
 // Options change the hub's defaults.

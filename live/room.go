@@ -15,6 +15,7 @@ type room struct {
 	mu      sync.Mutex // guards all below, the streams of the room and the seats' fields
 	known   bool       // head was told by a commit or by the store
 	head    int64      // the last event known of; the store may be further
+	told    int64      // while something streams: no event up to it was missed
 	epoch   int64      // the highest seen; streams of older ones are over
 	ring    []parley.Event
 	bytes   int // of data in ring
@@ -34,6 +35,7 @@ func (r *room) learn(c parley.Commit) (empty bool) {
 	defer r.mu.Unlock()
 	for i := range c.Events {
 		r.append(c.Events[i])
+		r.follow(c.Events[i].Sequence)
 	}
 	if len(c.Settled) > 0 && len(r.streams) > 0 {
 		r.settle(c.Settled, lastSettle(c.Events))
@@ -63,8 +65,11 @@ func (r *room) append(event parley.Event) {
 		}
 	}
 	for _, s := range r.seats {
-		if s.state == seatFromNow { // subscribed before this event, and not placed yet
+		switch {
+		case s.state == seatFromNow: // subscribed before this event, and not placed yet
 			s.after, s.state = event.Sequence-1, seatPlaced
+		case s.state == seatNew && s.after == event.Sequence-1:
+			s.state = seatPlaced
 		}
 	}
 	r.ring = append(r.ring, event)
@@ -81,6 +86,17 @@ func (r *room) append(event parley.Event) {
 	}
 	r.ring = slices.Delete(r.ring, 0, cut)
 }
+
+// follow notes that an event was seen in its turn.
+func (r *room) follow(sequence int64) {
+	if sequence == r.told+1 || len(r.streams) == 0 {
+		r.told = max(r.told, sequence)
+	}
+}
+
+// doubtful reports that events were missed while something streams: one of them
+// may have settled it, so nothing of it is shown before they are read.
+func (r *room) doubtful() bool { return len(r.streams) > 0 && r.told < r.head }
 
 // at finds an event in the ring.
 func (r *room) at(sequence int64) (parley.Event, bool) {
@@ -175,7 +191,7 @@ func (r *room) moved(head parley.HeadState) {
 	}
 	r.head, r.known = max(r.head, head.LastEvent), true
 	for _, s := range r.seats {
-		if s.after < head.LastEvent {
+		if s.after < head.LastEvent || r.doubtful() {
 			s.mark()
 		}
 	}
@@ -188,8 +204,9 @@ func (r *room) reread(events []parley.Event) {
 	}
 	r.head, r.known = max(r.head, events[len(events)-1].Sequence), true
 	for i := range events {
+		r.follow(events[i].Sequence)
 		if len(r.streams) == 0 {
-			return
+			continue
 		}
 		if isSettle(events[i].Type) {
 			r.settle(settledBy(events[i]), events[i].Sequence)

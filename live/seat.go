@@ -75,14 +75,16 @@ func (s *seat) tell(stream *Stream, kind int) {
 // was following; room.mu is held.
 func (s *seat) hold(stream *Stream) {
 	i := findProgress(s.streams, stream)
+	following := s.after == s.room.head
+	if !following {
+		_, following = s.room.at(s.after + 1)
+	}
 	switch {
-	case stream.settledAt <= s.after || s.state != seatPlaced: // nothing to wait for, or passed already
-		if i >= 0 {
-			s.streams = slices.Delete(s.streams, i, i+1)
-		}
+	case stream.settledAt <= s.after: // nothing to wait for, or passed already
+		s.forget(stream)
 		return
-	case i < 0 && s.after < stream.openedAt:
-		return // it has not come to this stream and will find its settle event
+	case i < 0 && (s.state != seatPlaced || !following):
+		return // it reads from the store and will find the settle event
 	case i < 0:
 		s.streams = append(s.streams, progress{stream: stream, round: stream.round})
 	}
@@ -131,6 +133,9 @@ func (s *seat) next() (Frame, found) {
 		case eventHole:
 			return Frame{}, lookHole
 		case eventNone:
+			if r.doubtful() && !s.stalled && !r.deleted {
+				return Frame{}, lookHole
+			}
 			if r.deleted {
 				return s.notice(), lookEnd
 			}
@@ -194,15 +199,19 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 		return Delta{}, false // too far behind: events first
 	}
 	w := s.watcher
+	doubtful := s.room.doubtful()
 	for _, stream := range s.room.streams {
-		if s.after >= stream.openedAt && findProgress(s.streams, stream) < 0 {
+		if findProgress(s.streams, stream) < 0 {
 			s.streams = append(s.streams, progress{stream: stream, round: stream.round})
 		}
 	}
 	batch := w.batch.Load()
 	for i := range s.streams {
 		p := &s.streams[i]
-		if !w.until.IsZero() && p.stream.ref.TurnID != w.until {
+		switch {
+		case s.after < p.stream.openedAt,
+			!w.until.IsZero() && p.stream.ref.TurnID != w.until,
+			doubtful && !p.stream.over:
 			continue
 		}
 		for kind := range kindCount {
@@ -243,6 +252,10 @@ func (w *Watcher) fill(ctx context.Context) error {
 	r := s.room
 	r.mu.Lock()
 	state, after := s.state, s.after
+	missed := after >= r.head // no event for this seat, but some that may have settled a stream
+	if missed {
+		after = r.told
+	}
 	r.mu.Unlock()
 	if state != seatPlaced {
 		return w.place(ctx, s)
@@ -260,7 +273,9 @@ func (w *Watcher) fill(ctx context.Context) error {
 		s.stalled = true // told of an event that cannot be read yet: the poller will wake us
 		return nil
 	}
-	s.page = events
+	if !missed {
+		s.page = events
+	}
 	r.reread(events)
 	return nil
 }

@@ -68,6 +68,9 @@ func (h *Hub) Open(ref StreamRef) *Stream {
 		return stream
 	}
 	r.raise(ref.Epoch)
+	if len(r.streams) == 0 {
+		r.told = r.head // what lies before concerns no stream
+	}
 	r.streams = append(r.streams, stream)
 	return stream
 }
