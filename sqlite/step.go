@@ -201,6 +201,11 @@ func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.B
 		if open.Step != turn.Step {
 			return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d is not the running one", open.Step)
 		}
+		if running, err := tx.streaming(h, fence.TurnID); err != nil {
+			return parley.Message{}, err
+		} else if !running {
+			return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d has settled", open.Step)
+		}
 		m := parley.Message{
 			ID: open.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: open.Step, Role: open.Role,
 			Status: parley.MessageStreaming, Author: open.Author, Content: emptyAssistant, ToolCallID: open.ToolCallID, ToolName: open.ToolName,
@@ -226,8 +231,10 @@ func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVers
 			} else if err != nil {
 				return nil, err
 			}
-			if _, err := tx.exec(`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				v.MessageID, v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, tx.now); err != nil {
+			// A flush that comes behind the settle adds nothing: the message has its text.
+			if _, err := tx.exec(`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) SELECT id, ?, ?, ?, ?, ?, ?, ?
+ FROM messages WHERE id = ? AND session_id = ? AND status = 'streaming' ON CONFLICT DO NOTHING`,
+				v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, tx.now, v.MessageID, versions[i].Fence.SessionID); err != nil {
 				return nil, err
 			}
 		}

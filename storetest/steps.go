@@ -19,6 +19,7 @@ func testSteps(t *testing.T, open Open) {
 		"AFailedStepAndANewAttempt":  stepFailedThenAgain,
 		"AFailedTurn":                stepFailedTurn,
 		"VersionsWhileStreaming":     stepVersions,
+		"AFlushBehindTheSettle":      stepLateFlush,
 		"ContentIsSentLiveAndReplay": stepAuthoritative,
 		"ProviderDataIsByteExact":    stepProviderData,
 		"UnknownUsageAndPrice":       stepUnknown,
@@ -233,6 +234,18 @@ func stepVersions(t *testing.T, w *world) {
 		t.Errorf("%d versions while streaming; after it they join to %q", len(streaming), text)
 	}
 	w.check(t, claim.Fence.SessionID)
+}
+
+func stepLateFlush(t *testing.T, w *world) {
+	claim, other := w.started(t, "one"), w.started(t, "two")
+	begin, foreign := w.begin(t, claim.Fence, 1), w.begin(t, other.Fence, 1)
+	w.flush(t, claim.Fence, begin.Call.MessageID, 1, 0, "Hel")
+	w.settle(t, claim.Fence, settlement(begin, "Hello"))
+	before, untouched := w.check(t, claim.Fence.SessionID), w.check(t, other.Fence.SessionID)
+	w.flush(t, claim.Fence, begin.Call.MessageID, 2, 3, "lo")
+	w.unchanged(t, "a flush behind the settle", claim.Fence.SessionID, before)
+	w.flush(t, claim.Fence, foreign.Call.MessageID, 1, 0, "mine")
+	w.unchanged(t, "a flush of another session's message", other.Fence.SessionID, untouched)
 }
 
 func stepAuthoritative(t *testing.T, w *world) {
