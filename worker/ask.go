@@ -133,15 +133,19 @@ func (t *turn) open(a *answer, begin parley.StepBegin) error {
 	return nil
 }
 
-// judge decides what an attempt came to. An error is the store's.
+// judge decides what an attempt came to. An error is CodeFenced.
 func (t *turn) judge(a *answer, broken error) error {
 	var model *parley.ModelError
 	var stored *parley.Error
 	switch {
 	case broken != nil && t.ctx.Err() != nil: // interrupted
 		a.finish = ""
-	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored):
-		return broken
+	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored): // a row could not be opened
+		if stored.Code == parley.CodeFenced {
+			return broken
+		}
+		t.w.log.Error("an answer could not be kept whole", "turn_id", t.fence.TurnID, "error", broken)
+		a.finish, a.failure = "", brokenFailure(broken)
 	case broken != nil:
 		a.finish = ""
 		a.fail(broken)

@@ -191,6 +191,15 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 	return runtime.RunTurn(ctx, claim)
 }
 
+// brokenFailure is what people are told of an error inside.
+func brokenFailure(broken error) *parley.Failure {
+	failure := &parley.Failure{Class: parley.ClassInternal, Sentence: parley.ClassInternal.Sentence()}
+	if parley.ErrorCode(broken) == parley.CodeStorageFull {
+		failure.Sentence = "The server's disk is full, so this answer could not be kept. Free some space and try again."
+	}
+	return failure
+}
+
 // giveUp ends a turn whose run broke on something inside: what is open is
 // settled from the store's own versions, and the turn fails. It goes on trying
 // until the store lets it, the claim is lost or the process stops; then the turn
@@ -198,11 +207,7 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
 	w.log.Error("a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
-	failure := &parley.Failure{Class: parley.ClassInternal, Sentence: parley.ClassInternal.Sentence()}
-	if parley.ErrorCode(broken) == parley.CodeStorageFull {
-		failure.Sentence = "The server's disk is full, so this answer could not be kept. Free some space and try again."
-	}
-	status := parley.TurnFailed
+	failure, status := brokenFailure(broken), parley.TurnFailed
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
 		if errors.Is(context.Cause(ctx), ErrCancelled) {
 			status, failure = parley.TurnCancelled, nil
@@ -215,7 +220,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			return
 		}
 		if !transient(err) {
-			w.log.Error("a broken turn could not be ended; the sweep will", "turn_id", fence.TurnID, "error", err)
+			w.log.Error("a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
 			return
 		}
 		stopped := w.options.sleep(running.lease.ctx, wait)
@@ -225,7 +230,9 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	}
 }
 
-// sweepLoop takes over what dead processes left. Stop ends it.
+// sweepLoop takes over what dead processes left. After a sleep of the machine
+// the renewal of the own lease goes first, or the sweep would take over what
+// this process still runs. Stop ends it.
 func (w *Worker) sweepLoop() {
 	ticker := time.NewTicker(w.options.Lease / 2)
 	defer ticker.Stop()
@@ -234,6 +241,9 @@ func (w *Worker) sweepLoop() {
 		case <-w.stopping:
 			return
 		case <-ticker.C:
+		}
+		if held := w.currentLease(); held != nil && held.expired() {
+			continue
 		}
 		ctx, stop := context.WithTimeout(context.Background(), w.options.Lease)
 		touched, err := w.store.Sweep(ctx)

@@ -36,12 +36,15 @@ type scripted struct {
 	answers  []answerFunc
 	requests []parley.ModelRequest
 	streams  int
+	endless  answerFunc // played when the others are over
 }
 
 func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.requests = append(m.requests, request)
+	if m.endless == nil {
+		m.requests = append(m.requests, request)
+	}
 	body, err := json.Marshal(request)
 	return parley.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
 }
@@ -49,7 +52,7 @@ func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, e
 func (m *scripted) Stream(ctx context.Context, _ parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
 	m.mu.Lock()
 	m.streams++
-	var answer answerFunc
+	answer := m.endless
 	if len(m.answers) > 0 {
 		answer, m.answers = m.answers[0], m.answers[1:]
 	}
@@ -201,7 +204,7 @@ func (r *recorder) Committed(commit parley.Commit) {
 
 // rig is a store, a hub and the world around a worker.
 type rig struct {
-	*testing.T
+	testing.TB
 	store   *sqlite.Store
 	hub     *live.Hub
 	model   *scripted
@@ -216,17 +219,19 @@ type rig struct {
 }
 
 // newRig opens an empty store. Waits between attempts do not wait.
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, store: store, model: &scripted{}, seen: &recorder{changed: make(chan struct{})}}
+	r := &rig{TB: t, store: store, model: &scripted{}, seen: &recorder{changed: make(chan struct{})}}
 	r.hub = live.New(store, live.Options{})
 	store.Listen(r.hub)
 	store.Listen(r)
-	store.Listen(r.seen)
+	if _, measured := t.(*testing.B); !measured {
+		store.Listen(r.seen)
+	}
 	t.Cleanup(func() {
 		r.hub.Close()
 		if err := store.Close(); err != nil {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"parley"
@@ -20,13 +21,24 @@ type lease struct {
 	id    parley.ID
 	ctx   context.Context
 	end   context.CancelCauseFunc
-	until time.Time // by this machine's monotonic clock; of leaseLoop's goroutine alone
+	until time.Time    // by this machine's monotonic clock; of leaseLoop's goroutine alone
+	wall  atomic.Int64 // the same by its wall clock, in Unix milliseconds: that one goes on while a machine sleeps
 }
+
+func (l *lease) prolong(until time.Time) {
+	l.until = until
+	l.wall.Store(until.UnixMilli())
+}
+
+// expired reports that the lease was not renewed in time: another process may
+// have taken it over, or may be about to.
+func (l *lease) expired() bool { return time.Now().UnixMilli() >= l.wall.Load() }
 
 // register starts a lease and makes it the current one.
 func (w *Worker) register(ctx context.Context) (*lease, error) {
 	started := time.Now()
-	fresh := &lease{id: parley.NewID(), until: started.Add(w.options.Lease)}
+	fresh := &lease{id: parley.NewID()}
+	fresh.prolong(started.Add(w.options.Lease))
 	process := parley.Process{ID: fresh.id, Name: w.options.ProcessName}
 	if err := w.store.RegisterProcess(ctx, process, w.options.Lease); err != nil {
 		return nil, err
@@ -83,7 +95,7 @@ func (w *Worker) renew(held *lease) bool {
 	cancels, err := w.store.RenewLease(ctx, held.id, w.options.Lease)
 	switch {
 	case err == nil:
-		held.until = started.Add(w.options.Lease)
+		held.prolong(started.Add(w.options.Lease))
 		for _, turnID := range cancels {
 			w.Cancel(turnID)
 		}

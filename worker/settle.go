@@ -61,6 +61,9 @@ func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *parley.Turn
 		return err
 	})
 	if err != nil {
+		if parley.ErrorCode(err) != parley.CodeFenced {
+			t.w.flusher.flush(t.writes, a.rows) // what can be kept is kept
+		}
 		a.drop()
 		return false, err
 	}
