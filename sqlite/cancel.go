@@ -140,7 +140,7 @@ func (t *txn) cancelWaiting(h *head, turn parley.Turn) (parley.Turn, error) {
 }
 
 // cancelQueued cancels every queued turn behind the first unfinished one, but
-// for one of them.
+// for the excepted one; if that is the first, its undelivered steers go too.
 func (t *txn) cancelQueued(h *head, except parley.ID) error {
 	var queued []parley.Turn
 	if err := t.each("SELECT "+turnColumns+` FROM messages m JOIN turns t ON t.id = m.turn_id
@@ -159,7 +159,15 @@ func (t *txn) cancelQueued(h *head, except parley.ID) error {
 			return err
 		}
 	}
-	return nil
+	if except != h.TurnID || h.steers == 0 {
+		return nil
+	}
+	steers, err := t.undelivered(h, h.TurnID) // they would become turns of their own
+	for i := 0; err == nil && i < len(steers); i++ {
+		h.steers--
+		err = t.dropTrigger(h, steers[i].ID)
+	}
+	return err
 }
 
 // TakeCancel implements parley.TurnStore.

@@ -21,6 +21,7 @@ func testCancelling(t *testing.T, open Open) {
 		"CancelledBefore":             cancelTwice,
 		"QueuedTurnsStay":             cancelKeepsQueue,
 		"QueuedTurnsToo":              cancelQueueToo,
+		"QueuedSteersToo":             cancelSteersToo,
 		"OneQueuedTurn":               cancelOneQueued,
 		"AReleasedFlaggedTurn":        cancelReleased,
 		"CancelsRaceTheHoldersSettle": cancelRace,
@@ -233,6 +234,21 @@ func cancelQueueToo(t *testing.T, w *world) {
 		t.Errorf("%d are queued, the session is %s", len(s.Queue), s.Session.Status)
 	}
 	w.exchange(t, session, "four", "4")
+	w.check(t, session)
+}
+
+func cancelSteersToo(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	steer := w.steer(t, session, "also")
+	_, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, true)
+	must(t, "RequestCancel", err)
+	_, err = w.store.TakeCancel(w.ctx, w.scope, session, claim.Turn.ID)
+	must(t, "TakeCancel", err)
+	if kept := w.message(t, steer.ID); kept.Status != parley.MessageCancelled {
+		t.Errorf("the steer is %s; it would run as a turn of its own", kept.Status)
+	}
+	w.claimsNothing(t)
 	w.check(t, session)
 }
 
