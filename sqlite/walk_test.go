@@ -41,6 +41,7 @@ func TestWalk(t *testing.T) {
 			"claim":   steps.claim,
 			"begin":   steps.begin,
 			"block":   steps.block,
+			"ask":     steps.ask,
 			"flush":   steps.flush,
 			"settle":  steps.settle,
 			"tool":    steps.tool,
@@ -230,6 +231,28 @@ func (w *walk) settle(rt *rapid.T) {
 		w.open, w.calls = nil, append(w.calls, calls...)
 	}
 	w.refused(err, parley.CodeFenced, parley.CodeConflict)
+}
+
+// ask is a whole step that asks for a tool, so that walks come to parked turns.
+func (w *walk) ask(rt *rapid.T) {
+	w.begin(rt)
+	w.block(rt)
+	if fence, ok := w.fence(); ok && len(w.open) > 1 {
+		settle := stepSettle(w.call, "let me see", nil)
+		var calls []string
+		for _, open := range w.open[1:] {
+			content, err := parley.EncodeContent(parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")})
+			w.refused(err)
+			settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: open.MessageID, Status: parley.MessageCompleted, Content: content})
+			calls = append(calls, open.ToolCallID)
+		}
+		_, err := w.store.SettleStep(w.ctx, fence, settle)
+		if err == nil {
+			w.open, w.calls = nil, append(w.calls, calls...)
+		}
+		w.refused(err, parley.CodeFenced, parley.CodeConflict)
+	}
+	w.park(rt)
 }
 
 func (w *walk) result() []byte {
