@@ -1,0 +1,86 @@
+package conversation
+
+import (
+	"context"
+	"iter"
+
+	"parley"
+	"parley/engine"
+)
+
+// Conversation is one session.
+type Conversation struct {
+	ID   parley.ID
+	home *Home
+}
+
+// Session reads its present state.
+func (c *Conversation) Session(ctx context.Context) (parley.Session, error) {
+	return c.home.Engine.Session(ctx, c.home.Owner, c.ID)
+}
+
+// Post stores a message and, for a user message, starts its turn or queues it.
+// The message is durable when Post returns; the turn runs on by itself.
+func (c *Conversation) Post(ctx context.Context, input engine.MessageInput) (*Turn, error) {
+	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	if err != nil {
+		return nil, err
+	}
+	turn := &Turn{Message: posted.Message, conversation: c, after: posted.EventSequence}
+	if posted.Turn != nil {
+		turn.ID = posted.Turn.ID
+	}
+	return turn, nil
+}
+
+// Say is Post for plain text.
+func (c *Conversation) Say(ctx context.Context, text string) (*Turn, error) {
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	if err != nil {
+		return nil, err
+	}
+	return c.Post(ctx, engine.MessageInput{Role: parley.RoleUser, Content: content})
+}
+
+// StreamText says something and yields the answer's text piece by piece, as
+// Turn.Text does. The message is posted when the loop begins.
+func (c *Conversation) StreamText(ctx context.Context, text string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		turn, err := c.Say(ctx, text)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		turn.Text(ctx)(yield)
+	}
+}
+
+// Messages yields the record, oldest first, then what is queued. The sequence
+// ends after the first error.
+func (c *Conversation) Messages(ctx context.Context) iter.Seq2[parley.Message, error] {
+	return func(yield func(parley.Message, error) bool) {
+		var list engine.MessageList
+		for {
+			page, err := c.home.Engine.Messages(ctx, c.home.Owner, c.ID, list)
+			if err != nil {
+				yield(parley.Message{}, err)
+				return
+			}
+			for _, message := range page.Data {
+				if !yield(message, nil) {
+					return
+				}
+			}
+			if page.Next == nil {
+				return
+			}
+			list.Cursor = *page.Next
+		}
+	}
+}
+
+// Cancel stops the first unfinished turn; the partial text is kept.
+// CodeNothingToCancel when nothing ever ran, CodeConflict when it had finished.
+func (c *Conversation) Cancel(ctx context.Context) (engine.CancelResult, error) {
+	return c.home.Engine.Cancel(ctx, c.home.Owner, c.ID, engine.CancelInput{})
+}

@@ -1,0 +1,108 @@
+// Package conversation is the library's face: Parley inside a Go program, with
+// no server between. It puts the engine, a worker and the hub together over a
+// store, and speaks of conversations: open one, post, range over the answer.
+//
+// It owns the goroutines of what it starts and nothing else: the store is the
+// caller's, authoritative, and outlives it. What the methods do is the engine's
+// doing, the same as behind the server's API.
+package conversation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/worker"
+)
+
+// Options are what a Home is made of. Store and Models are required.
+type Options struct {
+	Store     parley.Store       // open, and told to nobody else yet
+	Models    parley.ModelSource // see package llm
+	Tools     parley.ToolSource  // nil: none
+	Workspace string             // parley.DefaultWorkspace by default; made if it is new
+	Worker    worker.Options
+	Hub       live.Options
+	Log       *slog.Logger // nil: slog.Default()
+}
+
+// Home is a running Parley: conversations live in it. It is safe for concurrent use.
+type Home struct {
+	Engine *engine.Engine // every verb of the API
+	Owner  parley.Principal
+
+	worker *worker.Worker
+	hub    *live.Hub
+}
+
+// Start puts a Home together, takes over turns that an earlier process left
+// unfinished, and begins to run turns. Close ends it.
+func Start(ctx context.Context, options Options) (*Home, error) {
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	if options.Tools == nil {
+		options.Tools = noTools{}
+	}
+	if options.Worker.Log == nil {
+		options.Worker.Log = options.Log
+	}
+	if options.Hub.Log == nil {
+		options.Hub.Log = options.Log
+	}
+	hub := live.New(options.Store, options.Hub)
+	runner := worker.New(options.Store, options.Models, options.Tools, hub, options.Worker)
+	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
+	options.Store.Listen(runner)
+	verbs := engine.New(engine.Options{
+		Store: options.Store, Models: options.Models, Tools: options.Tools, Runner: runner, Log: options.Log,
+	})
+	owner, err := verbs.LocalOwner(ctx, options.Workspace)
+	if err == nil {
+		err = runner.Start(ctx)
+	}
+	if err != nil {
+		hub.Close()
+		return nil, err
+	}
+	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub}, nil
+}
+
+// Close lets running turns finish (see worker.Options.Drain) and ends what
+// Start began. The store stays open.
+func (h *Home) Close(ctx context.Context) error {
+	err := h.worker.Stop(ctx)
+	h.hub.Close()
+	return err
+}
+
+// Open creates a conversation. The zero input is one with the workspace's
+// built-in agent; with a Key that exists it is that conversation.
+func (h *Home) Open(ctx context.Context, input engine.SessionInput) (*Conversation, error) {
+	opened, err := h.Engine.OpenSession(ctx, h.Owner, input, parley.Idempotency{})
+	if err != nil {
+		return nil, err
+	}
+	return &Conversation{ID: opened.Session.ID, home: h}, nil
+}
+
+// Resume finds a conversation again, in this process or a later one.
+// CodeNotFound when there is none such.
+func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) {
+	if _, err := h.Engine.Session(ctx, h.Owner, id); err != nil {
+		return nil, err
+	}
+	return &Conversation{ID: id, home: h}, nil
+}
+
+// noTools is a source without tools.
+type noTools struct{}
+
+func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
+func (noTools) Tools() []parley.Tool            { return nil }
+
+// errEnded is what a stream that ends before its turn gives.
+var errEnded = errors.New("conversation: the stream ended before the turn; the session was deleted or the home closed")

@@ -1,0 +1,150 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+)
+
+// Turn is what a posted message started, or joined. A message that is recorded
+// alone has a zero ID and nothing to watch.
+type Turn struct {
+	ID      parley.ID
+	Message parley.Message // as it was posted
+
+	conversation *Conversation
+	after        int64
+}
+
+// TurnError is a turn that failed or was cancelled.
+type TurnError struct{ Turn parley.Turn }
+
+// Error is the failure's sentence for people.
+func (e *TurnError) Error() string {
+	if e.Turn.Error != nil {
+		return e.Turn.Error.Sentence
+	}
+	return "The turn was " + string(e.Turn.Status) + "."
+}
+
+// Frames yields the turn's events and deltas, from its beginning to its
+// terminal event. Leaving the loop cancels nothing; ranging again replays.
+func (t *Turn) Frames(ctx context.Context) iter.Seq2[live.Frame, error] {
+	return func(yield func(live.Frame, error) bool) {
+		if t.ID.IsZero() {
+			return
+		}
+		home := t.conversation.home
+		watcher := home.hub.Watch(live.WatchRequest{
+			Scope:     engine.Scope(home.Owner),
+			Sessions:  []live.Place{{SessionID: t.conversation.ID, After: t.after}},
+			UntilTurn: t.ID,
+		})
+		defer watcher.Close()
+		for ended := false; ; {
+			frame, err := watcher.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				if !ended {
+					yield(live.Frame{}, errEnded)
+				}
+				return
+			}
+			ended = frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn()
+			if !yield(frame, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Text yields the answer's text as it grows, without reasoning and tool calls.
+// It ends with the turn; a turn that failed or was cancelled ends with a
+// *TurnError.
+func (t *Turn) Text(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		sent := map[parley.ID]int{} // bytes yielded of each message
+		for frame, err := range t.Frames(ctx) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, piece := range pieces(frame, sent) {
+				if !yield(piece, nil) {
+					return
+				}
+			}
+			if frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn() {
+				if err := outcome(frame.Event); err != nil {
+					yield("", err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// All waits for the turn and returns the whole text, also beside a *TurnError.
+func (t *Turn) All(ctx context.Context) (string, error) {
+	var text strings.Builder
+	for piece, err := range t.Text(ctx) {
+		if err != nil {
+			return text.String(), err
+		}
+		text.WriteString(piece)
+	}
+	return text.String(), nil
+}
+
+// pieces is the text in a frame that was not yielded yet.
+func pieces(frame live.Frame, sent map[parley.ID]int) []string {
+	if frame.Kind == live.DeltaFrame && frame.Delta.Kind == parley.KindText {
+		return fresh(nil, frame.Delta.MessageID, frame.Delta.Offset, frame.Delta.Text, sent)
+	}
+	if frame.Kind != live.EventFrame || frame.Event.Type != parley.EventStepGenerated && frame.Event.Type != parley.EventStepError {
+		return nil
+	}
+	var step parley.SettledStep
+	if json.Unmarshal(frame.Event.Data, &step) != nil {
+		return nil
+	}
+	var out []string
+	for _, message := range step.Messages {
+		var content parley.AssistantContent
+		if message.Role == parley.RoleAssistant && json.Unmarshal(message.Content, &content) == nil {
+			out = fresh(out, message.MessageID, 0, content.Text, sent)
+		}
+	}
+	return out
+}
+
+// fresh appends what lies behind the bytes already yielded of a message.
+func fresh(out []string, id parley.ID, offset int, text string, sent map[parley.ID]int) []string {
+	end := offset + len(text)
+	if end <= sent[id] {
+		return out
+	}
+	piece := text[max(0, sent[id]-offset):]
+	sent[id] = end
+	return append(out, piece)
+}
+
+// outcome is nil for a completed turn.
+func outcome(event parley.Event) error {
+	if event.Type == parley.EventSessionCompleted {
+		return nil
+	}
+	var data struct {
+		Turn parley.Turn `json:"turn"`
+	}
+	if err := json.Unmarshal(event.Data, &data); err != nil {
+		return parley.WrapError(parley.CodeInternal, err, "the turn's outcome cannot be read")
+	}
+	return &TurnError{Turn: data.Turn}
+}
