@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +45,17 @@ type testServer struct {
 	hub    *live.Hub
 	client *http.Client
 	log    *logBuffer
+	root   string // directories that projects may lie in
+}
+
+// subdirectory makes a directory for a project.
+func (s *testServer) subdirectory(name string) string {
+	s.Helper()
+	path := filepath.Join(s.root, name)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	return path
 }
 
 // logBuffer keeps what was logged.
@@ -74,7 +87,7 @@ func testModels(t *testing.T) *llm.Registry {
 
 func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	t.Helper()
-	s := &testServer{T: t, log: &logBuffer{}}
+	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
 	if s.store, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Log: log}); err != nil {
@@ -88,7 +101,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, ProjectRoots: []string{t.TempDir()}, Log: log})
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, ProjectRoots: []string{s.root}, Log: log})
 	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"parley"
-	"parley/engine"
 	"parley/live"
 )
 
@@ -220,12 +219,16 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	scope, err := a.engine.AdmitWatcher(x.r.Context(), x.principal, session)
+	if err != nil {
+		return err
+	}
 	after, readable := place(x.r, args.text("after"))
 	if !readable {
 		after = live.FromNow
 	}
 	watcher := a.hub.Watch(live.WatchRequest{
-		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: session, After: after}}, Flush: flush,
+		Scope: scope, Sessions: []live.Place{{SessionID: session, After: after}}, Flush: flush,
 	})
 	defer watcher.Close()
 	s := newStream(x.w)
@@ -249,17 +252,15 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 	if len(given) > live.MaxSessions {
 		return parley.InvalidField("session", "at most %d sessions on one connection", live.MaxSessions)
 	}
-	request := live.WatchRequest{Scope: engine.Scope(x.principal), Feed: true, Flush: flush}
-	var doubtful []parley.ID
+	request := live.WatchRequest{Feed: true, Flush: flush}
+	var ids, doubtful []parley.ID
 	for _, text := range given {
 		idText, after, _ := strings.Cut(text, ":")
 		id, err := parley.ParseID(idText)
 		if err != nil {
 			return parley.InvalidField("session", "write the session's id, a colon, and the event sequence to begin after")
 		}
-		if _, err := a.engine.Session(x.r.Context(), x.principal, id); err != nil {
-			return err
-		}
+		ids = append(ids, id)
 		sequence, err := strconv.ParseInt(after, 10, 64)
 		if after == "" {
 			sequence, err = 0, nil
@@ -268,6 +269,10 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 			doubtful, sequence = append(doubtful, id), live.FromNow
 		}
 		request.Sessions = append(request.Sessions, live.Place{SessionID: id, After: sequence})
+	}
+	var err error
+	if request.Scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, ids...); err != nil {
+		return err
 	}
 	watcher := a.hub.Watch(request)
 	defer watcher.Close()

@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+)
+
+// shown is the registry as the document shows it.
+type shown struct {
+	*registry
+	all map[string]*huma.Schema
+}
+
+func (s shown) SchemaFromRef(ref string) *huma.Schema {
+	return s.all[strings.TrimPrefix(ref, schemaPrefix)]
+}
+
+func testDocument(t *testing.T) *api {
+	t.Helper()
+	a, err := assemble("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Every route of the list is in the document, with its errors and an example.
+func TestDocumentCoversEveryRoute(t *testing.T) {
+	t.Parallel()
+	a := testDocument(t)
+	var document struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			RequestBody *struct {
+				Content map[string]struct{ Example json.RawMessage }
+			}
+			Responses map[string]struct {
+				Ref     string `json:"$ref"`
+				Content map[string]struct{ Example json.RawMessage }
+			}
+			Parameters []struct{ Name, In string }
+		}
+	}
+	if err := json.Unmarshal(a.json, &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.OpenAPI != "3.1.0" {
+		t.Errorf("openapi %q", document.OpenAPI)
+	}
+	listed := 0
+	for _, r := range routes() {
+		for _, path := range r.paths {
+			listed++
+			operation, ok := document.Paths[path][strings.ToLower(r.method)]
+			if !ok {
+				t.Errorf("%s %s is not in the document", r.method, path)
+				continue
+			}
+			named := map[string]bool{}
+			for _, p := range operation.Parameters {
+				named[p.Name] = true
+			}
+			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
+				if !named[match[1]] || pathParameters[match[1]] == "" {
+					t.Errorf("%s %s: {%s} is not described", r.method, path, match[1])
+				}
+			}
+			if (r.input != nil) != (operation.RequestBody != nil) {
+				t.Errorf("%s %s: body", r.method, path)
+			}
+			for _, status := range []string{"403", "500"} {
+				if operation.Responses[status].Ref == "" {
+					t.Errorf("%s %s has no answer %s", r.method, path, status)
+				}
+			}
+			if _, asks := operation.Responses["401"]; asks == r.open {
+				t.Errorf("%s %s: open is %v, 401 described %v", r.method, path, r.open, asks)
+			}
+			for status, response := range operation.Responses {
+				for media, content := range response.Content {
+					if media == "application/json" && len(content.Example) == 0 {
+						t.Errorf("%s %s: the answer %s has no example", r.method, path, status)
+					}
+				}
+			}
+		}
+	}
+	total := 0
+	for _, operations := range document.Paths {
+		total += len(operations)
+	}
+	if total != listed {
+		t.Errorf("the document has %d operations, the list of routes %d", total, listed)
+	}
+}
+
+// Every example keeps to its schema, inputs and answers alike.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	a := testDocument(t)
+	check := func(about, example string, schema *huma.Schema) {
+		var v any
+		if err := json.Unmarshal([]byte(example), &v); err != nil {
+			t.Errorf("%s: %v in %s", about, err, example)
+			return
+		}
+		var result huma.ValidateResult
+		huma.Validate(shown{a.schemas, a.schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &result)
+		for _, err := range result.Errors {
+			t.Errorf("%s: %v", about, err)
+		}
+	}
+	for _, r := range routes() {
+		if r.input != nil {
+			check(r.name+" input", r.input.example, a.schemas.Schema(r.input.of, true, ""))
+		}
+		for _, answer := range r.answers {
+			if answer.goType != nil {
+				check(r.name+" answer", answer.example, a.schemas.Schema(answer.goType, true, ""))
+			}
+		}
+	}
+	for _, f := range failures {
+		example, ok := failureResponse(f, nil).Content["application/problem+json"].Example.(json.RawMessage)
+		if !ok {
+			t.Fatal("no example")
+		}
+		check(f.name, string(example), a.schemas.Schema(reflect.TypeFor[Problem](), true, ""))
+	}
+}
+
+// What is answered keeps to the document: a message by hand and a session by hand.
+func TestAnswersFitTheDocument(t *testing.T) {
+	t.Parallel()
+	a := testDocument(t)
+	m := fullMessage()
+	queued := parley.Message{ID: parley.NewID(), Author: parley.Author{Kind: parley.AuthorPerson, ID: m.ID}, Role: parley.RoleUser, Status: parley.MessageQueued, CreatedAt: 1, UpdatedAt: 1, SessionID: m.ID, WorkspaceID: m.ID}
+	for _, row := range []*parley.Message{&m, &queued} {
+		var result huma.ValidateResult
+		huma.Validate(shown{a.schemas, a.schemas.Map()}, a.schemas.Schema(reflect.TypeFor[parley.Message](), true, ""), huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value(t, appendMessage(nil, row)), &result)
+		for _, err := range result.Errors {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDocumentAndDocsAreServedWithoutForeignRequests(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	document := s.do("GET", "/v1/openapi.json", "")
+	if document.status != http.StatusOK || !json.Valid(document.body) {
+		t.Errorf("document: status %d", document.status)
+	}
+	if yaml := s.do("GET", "/v1/openapi.yaml", ""); yaml.status != http.StatusOK || !strings.Contains(string(yaml.body), "openapi: ") {
+		t.Errorf("yaml: status %d", yaml.status)
+	}
+	docs := s.do("GET", "/docs", "")
+	if docs.status != http.StatusOK || !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") {
+		t.Errorf("docs: status %d, %s", docs.status, docs.header.Get("Content-Type"))
+	}
+	if policy := docs.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "http") {
+		t.Errorf("policy %q", policy)
+	}
+	script := s.do("GET", "/docs/docs.js", "")
+	for _, body := range [][]byte{docs.body, script.body} {
+		if strings.Contains(string(body), "://") || strings.Contains(string(body), `="//`) {
+			t.Errorf("the docs page names a foreign address: %s", body)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// estate is one of everything that has an id, in one workspace.
+type estate struct {
+	bearer                                            string
+	agent, session, message, turn, call, project, key string
+	slug                                              string
+}
+
+// build makes an estate; its session has one finished turn.
+func (s *testServer) build(workspace, slug string) estate {
+	s.Helper()
+	e := estate{bearer: s.key(workspace, "owner of "+slug, parley.RoleAdmin), slug: slug}
+	auth := []string{"Authorization", e.bearer}
+	e.agent = want[parley.Agent](s, http.StatusCreated, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q}`, slug), auth...).ID.String()
+	e.session = s.session(fmt.Sprintf(`{"agent_id":%q,"key":"key of %s"}`, slug, slug), auth...).ID.String()
+	stream, _ := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
+	stream.until("session.completed")
+	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "", auth...).Data[0].ID.String()
+	e.turn = want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+e.session+"/turns", "", auth...).Data[0].ID.String()
+	e.call = want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+e.session+"/calls", "", auth...).Data[0].ID.String()
+	project, err := s.store.LocalOwner(s.Context(), want[parley.Principal](s, 200, "GET", "/v1/principal", "", auth...).WorkspaceID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	made, _, err := s.store.ChooseProject(s.Context(), parley.Project{ID: parley.NewID(), WorkspaceID: project.WorkspaceID, Path: "/srv/" + slug, Name: slug})
+	if err != nil {
+		s.Fatal(err)
+	}
+	e.project = made.ID.String()
+	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
+	return e
+}
+
+// fill puts an estate's ids into a path.
+func (e estate) fill(path string) string {
+	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
+		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+}
+
+// bodies are valid bodies for routes that take one, none of which names an id.
+func (r *route) validBody() string {
+	switch r.name {
+	case "createSession":
+		return `{"title":"t"}`
+	case "setClientSession", "ensureSession", "archiveFeature", "chooseProject":
+		return r.input.example
+	case "createAgent", "createKey":
+		return `{"name":"x"}`
+	case "updateMessage":
+		return `{"marks":{"pinned":true}}`
+	case "updateAgent", "updateSession", "cancelTurn":
+		return `{}`
+	}
+	if r.input == nil {
+		return ""
+	}
+	return r.input.example
+}
+
+// For every route and every id in its path: the id of another workspace is 404,
+// with everything else its own. The other workspace keeps what it has.
+func TestForeignIDsAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	own, foreign := s.build("one", "ada"), s.build("two", "bob")
+	list := routes()
+	for i := range list {
+		r := &list[i]
+		for _, path := range r.paths {
+			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
+				variable := match[0]
+				if variable == "{version}" || variable == "{client}" {
+					continue // a number, and a name that every principal has to itself
+				}
+				for _, stolen := range foreignForms(foreign, variable) {
+					target := own.fill(strings.ReplaceAll(path, variable, stolen))
+					got := s.do(r.method, target, r.validBody(), "Authorization", own.bearer)
+					if got.status != http.StatusNotFound {
+						t.Errorf("%s %s with a foreign %s: status %d, want 404: %s", r.method, path, variable, got.status, got.body)
+						continue
+					}
+					got.problem(t)
+				}
+			}
+		}
+	}
+	if got := s.do("GET", "/v1/sessions/"+foreign.session, "", "Authorization", foreign.bearer); got.status != http.StatusOK {
+		t.Errorf("the other workspace lost its session: status %d", got.status)
+	}
+	if got := s.do("GET", "/v1/agents/"+foreign.agent, "", "Authorization", foreign.bearer); got.status != http.StatusOK || !strings.Contains(string(got.body), `"active"`) {
+		t.Errorf("the other workspace's agent: status %d %s", got.status, got.body)
+	}
+}
+
+// foreignForms are the ways to name a foreign thing.
+func foreignForms(foreign estate, variable string) []string {
+	if variable == "{agent}" {
+		return []string{foreign.agent, foreign.slug}
+	}
+	return []string{foreign.fill(variable)}
+}
+
+// The same for ids in bodies, queries and stream places.
+func TestForeignIDsInBodiesAndQueries(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	own, foreign := s.build("one", "ada"), s.build("two", "bob")
+	if got := s.do("PUT", "/v1/clients/tab-of-bob/session", `{"session_id":"`+foreign.session+`"}`, "Authorization", foreign.bearer); got.status != http.StatusOK {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		empty              bool // a filter may answer an empty list instead
+	}{
+		{method: "POST", path: "/v1/agents", body: `{"name":"x","lead_id":"` + foreign.agent + `"}`},
+		{method: "POST", path: "/v1/sessions", body: `{"agent_id":"` + foreign.agent + `"}`},
+		{method: "POST", path: "/v1/sessions", body: `{"agent_id":"` + foreign.slug + `"}`},
+		{method: "POST", path: "/v1/sessions", body: `{"project_id":"` + foreign.project + `"}`},
+		{method: "POST", path: "/v1/sessions", body: `{"parent_session_id":"` + foreign.session + `"}`},
+		{method: "POST", path: "/v1/sessions", body: `{"parent_session_id":"` + own.session + `","parent_message_id":"` + foreign.message + `"}`},
+		{method: "PATCH", path: "/v1/sessions/" + own.session, body: `{"project_id":"` + foreign.project + `"}`},
+		{method: "PUT", path: "/v1/clients/tab/session", body: `{"session_id":"` + foreign.session + `"}`},
+		{method: "POST", path: "/v1/sessions/" + own.session + "/cancel", body: `{"turn_id":"` + foreign.turn + `"}`},
+		{method: "GET", path: "/v1/sessions/by-key?key=key+of+bob"},
+		{method: "GET", path: "/v1/clients/tab-of-bob/session"},
+		{method: "GET", path: "/v1/events?session=" + foreign.session},
+		{method: "GET", path: "/v1/sessions?agent=" + foreign.slug},
+		{method: "GET", path: "/v1/sessions?project_id=" + foreign.project, empty: true},
+		{method: "GET", path: "/v1/sessions?parent_session_id=" + foreign.session, empty: true},
+		{method: "GET", path: "/v1/sessions/" + own.session + "/messages?turn_id=" + foreign.turn, empty: true},
+		{method: "GET", path: "/v1/sessions/" + own.session + "/calls?turn_id=" + foreign.turn, empty: true},
+	} {
+		got := s.do(c.method, c.path, c.body, "Authorization", own.bearer)
+		switch {
+		case c.empty && got.status == http.StatusOK && strings.HasPrefix(string(got.body), `{"data":[],`):
+		case got.status == http.StatusNotFound:
+			got.problem(t)
+		default:
+			t.Errorf("%s %s %s: status %d, want 404: %s", c.method, c.path, c.body, got.status, got.body)
+		}
+	}
+	// A key of another workspace makes a new session here.
+	made := want[parley.Session](s, http.StatusCreated, "PUT", "/v1/sessions/by-key", `{"key":"key of bob"}`, "Authorization", own.bearer)
+	if made.ID.String() == foreign.session {
+		t.Error("the key of another workspace found its session")
+	}
+}
+
+// A private session of another principal of the same workspace is not found,
+// lists do not show it, and the feed keeps silent about it.
+func TestPrivateSessionsOfOthersAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner := s.build("one", "ada")
+	member := s.key("one", "member", parley.RoleMember)
+	list := routes()
+	for i := range list {
+		r := &list[i]
+		for _, path := range r.paths {
+			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") {
+				continue
+			}
+			if got := s.do(r.method, owner.fill(path), r.validBody(), "Authorization", member); got.status != http.StatusNotFound {
+				t.Errorf("%s %s: status %d, want 404: %s", r.method, path, got.status, got.body)
+			}
+		}
+	}
+	if got := want[page[parley.Session]](s, 200, "GET", "/v1/sessions", "", "Authorization", member); len(got.Data) != 0 {
+		t.Errorf("the list shows %d sessions of others", len(got.Data))
+	}
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// rolesTable is the table of docs/roles.md, from the engine's.
+func rolesTable() string {
+	var out strings.Builder
+	out.WriteString("| verb | is | reader | member | admin |\n|---|---|---|---|---|\n")
+	for _, p := range engine.Permissions() {
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", p.Verb, p.About, p.Reader, p.Member, p.Admin)
+	}
+	return out.String()
+}
+
+func TestRolesPageShowsTheTable(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/roles.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table := rolesTable(); !strings.Contains(string(page), table) {
+		t.Errorf("docs/roles.md does not hold the table of the engine:\n%s", table)
+	}
+}
+
+// Every verb of the table is asked over HTTP by every role, on a session that
+// another owns and shares, and on things of the workspace.
+func TestRolesOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	admin := s.key("one", "admin", parley.RoleAdmin)
+	bearers := map[parley.PrincipalRole]string{
+		parley.RoleAdmin: s.key("one", "other admin", parley.RoleAdmin), parley.RoleMember: s.key("one", "member", parley.RoleMember), parley.RoleReader: s.key("one", "reader", parley.RoleReader),
+	}
+	shared := func() string {
+		return s.session(`{"visibility":"workspace"}`, "Authorization", admin).ID.String()
+	}
+	queued := func(session string) { // a session that has something to cancel
+		s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"x"},"model":"sim/lorem-400-50"}`, "Authorization", admin)
+	}
+	ask := map[engine.Verb]func(role parley.PrincipalRole) (method, path, body string){
+		engine.ReadAgents: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/agents", "" },
+		engine.WriteAgents: func(role parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/agents", fmt.Sprintf(`{"name":"of %s"}`, role)
+		},
+		engine.ReadSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "GET", "/v1/sessions/" + shared() + "/messages", ""
+		},
+		engine.OpenSessions: func(parley.PrincipalRole) (string, string, string) { return "POST", "/v1/sessions", "{}" },
+		engine.PostMessages: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/sessions/" + shared() + "/messages", `{"content":{"text":"x"}}`
+		},
+		engine.CancelTurns: func(parley.PrincipalRole) (string, string, string) {
+			session := shared()
+			queued(session)
+			return "POST", "/v1/sessions/" + session + "/cancel", ""
+		},
+		engine.PatchSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/sessions/" + shared(), `{"title":"x"}`
+		},
+		engine.ShareSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/sessions/" + shared(), `{"visibility":"private"}`
+		},
+		engine.DropSessions: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/sessions/" + shared(), "" },
+		engine.ReadProjects: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/projects", "" },
+		engine.WriteProjects: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root)
+		},
+		engine.DropProjects: func(role parley.PrincipalRole) (string, string, string) {
+			project := want[parley.Project](s, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory(string(role))), "Authorization", admin)
+			return "DELETE", "/v1/projects/" + project.ID.String(), ""
+		},
+		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
+		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {
+			return "PUT", "/v1/clients/tab/session", `{"session_id":"` + shared() + `"}`
+		},
+		engine.ReadKeys: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/keys", "" },
+		engine.WriteKeys: func(role parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/keys", fmt.Sprintf(`{"name":"by %s"}`, role)
+		},
+	}
+	for _, permission := range engine.Permissions() {
+		request, ok := ask[permission.Verb]
+		if !ok {
+			t.Errorf("no request of this test uses %s", permission.Verb)
+			continue
+		}
+		for role, bearer := range bearers {
+			method, path, body := request(role)
+			got := s.do(method, path, body, "Authorization", bearer)
+			// The session is another's: what reaches one's own only is refused as well.
+			reach := engine.ReachOf(role, permission.Verb)
+			allowed := reach == engine.ReachAll || reach == engine.ReachVisible
+			if (got.status/100 == 2) != allowed || (!allowed && got.status != http.StatusForbidden) {
+				t.Errorf("%s by a %s (reach %s): %s %s: status %d: %s", permission.Verb, role, reach, method, path, got.status, got.body)
+			}
+		}
+	}
+}
+
+// Every route names the verb that guards it.
+func TestRoutesNameTheirVerbs(t *testing.T) {
+	t.Parallel()
+	known := map[engine.Verb]bool{}
+	for _, p := range engine.Permissions() {
+		known[p.Verb] = true
+	}
+	for _, r := range routes() {
+		if !r.open && r.name != "getPrincipal" && !known[r.verb] {
+			t.Errorf("%s %s: verb %q is not in the table", r.method, r.paths[0], r.verb)
+		}
+	}
+}
