@@ -95,7 +95,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	}
 	s.hub = live.New(s.store, live.Options{Log: log})
 	models, tools := testModels(t), builtin.Tools()
-	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64})
+	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
 	if err := w.Start(t.Context()); err != nil {
