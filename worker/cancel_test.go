@@ -312,3 +312,59 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestCancelThatOvertakesTheStart: the hint comes between claim and run.
+func TestCancelThatOvertakesTheStart(t *testing.T) {
+	r := newRig(t)
+	w := r.start(nil)
+	sessionID := r.session(parley.Overrides{}, nil)
+	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})
+	r.must(err)
+	slot, ok := w.Offer()
+	if !ok {
+		t.Fatal("no slot")
+	}
+	posted, err := r.store.PostMessage(t.Context(), r.scope, sessionID, parley.NewMessage{
+		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content,
+	}, slot.ProcessID())
+	r.must(err)
+	asked, err := r.store.RequestCancel(t.Context(), r.scope, sessionID, posted.Turn.ID, false)
+	if err != nil || !asked.Held {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	w.Committed(parley.Commit{Cancel: posted.Turn.ID}) // hints come in their order; this one is surely there
+	slot.Run(*posted.Claim)
+	if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCancelled || r.model.sent() != 0 {
+		t.Errorf("the turn is %s after %d requests", turn.Status, r.model.sent())
+	}
+}
+
+// TestSteerTakenBack: a steer kept the turn from ending, and is gone when the
+// next step looks for it.
+func TestSteerTakenBack(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	r.start(store)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		close(reached)
+		<-goOn
+		_ = yield(text(0, "One."), nil) && yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "First", "").Turn.ID
+	r.wait("the stream", reached)
+	steer := r.post(sessionID, "Never mind", parley.DuringSteer)
+	store.set(func(method string) error {
+		if method == "PendingSteers" {
+			if _, err := r.store.RemoveQueued(t.Context(), r.scope, steer.Message.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	close(goOn)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 1 || r.model.sent() != 1 {
+		t.Errorf("turn %+v after %d requests", turn, r.model.sent())
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"parley"
@@ -130,8 +131,11 @@ func (w *Worker) start(held *lease, claim parley.Claim) {
 	w.mu.Lock()
 	older := w.runs[claim.Fence.TurnID]
 	w.runs[claim.Fence.TurnID] = fresh
-	if w.aborted != nil {
+	switch {
+	case w.aborted != nil:
 		cancel(w.aborted)
+	case slices.Contains(w.early[:], claim.Fence.TurnID):
+		cancel(ErrCancelled)
 	}
 	w.mu.Unlock()
 	go w.run(ctx, fresh, older) // ends with the turn, its cancel, or Stop
@@ -207,6 +211,7 @@ func brokenFailure(broken error) *parley.Failure {
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
 	w.log.Error("a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
+	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
 		if errors.Is(context.Cause(ctx), ErrCancelled) {

@@ -133,3 +133,10 @@ func (f *faults) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
 	}
 	return f.Store.ReleaseTurn(ctx, fence)
 }
+
+func (f *faults) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error) {
+	if err := f.before("PendingSteers"); err != nil {
+		return nil, err
+	}
+	return f.Store.PendingSteers(ctx, fence)
+}

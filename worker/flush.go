@@ -40,6 +40,17 @@ func (f *flusher) remove(rows []*row) {
 	f.mu.Unlock()
 }
 
+// forget ends it for all rows of a turn that broke.
+func (f *flusher) forget(turnID parley.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for open := range f.rows {
+		if open.fence.TurnID == turnID {
+			delete(f.rows, open)
+		}
+	}
+}
+
 // loop flushes at each interval. Stop ends it, after the last run.
 func (f *flusher) loop() {
 	ticker := time.NewTicker(f.w.options.StoreFlush)

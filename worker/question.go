@@ -5,16 +5,9 @@ import (
 	"parley/prompt"
 )
 
-// question builds the request of a step. A failure ends the turn; an error is
-// the store's.
-func (t *turn) question(at place) (question, *parley.Failure, error) {
-	var steers []parley.Message
-	var err error
-	if at.steers {
-		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
-			return question{}, nil, err
-		}
-	}
+// question builds the request of a step that shows steers. A failure ends the
+// turn; an error is the store's.
+func (t *turn) question(at place, steers []parley.Message) (question, *parley.Failure, error) {
 	q := question{place: at, system: t.settings.System, tools: t.toolsText}
 	selection, err := prompt.Window(t.settings.Policy, t.claim.Session, t.claim.Turn, t.tail)
 	if err != nil {
@@ -56,7 +49,7 @@ func (t *turn) question(at place) (question, *parley.Failure, error) {
 // tail is the record for the model's context. A trigger that is the record's
 // only message is all of it, and is at hand.
 func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
-	if before == 0 && t.last == 1 && t.claim.Trigger.Sequence == 1 {
+	if before == 0 && t.last == 1 && t.claim.Trigger.Sequence == 1 && !t.claim.Trigger.Internal {
 		return []parley.Message{t.claim.Trigger}, nil
 	}
 	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)

@@ -19,7 +19,7 @@ func (t *turn) settle(a *answer) (place, error) {
 		if err != nil || !more {
 			return over, err
 		}
-		return place{step: a.step + 1, attempt: 1, steers: true}, nil
+		return place{step: a.step + 1, attempt: 1, steers: true, answered: true}, nil
 	}
 	if a.finish == parley.FinishLength {
 		if _, err := t.settleAs(a, parley.MessageCompleted, nil, nil); err != nil {

@@ -95,6 +95,7 @@ type turn struct {
 type place struct {
 	step, attempt int
 	steers        bool // some may wait
+	answered      bool // the last answer was final: only a steer is a reason for another step
 	over          bool
 }
 
@@ -178,7 +179,17 @@ func (t *turn) advance(at place) (place, error) {
 			Detail: fmt.Sprintf("the turn took %d steps without coming to an end", parley.DefaultMaxSteps),
 		}})
 	}
-	q, failure, err := t.question(at)
+	var steers []parley.Message
+	if at.steers {
+		var err error
+		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
+			return over, err
+		}
+	}
+	if at.answered && len(steers) == 0 { // it was taken back
+		return t.finish(at, parley.TurnEnd{Status: parley.TurnCompleted})
+	}
+	q, failure, err := t.question(at, steers)
 	if err != nil {
 		return over, err
 	}
@@ -188,7 +199,8 @@ func (t *turn) advance(at place) (place, error) {
 	a, err := t.ask(q)
 	switch {
 	case parley.ErrorCode(err) == parley.CodeMore: // a steer changed meanwhile
-		return place{step: at.step, attempt: at.attempt, steers: true}, nil
+		at.steers = true
+		return at, nil
 	case err != nil:
 		return over, err
 	case a.failure == nil && a.finish == "":
@@ -197,7 +209,8 @@ func (t *turn) advance(at place) (place, error) {
 	return t.settle(a)
 }
 
-// finish ends the turn outside any step; it goes on when a steer came first.
+// finish ends the turn outside any step; completed, it goes on at a place when a
+// steer came first.
 func (t *turn) finish(at place, end parley.TurnEnd) (place, error) {
 	var settled parley.StepSettled
 	err := t.persist(func() (err error) {
@@ -205,7 +218,8 @@ func (t *turn) finish(at place, end parley.TurnEnd) (place, error) {
 		return err
 	})
 	if err == nil && settled.More && end.Status == parley.TurnCompleted {
-		return place{step: at.step, attempt: at.attempt, steers: true}, nil
+		at.steers, at.answered = true, true
+		return at, nil
 	}
 	return over, err
 }

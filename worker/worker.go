@@ -41,15 +41,17 @@ type Worker struct {
 	keepers   sync.WaitGroup
 	toolCalls sync.WaitGroup // tools that run, also those that nobody waits for any more
 
-	mu       sync.Mutex // guards what follows
-	started  bool
-	draining bool
-	aborted  error // what ended all runs, for those that start still
-	hungry   bool  // the last claim took all it asked for, or could ask for nothing
-	free     int   // slots
-	lease    *lease
-	runs     map[parley.ID]*run // by turn
-	idle     chan struct{}      // closed while draining when every slot is free
+	mu        sync.Mutex // guards what follows
+	started   bool
+	draining  bool
+	aborted   error // what ended all runs, for those that start still
+	hungry    bool  // the last claim took all it asked for, or could ask for nothing
+	free      int   // slots
+	lease     *lease
+	runs      map[parley.ID]*run // by turn
+	early     [64]parley.ID      // the latest cancels of turns that did not run here; a renewal tells of others
+	earlyNext int
+	idle      chan struct{} // closed while draining when every slot is free
 }
 
 // run is one turn that this process runs.
@@ -175,8 +177,8 @@ func (w *Worker) Committed(commit parley.Commit) {
 	if commit.Ready {
 		poke(w.claimNow)
 	}
-	if !commit.Cancel.IsZero() {
-		w.Cancel(commit.Cancel)
+	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
+		w.cancelEarly(commit.Cancel)
 	}
 	for _, feed := range commit.Feed {
 		if feed.Type == parley.FeedSessionDeleted {
@@ -196,6 +198,18 @@ func (w *Worker) Cancel(turnID parley.ID) <-chan struct{} {
 	}
 	running.cancel(ErrCancelled)
 	return running.done
+}
+
+// cancelEarly remembers a cancel that may have overtaken the start of its run.
+func (w *Worker) cancelEarly(turnID parley.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if running := w.runs[turnID]; running != nil {
+		running.cancel(ErrCancelled)
+		return
+	}
+	w.early[w.earlyNext] = turnID
+	w.earlyNext = (w.earlyNext + 1) % len(w.early)
 }
 
 // Runtimes implements parley.Runner: the names, sorted.
