@@ -1,183 +1,389 @@
-package sqlite
+package sqlite_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/sqlite"
+	"parley/storetest"
 )
 
-// fuse makes the writer die at the n-th point after it was lit.
-type fuse struct {
-	lit   atomic.Bool
-	left  atomic.Int64
-	burnt atomic.Bool
+// errKilled is what the fault hook says at the instant of death.
+var errKilled = errors.New("killed")
+
+// actor is one run of a script: a store and what the script has in hand.
+type actor struct {
+	ctx     context.Context
+	store   *sqlite.Store
+	scope   parley.Scope
+	owner   parley.Principal
+	agent   parley.Agent
+	process parley.ID
+	session parley.ID
+	claim   parley.Claim
+	begin   parley.StepBegin
+	posted  parley.Message
 }
 
-func (f *fuse) fault(string) error {
-	if f.lit.Load() && f.left.Add(-1) == 0 {
-		f.burnt.Store(true)
-		return errors.New("killed")
+// move is one transition of a script.
+type move struct {
+	name string
+	run  func(a *actor) error
+}
+
+func ok[T any](_ T, err error) error { return err }
+
+func (a *actor) say(text string) parley.NewMessage {
+	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: a.owner.Author(),
+		Content: json.RawMessage(`{"text":"` + text + `"}`), Metadata: json.RawMessage(`{}`)}
+}
+
+func (a *actor) post(message parley.NewMessage, claimBy parley.ID) error {
+	posted, err := a.store.PostMessage(a.ctx, a.scope, a.session, message, claimBy)
+	a.posted = posted.Message
+	if posted.Claim != nil {
+		a.claim = *posted.Claim
 	}
-	return nil
+	return err
 }
 
-// TestCrashPoints kills the writer at every statement of one turn with a queued
-// message, a tool and a steer. After each death every transition has happened
-// wholly or not at all, what was answered is there, and the turn can be finished.
-func TestCrashPoints(t *testing.T) {
-	for n := int64(1); ; n++ {
-		burnt := true
-		if !t.Run(fmt.Sprint(n), func(t *testing.T) { burnt = crashAt(t, n) }) {
-			return
+func create() move {
+	return move{"create", func(a *actor) error {
+		a.session = parley.NewID()
+		first := a.say("one")
+		opened, err := a.store.EnsureSession(a.ctx, a.scope, parley.NewSession{First: &first, Session: parley.Session{
+			ID: a.session, LogID: parley.NewID(), WorkspaceID: a.scope.WorkspaceID, AgentID: a.agent.ID, OwnerID: a.owner.ID, Key: "the key",
+			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Tags: []string{"x"}, Metadata: json.RawMessage(`{}`),
+		}}, a.process)
+		if err == nil {
+			a.claim = *opened.Posted.Claim
 		}
-		if !burnt {
-			if n < 40 {
-				t.Fatalf("the turn has only %d points", n)
-			}
-			return
+		return err
+	}}
+}
+
+func queue(text string, during parley.During) move {
+	return move{"post " + text, func(a *actor) error {
+		message := a.say(text)
+		message.During = during
+		return a.post(message, parley.ID{})
+	}}
+}
+
+func claim() move {
+	return move{"claim", func(a *actor) error {
+		claims, err := a.store.Claim(a.ctx, a.process, 1)
+		if err == nil && len(claims) != 1 {
+			return errors.New("nothing to claim")
 		}
+		if err == nil {
+			a.claim = claims[0]
+		}
+		return err
+	}}
+}
+
+func (a *actor) call(step, attempt int) parley.Call {
+	return parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: attempt, Provider: "sim", Model: "sim/echo",
+		SystemHash: parley.HashOf([]byte("system")), ToolsHash: parley.HashOf([]byte("[]")), RequestHash: parley.HashOf([]byte("request")), EncoderVersion: 1}
+}
+
+func beginStep(step int, steer bool) move {
+	return move{"begin step " + strconv.Itoa(step), func(a *actor) error {
+		a.begin = parley.StepBegin{Call: a.call(step, 1), System: "system", Tools: []byte("[]"), Author: parley.Author{Kind: parley.AuthorAgent, ID: a.agent.ID}}
+		if steer {
+			a.begin.Steers = []parley.Steered{{MessageID: a.posted.ID, Revision: a.posted.Revision}}
+		}
+		return ok(a.store.BeginStep(a.ctx, a.claim.Fence, a.begin))
+	}}
+}
+
+func callID(a *actor) string { return "call_" + a.begin.Call.ID.String() }
+
+func openCall() move {
+	return move{"open block", func(a *actor) error {
+		return ok(a.store.OpenBlock(a.ctx, a.claim.Fence, parley.BlockOpen{MessageID: callRow(a), Step: a.begin.Call.Step, Role: parley.RoleToolCall,
+			Author: a.begin.Author, Model: "sim/tool", ToolCallID: callID(a), ToolName: "clock"}))
+	}}
+}
+
+// callRow is the message of the step's call: the call's id with a digit turned.
+func callRow(a *actor) parley.ID {
+	id := a.begin.Call.ID
+	id[15] ^= 1
+	return id
+}
+
+func versions() move {
+	return move{"versions", func(a *actor) error {
+		return ok(a.store.AppendVersions(a.ctx, []parley.FencedVersion{
+			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "Half", Chunks: 1}},
+			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 2, Kind: parley.KindText, Offset: 4, End: 7, Text: " an", Chunks: 2}},
+		}))
+	}}
+}
+
+func ended(a *actor) parley.CallSettled {
+	in, out, cost := int64(10), int64(4), parley.Money(7)
+	return parley.CallSettled{CallID: a.begin.Call.ID, Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}, Cost: &cost}
+}
+
+func settle(name string, tool bool, end *parley.TurnEnd) move {
+	return move{name, func(a *actor) error {
+		settle := parley.StepSettle{Step: a.begin.Call.Step, Call: ended(a), End: end, Blocks: []parley.BlockSettled{
+			{MessageID: a.begin.Call.MessageID, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Half an answer"}`)}}}
+		if tool {
+			settle.ToolsStarted = []string{callID(a)}
+			settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: callRow(a), Status: parley.MessageCompleted, ToolName: "clock",
+				Content: json.RawMessage(`{"arguments":{},"id":"` + callID(a) + `","name":"clock"}`)})
+		}
+		return ok(a.store.SettleStep(a.ctx, a.claim.Fence, settle))
+	}}
+}
+
+const resultJSON = `{"error":null,"execution_time_ms":null,"result":"noon","success":true}`
+
+func toolResult() move {
+	return move{"tool result", func(a *actor) error {
+		return ok(a.store.SettleTool(a.ctx, a.claim.Fence, parley.ToolSettle{MessageID: parley.NewID(), Step: a.begin.Call.Step,
+			ToolCallID: callID(a), ToolName: "clock", Content: json.RawMessage(resultJSON), Author: a.begin.Author}))
+	}}
+}
+
+func simple(name string, run func(a *actor) error) move { return move{name, run} }
+
+// scripts are conversations that together make every transition.
+func scripts() map[string][]move {
+	completed, failed := &parley.TurnEnd{Status: parley.TurnCompleted}, &parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: parley.ClassNetwork, Sentence: "No network."}}
+	cancel := simple("cancel", func(a *actor) error {
+		return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, false))
+	})
+	outbox := simple("outbox", func(a *actor) error { return ok(a.store.ApplyOutbox(a.ctx)) })
+	return map[string][]move{
+		"tools": {create(), beginStep(1, false), openCall(), versions(), settle("settle with tool", true, nil), toolResult(),
+			beginStep(2, false), settle("finish", false, completed)},
+		"steer and retry": {create(), beginStep(1, false),
+			simple("retry", func(a *actor) error {
+				failed := ended(a)
+				failed.Outcome, failed.Usage, failed.Cost = parley.CallFailed, parley.Usage{}, nil
+				return a.store.RetryCall(a.ctx, a.claim.Fence, 1, failed, parley.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
+			}),
+			simple("begin call", func(a *actor) error {
+				again := a.begin
+				again.Call = a.call(1, 2)
+				again.Call.MessageID = a.begin.Call.MessageID
+				a.begin = again
+				return a.store.BeginCall(a.ctx, a.claim.Fence, again)
+			}),
+			queue("steer", parley.DuringSteer), settle("settle, steered", false, completed), beginStep(2, true), settle("finish", false, completed)},
+		"queue": {create(), queue("two", ""), simple("edit", func(a *actor) error {
+			return ok(a.store.EditQueued(a.ctx, a.scope, a.posted.ID, json.RawMessage(`{"text":"two!"}`)))
+		}), queue("three", ""), simple("remove", func(a *actor) error { return ok(a.store.RemoveQueued(a.ctx, a.scope, a.posted.ID)) }),
+			simple("note", func(a *actor) error { m := a.say("note"); m.TurnID = parley.ID{}; return a.post(m, parley.ID{}) }),
+			beginStep(1, false), settle("finish", false, completed), claim(), beginStep(1, false), settle("finish again", false, completed)},
+		"failure with a steer": {create(), queue("steer", parley.DuringSteer), simple("fail", func(a *actor) error {
+			return ok(a.store.FinishTurn(a.ctx, a.claim.Fence, *failed))
+		}), claim(), queue("interrupt", parley.DuringInterrupt)},
+		"cancel": {create(), queue("two", ""), beginStep(1, false), openCall(), versions(), cancel, simple("take", func(a *actor) error {
+			return ok(a.store.TakeCancel(a.ctx, a.scope, a.session, a.claim.Turn.ID))
+		}), simple("cancel the queued", func(a *actor) error {
+			return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, true))
+		})},
+		"park": {create(), beginStep(1, false), openCall(), settle("settle with tool", true, nil),
+			simple("park", func(a *actor) error { return ok(a.store.ParkTurn(a.ctx, a.claim.Fence, parley.WaitToolResult)) }),
+			simple("answer", func(a *actor) error {
+				m := a.say("")
+				m.Role, m.TurnID, m.ToolCallID, m.Content = parley.RoleToolResult, parley.ID{}, callID(a), json.RawMessage(resultJSON)
+				return a.post(m, a.process)
+			}), beginStep(2, false), settle("finish", false, completed)},
+		"release and recover": {create(), beginStep(1, false), versions(), simple("release", func(a *actor) error { return a.store.ReleaseTurn(a.ctx, a.claim.Fence) }),
+			claim(), simple("recover", func(a *actor) error { return ok(a.store.RecoverTurn(a.ctx, a.claim.Fence)) }),
+			simple("expire", func(a *actor) error { return ok(a.store.RenewLease(a.ctx, a.process, -time.Second)) }),
+			simple("sweep", func(a *actor) error { return ok(a.store.Sweep(a.ctx)) })},
+		"delete": {create(), beginStep(1, false), versions(), settle("finish", false, completed), queue("two", ""), claim(), beginStep(1, false),
+			simple("mark", func(a *actor) error {
+				return ok(a.store.MarkMessage(a.ctx, a.scope, a.posted.ID, parley.Marks{Pinned: true}))
+			}),
+			simple("delete", func(a *actor) error { return a.store.DeleteSession(a.ctx, a.scope, a.session) }), outbox, outbox, outbox},
 	}
 }
 
-func crashAt(t *testing.T, n int64) bool {
-	ctx := context.Background()
-	var f fuse
-	w := newWorld(t, Options{Fault: f.fault})
-	session := w.session(nil).ID
-	f.left.Store(n)
-	f.lit.Store(true)
-	acknowledged, err := w.story(session)
-	f.lit.Store(false)
-	if f.burnt.Load() != (err != nil) {
-		t.Fatalf("burnt %t, but the story ended with %v", f.burnt.Load(), err)
-	}
-	if err != nil && parley.ErrorCode(err) != parley.CodeUnavailable {
-		t.Fatalf("a dead store answers %v", err)
-	}
-	if err := w.store.Close(); err != nil {
+// template is a database with a workspace and its agent, made once and copied.
+type template struct {
+	file  []byte
+	scope parley.Scope
+	owner parley.Principal
+	agent parley.Agent
+}
+
+func newTemplate(t *testing.T) template {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.open(Options{})
-	w.invariants()
-	for _, id := range acknowledged {
-		if _, err := w.store.Message(ctx, w.scope, id); err != nil {
-			t.Fatalf("message %s was acknowledged: %v", id, err)
-		}
+	made := template{}
+	made.scope.WorkspaceID, err = store.Workspace(t.Context(), "default")
+	if err == nil {
+		made.owner, err = store.LocalOwner(t.Context(), made.scope.WorkspaceID)
 	}
-	w.whole()
-	w.register()
-	for range 4 { // whatever is left runs to its end
-		claims, err := w.store.Claim(ctx, w.process, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, claim := range claims {
-			if _, err := w.store.RecoverTurn(ctx, claim.Fence); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.store.FinishTurn(ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed,
-				Failure: &parley.Failure{Class: parley.ClassInterrupted, Sentence: "over"}}); err != nil {
-				t.Fatal(err)
-			}
-			w.invariants()
-		}
+	if err == nil {
+		made.agent, err = store.Agent(t.Context(), made.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	}
-	got, err := w.store.Session(ctx, w.scope, session)
-	if err != nil {
+	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if !got.TurnID.IsZero() {
-		t.Fatalf("turn %s never ended", got.TurnID)
+	if made.file, err = os.ReadFile(filepath.Join(dir, sqlite.DatabaseFile)); err != nil {
+		t.Fatal(err)
 	}
-	return f.burnt.Load()
+	return made
 }
 
-// story is a turn with every kind of transition; it returns the messages that
-// were acknowledged before the first error.
-func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
-	ctx := context.Background()
-	posted, err := w.store.PostMessage(ctx, w.scope, session, w.said("first"), w.process)
-	if err != nil {
-		return acknowledged, err
+// run plays a script's first moves on a fresh database and kills the process at
+// the given point (from 1) of the move behind them; 0 kills nobody. It returns
+// what a reopened store tells, the name of the point, and whether the move was
+// over before the point came.
+func (m template) run(t *testing.T, moves []move, last, point int) (after, killedAt string, over bool) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), m.file, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	acknowledged = append(acknowledged, posted.Message.ID)
-	fence := posted.Claim.Fence
-	for _, during := range []parley.During{parley.DuringQueue, parley.DuringSteer} {
-		next := w.said(string(during))
-		next.During = during
-		if _, err := w.store.PostMessage(ctx, w.scope, session, next, w.process); err != nil {
-			return acknowledged, err
+	armed, count := false, 0 // touched by the writer's goroutine during a move, else by this one
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: func(at string) error {
+		if !armed {
+			return nil
 		}
-		acknowledged = append(acknowledged, next.ID)
-	}
-	begin := stepBegin(1)
-	if _, err := w.store.BeginStep(ctx, fence, begin); err != nil {
-		return acknowledged, err
-	}
-	call, err := w.store.OpenBlock(ctx, fence, parley.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_1", ToolName: "current_time"})
-	if err != nil {
-		return acknowledged, err
-	}
-	if _, err := w.store.AppendVersions(ctx, []parley.FencedVersion{{Fence: fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "part"}}}); err != nil {
-		return acknowledged, err
-	}
-	settle := stepSettle(begin, "partly done", nil)
-	arguments, err := parley.EncodeContent(parley.ToolCallContent{Arguments: []byte("{}"), ID: "call_1", Name: "current_time"})
-	if err != nil {
-		return acknowledged, err
-	}
-	settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: call.ID, Status: parley.MessageCompleted, Content: arguments})
-	settle.ToolsStarted = []string{"call_1"}
-	if _, err := w.store.SettleStep(ctx, fence, settle); err != nil {
-		return acknowledged, err
-	}
-	result, err := parley.EncodeContent(parley.ToolResultContent{Result: []byte(`"noon"`), Success: true})
-	if err != nil {
-		return acknowledged, err
-	}
-	if _, err := w.store.SettleTool(ctx, fence, parley.ToolSettle{MessageID: parley.NewID(), Step: 1, ToolCallID: "call_1", ToolName: "current_time", Content: result}); err != nil {
-		return acknowledged, err
-	}
-	steers, err := w.store.PendingSteers(ctx, fence)
-	if err != nil {
-		return acknowledged, err
-	}
-	second := stepBegin(2)
-	for _, m := range steers {
-		second.Steers = append(second.Steers, parley.Steered{MessageID: m.ID, Revision: m.Revision})
-	}
-	if _, err := w.store.BeginStep(ctx, fence, second); err != nil {
-		return acknowledged, err
-	}
-	_, err = w.store.SettleStep(ctx, fence, stepSettle(second, strings.Repeat("done ", 20), completed))
-	return acknowledged, err
-}
-
-// whole checks that no transition left a part of itself: a call and its
-// message stand together, and so do the ends of turn, call and message.
-func (w *world) whole() {
-	w.t.Helper()
-	if err := w.store.read(context.Background(), func(c *conn) error {
-		for what, query := range map[string]string{
-			"a call without its message":        "SELECT 1 FROM calls c LEFT JOIN messages m ON m.id = c.message_id WHERE m.id IS NULL",
-			"a step's message without a call":   "SELECT 1 FROM messages m LEFT JOIN calls c ON c.message_id = m.id WHERE m.role = 'assistant' AND c.id IS NULL",
-			"a settled call, an open message":   "SELECT 1 FROM messages m JOIN calls c ON c.message_id = m.id WHERE (c.outcome = 'open') <> (m.status = 'streaming')",
-			"a message whose turn is missing":   "SELECT 1 FROM messages m LEFT JOIN turns t ON t.id = m.turn_id WHERE m.turn_id IS NOT NULL AND t.id IS NULL",
-			"a turn whose trigger is missing":   "SELECT 1 FROM turns t LEFT JOIN messages m ON m.id = t.trigger_message_id WHERE m.id IS NULL",
-			"a completed turn with an open row": "SELECT 1 FROM turns t JOIN messages m ON m.turn_id = t.id WHERE t.status = 'completed' AND m.status = 'streaming'",
-			"a settled row with a version text": "SELECT 1 FROM versions v JOIN messages m ON m.id = v.message_id WHERE m.status <> 'streaming' AND v.text IS NOT NULL",
-		} {
-			if found, err := c.has(query); err != nil || found {
-				return fmt.Errorf("%s (%w)", what, err)
-			}
+		if count++; count == point {
+			killedAt = at
+			return errKilled
 		}
 		return nil
-	}); err != nil {
-		w.t.Fatal(err)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
+	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, move := range moves[:last] {
+		if err := move.run(a); err != nil {
+			t.Fatalf("%s: %v", move.name, err)
+		}
+	}
+	if point > 0 {
+		armed = true
+		err := moves[last].run(a)
+		over = killedAt == ""
+		if over != (err == nil) {
+			t.Fatalf("%s killed at %q gives %v", moves[last].name, killedAt, err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatalf("closing: %v", err)
+	}
+	store, err = sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
+	if err != nil {
+		t.Fatalf("reopening after a kill at %q: %v", killedAt, err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return tell(t, store, m.scope, a.session), killedAt, over
+}
+
+// tell reads a session, checks it, and describes it without ids and times.
+func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.ID) string {
+	t.Helper()
+	var out strings.Builder
+	s, err := storetest.TakeSnapshot(t.Context(), store, scope, session)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		more := true
+		for more && err != nil {
+			var applying error
+			if more, applying = store.ApplyOutbox(t.Context()); applying != nil {
+				t.Fatalf("purging: %v", applying)
+			}
+		}
+		return "there is no session"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Check(t)
+	line := func(parts ...string) { out.WriteString(strings.Join(parts, " ") + "\n") }
+	statistics, err := json.Marshal(s.Session.Statistics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line("session", string(s.Session.Status), string(s.Session.WaitReason), string(statistics))
+	for _, m := range append(s.Record, s.Queue...) {
+		content := string(m.Content)
+		if m.Role == parley.RoleToolCall {
+			content = m.ToolName
+		}
+		line("message", strconv.FormatInt(m.Sequence, 10), string(m.Role), string(m.Status), content, strconv.FormatBool(m.Marks.Pinned))
+		for _, version := range s.Versions[m.ID] {
+			line("version", version.Text)
+		}
+	}
+	for _, turn := range s.Turns {
+		line("turn", string(turn.Status), strconv.Itoa(turn.Attempt), strconv.Itoa(turn.Takeovers), strconv.Itoa(turn.Step))
+	}
+	for _, call := range s.Calls {
+		line("call", string(call.Outcome), strconv.Itoa(call.Step), strconv.Itoa(call.Attempt))
+	}
+	for _, event := range s.Events {
+		line("event", string(event.Type))
+	}
+	return out.String()
+}
+
+// TestKilledAtEveryStatement walks every statement of every transition: the
+// process dies there, and what a reopened store tells is the state before the
+// transition or behind it, never between.
+func TestKilledAtEveryStatement(t *testing.T) {
+	t.Parallel()
+	made := newTemplate(t)
+	for name, moves := range scripts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := "there is no session"
+			for i, move := range moves {
+				behind, _, _ := made.run(t, moves, i+1, 0)
+				committed := false
+				for point := 1; ; point++ {
+					after, killedAt, over := made.run(t, moves, i, point)
+					if over {
+						break
+					}
+					want := before
+					if committed = committed || killedAt == sqlite.FaultCommitted; committed {
+						want = behind
+					}
+					if diff := cmp.Diff(want, after); diff != "" {
+						t.Fatalf("%s, killed at point %d, %q (-want +got):\n%s", move.name, point, parley.Clip(killedAt, 80), diff)
+					}
+				}
+				if !committed {
+					t.Errorf("%s never reached a commit", move.name)
+				}
+				before = behind
+			}
+		})
 	}
 }
