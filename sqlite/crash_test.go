@@ -250,18 +250,37 @@ func newTemplate(t *testing.T) template {
 	return made
 }
 
+// play runs moves on a fresh database.
+func (m template) play(t *testing.T, moves []move, fault func(string) error) (dir string, a *actor) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), m.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: fault})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
+	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, move := range moves {
+		if err := move.run(a); err != nil {
+			t.Fatalf("%s: %v", move.name, err)
+		}
+	}
+	return dir, a
+}
+
 // run plays a script's first moves on a fresh database and kills the process at
 // the given point (from 1) of the move behind them; 0 kills nobody. It returns
 // what a reopened store tells, the name of the point, and whether the move was
 // over before the point came.
 func (m template) run(t *testing.T, moves []move, last, point int) (after, killedAt string, over bool) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), m.file, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	armed, count := false, 0 // touched by the writer's goroutine during a move, else by this one
-	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: func(at string) error {
+	dir, a := m.play(t, moves[:last], func(at string) error {
 		if !armed {
 			return nil
 		}
@@ -270,19 +289,7 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 			return errKilled
 		}
 		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
-	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	for _, move := range moves[:last] {
-		if err := move.run(a); err != nil {
-			t.Fatalf("%s: %v", move.name, err)
-		}
-	}
+	})
 	if point > 0 {
 		armed = true
 		err := moves[last].run(a)
@@ -291,10 +298,10 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 			t.Fatalf("%s killed at %q gives %v", moves[last].name, killedAt, err)
 		}
 	}
-	if err := store.Close(); err != nil {
+	if err := a.store.Close(); err != nil {
 		t.Fatalf("closing: %v", err)
 	}
-	store, err = sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
 	if err != nil {
 		t.Fatalf("reopening after a kill at %q: %v", killedAt, err)
 	}
@@ -383,6 +390,55 @@ func TestKilledAtEveryStatement(t *testing.T) {
 					t.Errorf("%s never reached a commit", move.name)
 				}
 				before = behind
+			}
+		})
+	}
+}
+
+// TestKilledWhileRecovering kills the process that opens the database after a
+// crash, at every statement of its recovery: opening again goes on from there.
+func TestKilledWhileRecovering(t *testing.T) {
+	t.Parallel()
+	made := newTemplate(t)
+	for name, last := range map[string]int{"tools": 4, "cancel": 6, "release and recover": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			moves := scripts()[name]
+			want, _, _ := made.run(t, moves, last, 0)
+			for point, killed := 1, true; killed; point++ {
+				dir, a := made.play(t, moves[:last], nil)
+				if err := a.store.Close(); err != nil {
+					t.Fatal(err)
+				}
+				count := 0
+				killed = false
+				dying, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: func(string) error {
+					if count++; count == point {
+						killed = true
+						return errKilled
+					}
+					return nil
+				}})
+				if killed != (err != nil) {
+					t.Fatalf("opening, killed (%t) at point %d, gives %v", killed, point, err)
+				}
+				if err == nil {
+					if err := dying.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
+				if err != nil {
+					t.Fatalf("opening again after a kill at point %d: %v", point, err)
+				}
+				got := tell(t, store, made.scope, a.session)
+				if err := store.Close(); err != nil {
+					t.Fatal(err)
+				}
+				// Opening twice after one crash may count no second takeover.
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("killed at point %d of recovery (-want +got):\n%s", point, diff)
+				}
 			}
 		})
 	}
