@@ -1,0 +1,166 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/llm"
+	"parley/llm/sim"
+	"parley/sqlite"
+	"parley/tool/builtin"
+	"parley/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is an engine over SQLite, with principals of every role.
+type house struct {
+	*engine.Engine
+	store  *sqlite.Store
+	hub    *live.Hub
+	admin  parley.Principal
+	member parley.Principal // owns what the tests make
+	other  parley.Principal // another member
+	reader parley.Principal
+}
+
+// runs says who runs the turns of a house.
+type runs int
+
+const (
+	nobody runs = iota
+	realWorker
+)
+
+func newHouse(t *testing.T, by runs) *house {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &house{store: store}
+	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools()}
+	if by == realWorker {
+		h.hub = live.New(store, live.Options{})
+		run := worker.New(store, options.Models, options.Tools, h.hub, worker.Options{})
+		store.Listen(h.hub)
+		store.Listen(run)
+		if err := run.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := run.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+			h.hub.Close()
+		})
+		options.Runner = run
+	}
+	h.Engine = engine.New(options)
+	h.admin = h.principal(t, "admin", parley.RoleAdmin)
+	h.member = h.principal(t, "member", parley.RoleMember)
+	h.other = h.principal(t, "other", parley.RoleMember)
+	h.reader = h.principal(t, "reader", parley.RoleReader)
+	return h
+}
+
+func models(t *testing.T) parley.ModelSource {
+	t.Helper()
+	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
+		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
+// principal makes a key in the default workspace and asks who it is.
+func (h *house) principal(t *testing.T, name string, role parley.PrincipalRole) parley.Principal {
+	t.Helper()
+	key, err := h.CreateKeyIn(t.Context(), "", engine.KeyInput{Name: name, Role: role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal, err := h.Authenticate(t.Context(), key.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if principal.Role != role || principal.WorkspaceID.IsZero() {
+		t.Fatalf("the key's principal is %+v", principal)
+	}
+	return principal
+}
+
+// open makes a session of the member's.
+func (h *house) open(t *testing.T, input engine.SessionInput) parley.Session {
+	t.Helper()
+	opened, err := h.OpenSession(t.Context(), h.member, input, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.Session
+}
+
+func (h *house) post(t *testing.T, session parley.ID, input engine.MessageInput) parley.Posted {
+	t.Helper()
+	posted, err := h.PostMessage(t.Context(), h.member, session, input, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return posted
+}
+
+// finish waits for a turn of a house with a real worker.
+func (h *house) finish(t *testing.T, posted parley.Posted) parley.Turn {
+	t.Helper()
+	watcher := h.hub.Watch(live.WatchRequest{
+		Scope:     engine.Scope(h.admin),
+		Sessions:  []live.Place{{SessionID: posted.Message.SessionID, After: posted.EventSequence}},
+		UntilTurn: posted.Turn.ID,
+	})
+	defer watcher.Close()
+	for {
+		frame, err := watcher.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn() {
+			break
+		}
+	}
+	turn, err := h.Turn(t.Context(), h.admin, posted.Turn.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn
+}
+
+func text(words string) json.RawMessage {
+	return append(parley.AppendJSONString([]byte(`{"text":`), words), '}')
+}
+
+func say(words string) engine.MessageInput { return engine.MessageInput{Content: text(words)} }
+
+// wantCode fails unless the error has the code; field is checked when not "".
+func wantCode(t *testing.T, err error, code parley.Code, field string) {
+	t.Helper()
+	if got := parley.ErrorCode(err); got != code {
+		t.Errorf("code %q (%v), want %q", got, err, code)
+		return
+	}
+	if e, ok := err.(*parley.Error); field != "" && (!ok || e.Field != field) {
+		t.Errorf("the error %v names another field, want %s", err, field)
+	}
+}

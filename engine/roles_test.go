@@ -1,0 +1,200 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// TestRolesAndVerbs holds the table of verbs and roles against what happens: on
+// a session of the member's own, on the same one by another member, and shared.
+func TestRolesAndVerbs(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nobody)
+	ctx := t.Context()
+	type call func(principal parley.Principal, session parley.ID) error
+	calls := map[engine.Verb]call{
+		engine.ReadAgents: func(p parley.Principal, _ parley.ID) error { _, err := h.Agent(ctx, p, "parley"); return err },
+		engine.WriteAgents: func(p parley.Principal, _ parley.ID) error {
+			_, _, err := h.CreateAgent(ctx, p, engine.AgentInput{Name: parley.NewID().String()[24:] + " x"}, parley.Idempotency{})
+			return err
+		},
+		engine.ReadSessions: func(p parley.Principal, s parley.ID) error {
+			_, err := h.Messages(ctx, p, s, engine.MessageList{})
+			return err
+		},
+		engine.OpenSessions: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.OpenSession(ctx, p, engine.SessionInput{}, parley.Idempotency{})
+			return err
+		},
+		engine.PostMessages: func(p parley.Principal, s parley.ID) error {
+			no := false
+			_, err := h.PostMessage(ctx, p, s, engine.MessageInput{Content: text("x"), Respond: &no}, parley.Idempotency{})
+			return err
+		},
+		engine.CancelTurns: func(p parley.Principal, s parley.ID) error {
+			_, err := h.Cancel(ctx, p, s, engine.CancelInput{})
+			if parley.ErrorCode(err) == parley.CodeNothingToCancel {
+				return nil // allowed, and nothing ever ran
+			}
+			return err
+		},
+		engine.PatchSessions: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{Title: parley.Change[string]{Set: true, Value: "t"}})
+			return err
+		},
+		engine.ShareSessions: func(p parley.Principal, s parley.ID) error {
+			session, err := h.Session(ctx, h.admin, s)
+			if err != nil {
+				return err
+			}
+			flipped := parley.VisibilityPrivate
+			if session.Visibility == parley.VisibilityPrivate {
+				flipped = parley.VisibilityWorkspace
+			}
+			if _, err = h.UpdateSession(ctx, p, s, engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: flipped}}); err != nil {
+				return err
+			}
+			_, err = h.UpdateSession(ctx, h.admin, s, engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: session.Visibility}})
+			return err
+		},
+		engine.DropSessions: func(p parley.Principal, s parley.ID) error { return h.DeleteSession(ctx, p, s) },
+		engine.ReadProjects: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Projects(ctx, p, engine.Paging{})
+			return err
+		},
+		engine.WriteProjects: func(p parley.Principal, _ parley.ID) error {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return err
+			}
+			_, _, err = h.ChooseProject(ctx, p, engine.ProjectInput{Path: home})
+			return err
+		},
+		engine.DropProjects: func(p parley.Principal, _ parley.ID) error {
+			err := h.DeleteProject(ctx, p, parley.NewID(), engine.Detach)
+			if parley.ErrorCode(err) == parley.CodeNotFound {
+				return nil // allowed, and there is none such
+			}
+			return err
+		},
+		engine.ReadModels: func(p parley.Principal, _ parley.ID) error { _, err := h.Models(p); return err },
+		engine.SetClients: func(p parley.Principal, s parley.ID) error { return h.SetClientSession(ctx, p, "tab", s) },
+		engine.ReadKeys:   func(p parley.Principal, _ parley.ID) error { _, err := h.Keys(ctx, p); return err },
+		engine.WriteKeys: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.CreateKey(ctx, p, engine.KeyInput{Name: parley.NewID().String()})
+			return err
+		},
+	}
+	// expect is the code of a verb with a reach, on a session that the principal
+	// owns, sees, or does not see. Verbs without a session do not look at it.
+	expect := func(reach engine.Reach, owns, sees bool) parley.Code {
+		switch {
+		case reach == engine.ReachNone:
+			return parley.CodeForbidden
+		case reach == engine.ReachAll || owns:
+			return ""
+		case !sees:
+			return parley.CodeNotFound
+		case reach == engine.ReachOwn:
+			return parley.CodeForbidden
+		}
+		return ""
+	}
+	for _, row := range engine.Permissions() {
+		act := calls[row.Verb]
+		if act == nil {
+			t.Errorf("%s is in the table and not in this test", row.Verb)
+			continue
+		}
+		for _, visibility := range []parley.Visibility{parley.VisibilityPrivate, parley.VisibilityWorkspace} {
+			shared := visibility == parley.VisibilityWorkspace
+			for _, who := range []struct {
+				name      string
+				principal parley.Principal
+				reach     engine.Reach
+				owns      bool
+			}{
+				{"reader", h.reader, row.Reader, false},
+				{"other member", h.other, row.Member, false},
+				{"owner", h.member, row.Member, true},
+				{"admin", h.admin, row.Admin, false},
+			} {
+				session := h.open(t, engine.SessionInput{Visibility: visibility})
+				want := expect(who.reach, who.owns, shared)
+				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
+					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
+				}
+			}
+		}
+		if err := act(parley.Principal{}, h.open(t, engine.SessionInput{}).ID); parley.ErrorCode(err) != parley.CodeUnauthenticated {
+			t.Errorf("%s by nobody: %v", row.Verb, err)
+		}
+	}
+	if len(calls) != len(engine.Permissions()) {
+		t.Errorf("the test has %d verbs, the table %d", len(calls), len(engine.Permissions()))
+	}
+	wantCode(t, h.DeleteProject(context.Background(), h.member, parley.NewID(), engine.Cascade), parley.CodeForbidden, "")
+}
+
+// Another workspace's things do not exist.
+func TestOtherWorkspaces(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nobody)
+	ctx := t.Context()
+	key, err := h.CreateKeyIn(ctx, "elsewhere", engine.KeyInput{Name: "stranger"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := h.Authenticate(ctx, key.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := h.open(t, engine.SessionInput{Visibility: parley.VisibilityWorkspace})
+	posted := h.post(t, session.ID, say("secret"))
+	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "Ours"}, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, act := range map[string]func() error{
+		"session":  func() error { _, err := h.Session(ctx, stranger, session.ID); return err },
+		"messages": func() error { _, err := h.Messages(ctx, stranger, session.ID, engine.MessageList{}); return err },
+		"ids":      func() error { _, err := h.MessageIDs(ctx, stranger, session.ID, engine.MessageList{}); return err },
+		"message":  func() error { _, err := h.Message(ctx, stranger, posted.Message.ID); return err },
+		"turn":     func() error { _, err := h.Turn(ctx, stranger, posted.Turn.ID); return err },
+		"turns":    func() error { _, err := h.Turns(ctx, stranger, session.ID, engine.TurnList{}); return err },
+		"calls":    func() error { _, err := h.Calls(ctx, stranger, session.ID, engine.CallList{}); return err },
+		"events":   func() error { _, err := h.Events(ctx, stranger, session.ID, 0, 0); return err },
+		"watch":    func() error { _, err := h.AdmitWatcher(ctx, stranger, session.ID); return err },
+		"post": func() error {
+			_, err := h.PostMessage(ctx, stranger, session.ID, say("x"), parley.Idempotency{})
+			return err
+		},
+		"cancel":         func() error { _, err := h.Cancel(ctx, stranger, session.ID, engine.CancelInput{}); return err },
+		"remove":         func() error { _, err := h.RemoveMessage(ctx, stranger, posted.Message.ID); return err },
+		"delete":         func() error { return h.DeleteSession(ctx, stranger, session.ID) },
+		"client":         func() error { return h.SetClientSession(ctx, stranger, "tab", session.ID) },
+		"agent by id":    func() error { _, err := h.Agent(ctx, stranger, agent.ID.String()); return err },
+		"agent by slug":  func() error { _, err := h.Agent(ctx, stranger, "ours"); return err },
+		"session filter": func() error { _, err := h.Sessions(ctx, stranger, engine.SessionList{Agent: "ours"}); return err },
+		"agent of session": func() error {
+			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{AgentID: agent.ID.String()}, parley.Idempotency{})
+			return err
+		},
+		"parent": func() error {
+			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{ParentSessionID: session.ID}, parley.Idempotency{})
+			return err
+		},
+		"lead": func() error {
+			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID}, parley.Idempotency{})
+			return err
+		},
+	} {
+		if err := act(); parley.ErrorCode(err) != parley.CodeNotFound {
+			t.Errorf("%s across workspaces: %v, want not_found", name, err)
+		}
+	}
+}
