@@ -188,7 +188,9 @@ func applyChange(tx *txn, session *parley.Session, change parley.SessionChange) 
 	set(&session.Title, change.Title)
 	set(&session.Instructions, change.Instructions)
 	set(&session.Pinned, change.Pinned)
-	set(&session.Tags, change.Tags)
+	if change.Tags != nil {
+		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
+	}
 	set(&session.Metadata, change.Metadata)
 	set(&session.Overrides, change.Overrides)
 	set(&session.Policy, change.Policy)
