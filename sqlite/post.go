@@ -231,8 +231,11 @@ func (t *txn) postResult(h *head, m *parley.Message, new parley.NewMessage, clai
 		return err
 	}
 	m.ToolName, m.TurnID, m.CallOrdinal = call.ToolName, call.TurnID, call.CallOrdinal
-	if h.TurnID.IsZero() || call.TurnID != h.TurnID {
+	switch {
+	case call.TurnID.IsZero(): // an outside agent's own record
 		return t.postAlone(h, m, new)
+	case call.TurnID != h.TurnID: // later turns were told that there is no result
+		return parley.Errorf(parley.CodeConflict, "the turn of the tool call %q is over; its result comes too late", parley.Clip(m.ToolCallID, 64))
 	}
 	turn, err := t.currentTurn(h)
 	if err != nil {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"testing"
 
 	"parley"
@@ -14,6 +15,8 @@ func testTools(t *testing.T, open Open) {
 		"EveryCallMustBeAnswered":      toolAnsweredByTwo,
 		"AnAnswerIsClaimedAtOnce":      toolAnswerClaimed,
 		"ALateResultIsRefused":         toolLate,
+		"AResultForAnEndedTurn":        toolEnded,
+		"AnOutsideAgentsOwnCall":       toolOutside,
 		"AnOrphanResultIsRefused":      toolOrphan,
 		"AnswersRaceACancel":           toolAnswerRacesCancel,
 		"AWaitingTurnKeepsItsPlace":    toolWaitingKeepsPlace,
@@ -143,6 +146,54 @@ func toolLate(t *testing.T, w *world) {
 	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.result(calls[0]), parley.ID{})
 	refused(t, "a result behind its cancelled turn", err, parley.CodeConflict)
 	w.unchanged(t, "a result behind its cancelled turn", session, before)
+}
+
+func toolEnded(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	calls := w.callTools(t, claim.Fence, 1, 1)
+	_, err := w.store.FinishTurn(w.ctx, claim.Fence, *failed(parley.ClassLimit))
+	must(t, "FinishTurn", err)
+	before := w.check(t, session)
+	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.result(calls[0]), parley.ID{})
+	refused(t, "a result for a call of an ended turn", err, parley.CodeConflict)
+	w.unchanged(t, "a result for a call of an ended turn", session, before)
+	w.post(t, session, w.say("two"))
+	second := w.claim(t)
+	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.result(calls[0]), parley.ID{})
+	refused(t, "a result for a call of an ended turn, during the next", err, parley.CodeConflict)
+	w.answer(t, second, "2")
+	w.claimsNothing(t)
+	w.check(t, session)
+}
+
+func toolOutside(t *testing.T, w *world) {
+	session := w.session(t)
+	call := func(id string) parley.NewMessage {
+		return w.say("", alone, func(m *parley.NewMessage) {
+			m.Role, m.Content = parley.RoleToolCall, json.RawMessage(`{"arguments":{},"id":"`+id+`","name":"search"}`)
+		})
+	}
+	w.post(t, session, call("outside_1"))
+	result := w.post(t, session, w.result("outside_1"))
+	if result.Message.Sequence != 2 || result.Message.ToolName != "search" || result.Turn != nil {
+		t.Errorf("the outside agent's result is %+v", result.Message)
+	}
+	_, err := w.store.PostMessage(w.ctx, w.scope, session, w.result("outside_1"), parley.ID{})
+	refused(t, "a second result for it", err, parley.CodeConflict)
+	w.check(t, session)
+	w.post(t, session, call("outside_2"))
+	w.post(t, session, w.say("go"))
+	claim := w.claim(t)
+	queued := w.post(t, session, w.result("outside_2"))
+	if queued.Message.Status != parley.MessageQueued {
+		t.Errorf("during a turn the outside agent's result is %s", queued.Message.Status)
+	}
+	w.answer(t, claim, "ok")
+	if s := w.check(t, session); len(s.Queue) != 0 || len(s.Record) != 6 {
+		t.Errorf("after the turn %d are queued and %d recorded", len(s.Queue), len(s.Record))
+	}
+	w.claimsNothing(t)
 }
 
 func toolOrphan(t *testing.T, w *world) {
