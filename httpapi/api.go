@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/yaml"
 
+	"parley"
 	"parley/engine"
 	"parley/live"
 )
@@ -47,52 +50,42 @@ type api struct {
 	flush    time.Duration
 	log      *slog.Logger
 
-	mux      *http.ServeMux
-	schemas  *registry
-	document *huma.OpenAPI
-	json     []byte // the document, encoded once
-	yaml     []byte
+	mux     *http.ServeMux
+	schemas *registry              // of the inputs
+	json    func() ([]byte, error) // the document, made when it is first asked for
+	yaml    func() ([]byte, error)
 }
 
-// New makes the handler of the whole API. It fails only if the document cannot
-// be encoded.
+// New makes the handler of the whole API. CodeInvalid when a required option is
+// missing.
 func New(options Options) (http.Handler, error) {
-	a, err := assemble(options.Version)
-	if err != nil {
-		return nil, err
+	if options.Engine == nil || options.Hub == nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and a hub")
 	}
-	a.engine, a.hub = options.Engine, options.Hub
-	a.gate = newGate(options.Engine, options.LocalToken, options.Loopback)
-	a.loopback = options.Loopback
+	a := &api{
+		engine: options.Engine, hub: options.Hub, gate: newGate(options.Engine, options.LocalToken, options.Loopback),
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, flush: options.Flush, log: options.Log,
+		mux: http.NewServeMux(), schemas: newRegistry(),
+	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))
 	}
-	a.ready, a.page, a.flush, a.log = options.Ready, options.Page, options.Flush, options.Log
 	if a.flush == 0 {
 		a.flush = StandardFlush
 	}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
-	return a, nil
-}
-
-// OpenAPI is the document of the API as JSON.
-func OpenAPI(version string) ([]byte, error) {
-	a, err := assemble(version)
-	if err != nil {
-		return nil, err
-	}
-	return a.json, nil
-}
-
-// assemble registers every route and encodes the document.
-func assemble(version string) (*api, error) {
-	if version == "" {
-		version = "dev"
-	}
-	schemas := newRegistry()
-	a := &api{mux: http.NewServeMux(), schemas: schemas, document: newDocument(version, schemas)}
+	a.json = sync.OnceValues(func() ([]byte, error) { return OpenAPI(options.Version) })
+	a.yaml = sync.OnceValues(func() ([]byte, error) {
+		document, err := a.json()
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = yaml.Convert(&out, bytes.NewReader(document))
+		return out.Bytes(), err
+	})
 	a.register(routes())
-	return a, a.encodeDocument()
+	return a, nil
 }

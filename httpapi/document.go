@@ -14,6 +14,23 @@ import (
 	"parley"
 )
 
+// OpenAPI is the document of the API as JSON, with white space for people.
+func OpenAPI(version string) ([]byte, error) {
+	if version == "" {
+		version = "dev"
+	}
+	schemas := newRegistry()
+	document := newDocument(version, schemas)
+	list := routes()
+	for i := range list {
+		for nth, path := range list[i].paths {
+			document.AddOperation(schemas.operation(&list[i], path, nth))
+		}
+	}
+	encoded, err := json.MarshalIndent(document, "", " ")
+	return append(encoded, '\n'), err
+}
+
 // newDocument is the OpenAPI document before its routes.
 func newDocument(version string, schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
@@ -94,9 +111,9 @@ func idHeader() *huma.Header {
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // operation is what the document says of a route at one of its paths.
-func (a *api) operation(r *route, path string, nth int) *huma.Operation {
+func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	operation := &huma.Operation{
-		Method: r.method, Path: path, OperationID: r.name, Summary: r.says, Description: r.about, Tags: []string{r.tag},
+		Method: of.method, Path: path, OperationID: of.name, Summary: of.says, Description: of.about, Tags: []string{of.tag},
 		Responses: map[string]*huma.Response{},
 	}
 	if nth > 0 { // the same thing under its agent
@@ -106,39 +123,39 @@ func (a *api) operation(r *route, path string, nth int) *huma.Operation {
 			operation.Description += " 404 if the session is not this agent's."
 		}
 	}
-	if r.open {
+	if of.open {
 		operation.Security = []map[string][]string{}
 	}
 	for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 		operation.Parameters = append(operation.Parameters, pathParameter(match[1]))
 	}
-	for _, p := range r.query {
+	for _, p := range of.query {
 		if nth > 0 && (p.name == "agent" || p.name == "agent_id") {
 			continue
 		}
 		operation.Parameters = append(operation.Parameters, documented(p, "query"))
 	}
-	for _, p := range r.headers {
+	for _, p := range of.headers {
 		if p.name == "Accept" { // OpenAPI ignores it as a parameter: the answers' media types say it
 			continue
 		}
 		operation.Parameters = append(operation.Parameters, documented(p, "header"))
 	}
-	if r.input != nil {
-		operation.RequestBody = &huma.RequestBody{Required: r.name != "cancelTurn", Description: "JSON, at most 1 MiB.",
-			Content: map[string]*huma.MediaType{"application/json": {Schema: r.schema, Example: json.RawMessage(r.input.example)}}}
+	if of.input != nil {
+		operation.RequestBody = &huma.RequestBody{Required: of.name != "cancelTurn", Description: "JSON, at most 1 MiB.",
+			Content: map[string]*huma.MediaType{"application/json": {Schema: r.Schema(of.input.of, true, ""), Example: json.RawMessage(of.input.example)}}}
 	}
-	for _, answer := range r.answers {
-		operation.Responses[strconv.Itoa(answer.status)] = a.response(answer)
+	for _, answer := range of.answers {
+		operation.Responses[strconv.Itoa(answer.status)] = r.response(answer)
 	}
-	for _, f := range a.failuresOf(r, path) {
+	for _, f := range failuresOf(of, path) {
 		operation.Responses[strconv.Itoa(statuses[f.code])] = &huma.Response{Ref: "#/components/responses/" + f.name}
 	}
 	return operation
 }
 
 // failuresOf lists the errors that a route can answer with.
-func (a *api) failuresOf(r *route, path string) []failure {
+func failuresOf(r *route, path string) []failure {
 	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal}, r.fails...)
 	if !r.open {
 		codes = append(codes, parley.CodeUnauthenticated, parley.CodeInvalid, parley.CodeUnavailable)
@@ -166,7 +183,7 @@ func (a *api) failuresOf(r *route, path string) []failure {
 	return out
 }
 
-func (a *api) response(answer answer) *huma.Response {
+func (r *registry) response(answer answer) *huma.Response {
 	response := &huma.Response{Description: answer.about, Headers: map[string]*huma.Header{requestIDHeader: idHeader()}}
 	for _, header := range answer.headers {
 		s := header.schema
@@ -174,7 +191,7 @@ func (a *api) response(answer answer) *huma.Response {
 	}
 	schema := answer.of
 	if answer.goType != nil {
-		schema = a.schemas.Schema(answer.goType, true, "")
+		schema = r.Schema(answer.goType, true, "")
 	}
 	if schema == nil {
 		return response
@@ -182,7 +199,7 @@ func (a *api) response(answer answer) *huma.Response {
 	if len(answer.others) > 0 {
 		forms := []*huma.Schema{schema}
 		for _, other := range answer.others {
-			forms = append(forms, a.schemas.Schema(other, true, ""))
+			forms = append(forms, r.Schema(other, true, ""))
 		}
 		schema = &huma.Schema{AnyOf: forms}
 	}
@@ -222,15 +239,4 @@ func pathParameter(name string) *huma.Param {
 func documented(p parameter, in string) *huma.Param {
 	s := p.schema
 	return &huma.Param{Name: p.name, In: in, Description: p.about, Schema: &s}
-}
-
-// encodeDocument encodes the document once, with white space for people.
-func (a *api) encodeDocument() error {
-	encoded, err := json.MarshalIndent(a.document, "", " ")
-	if err != nil {
-		return err
-	}
-	a.json = append(encoded, '\n')
-	a.yaml, err = a.document.YAML()
-	return err
 }

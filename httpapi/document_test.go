@@ -22,19 +22,13 @@ func (s shown) SchemaFromRef(ref string) *huma.Schema {
 	return s.all[strings.TrimPrefix(ref, schemaPrefix)]
 }
 
-func testDocument(t *testing.T) *api {
-	t.Helper()
-	a, err := assemble("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 // Every route of the list is in the document, with its errors and an example.
 func TestDocumentCoversEveryRoute(t *testing.T) {
 	t.Parallel()
-	a := testDocument(t)
+	encoded, err := OpenAPI("test")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var document struct {
 		OpenAPI string
 		Paths   map[string]map[string]struct {
@@ -49,7 +43,7 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 			Parameters []struct{ Name, In string }
 		}
 	}
-	if err := json.Unmarshal(a.json, &document); err != nil {
+	if err := json.Unmarshal(encoded, &document); err != nil {
 		t.Fatal(err)
 	}
 	if document.OpenAPI != "3.1.0" {
@@ -105,7 +99,7 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 // Every example keeps to its schema, inputs and answers alike.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	a := testDocument(t)
+	schemas := newRegistry()
 	check := func(about, example string, schema *huma.Schema) {
 		var v any
 		if err := json.Unmarshal([]byte(example), &v); err != nil {
@@ -113,18 +107,18 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			return
 		}
 		var result huma.ValidateResult
-		huma.Validate(shown{a.schemas, a.schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &result)
+		huma.Validate(shown{schemas, schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &result)
 		for _, err := range result.Errors {
 			t.Errorf("%s: %v", about, err)
 		}
 	}
 	for _, r := range routes() {
 		if r.input != nil {
-			check(r.name+" input", r.input.example, a.schemas.Schema(r.input.of, true, ""))
+			check(r.name+" input", r.input.example, schemas.Schema(r.input.of, true, ""))
 		}
 		for _, answer := range r.answers {
 			if answer.goType != nil {
-				check(r.name+" answer", answer.example, a.schemas.Schema(answer.goType, true, ""))
+				check(r.name+" answer", answer.example, schemas.Schema(answer.goType, true, ""))
 			}
 		}
 	}
@@ -133,19 +127,20 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		if !ok {
 			t.Fatal("no example")
 		}
-		check(f.name, string(example), a.schemas.Schema(reflect.TypeFor[Problem](), true, ""))
+		check(f.name, string(example), schemas.Schema(reflect.TypeFor[Problem](), true, ""))
 	}
 }
 
 // What is answered keeps to the document: a message by hand and a session by hand.
 func TestAnswersFitTheDocument(t *testing.T) {
 	t.Parallel()
-	a := testDocument(t)
+	schemas := newRegistry()
 	m := fullMessage()
 	queued := parley.Message{ID: parley.NewID(), Author: parley.Author{Kind: parley.AuthorPerson, ID: m.ID}, Role: parley.RoleUser, Status: parley.MessageQueued, CreatedAt: 1, UpdatedAt: 1, SessionID: m.ID, WorkspaceID: m.ID}
+	schema := schemas.Schema(reflect.TypeFor[parley.Message](), true, "")
 	for _, row := range []*parley.Message{&m, &queued} {
 		var result huma.ValidateResult
-		huma.Validate(shown{a.schemas, a.schemas.Map()}, a.schemas.Schema(reflect.TypeFor[parley.Message](), true, ""), huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value(t, appendMessage(nil, row)), &result)
+		huma.Validate(shown{schemas, schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value(t, appendMessage(nil, row)), &result)
 		for _, err := range result.Errors {
 			t.Error(err)
 		}

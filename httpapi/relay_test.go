@@ -48,6 +48,25 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p.closed); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
+// piped serves the client's end of one in-memory connection inside a bubble of
+// synthetic time.
+func piped(t *testing.T, handler http.Handler, client func(net.Conn)) {
+	t.Helper()
+	listener := pipes{make(chan net.Conn), make(chan struct{})}
+	server := NewServer(handler, slog.New(slog.DiscardHandler))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }() // ended by Close below
+	near, far := net.Pipe()
+	listener.connections <- far
+	client(near)
+	_ = near.Close()
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	<-served
+	synctest.Wait()
+}
+
 // relayed runs a server with one endless stream in front of a hub, and hands
 // over the client's end of a connection that has asked for it. Ended is closed
 // when the handler has returned.
@@ -57,8 +76,7 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 		log := slog.New(slog.DiscardHandler)
 		hub := live.New(quiet{}, live.Options{Log: log})
 		a, session, ended := &api{hub: hub, log: log}, parley.NewID(), make(chan struct{})
-		listener := pipes{make(chan net.Conn), make(chan struct{})}
-		server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer close(ended)
 			watcher := hub.Watch(live.WatchRequest{Sessions: []live.Place{{SessionID: session, After: 0}}})
 			defer watcher.Close()
@@ -66,21 +84,14 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 			if s.flush() == nil {
 				a.relay(&exchange{w: w, r: r}, s, watcher)
 			}
-		}), log)
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }() // ended by Close below
-		client, connection := net.Pipe()
-		listener.connections <- connection
-		if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		test(client, hub, session, ended)
-		hub.Close()
-		_ = client.Close()
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		<-served
+		})
+		piped(t, handler, func(client net.Conn) {
+			if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			test(client, hub, session, ended)
+			hub.Close()
+		})
 		<-ended
 	})
 }
@@ -141,5 +152,44 @@ func TestFrameIsOneLineOfData(t *testing.T) {
 	wanted := "event: x.y\nid: 4\ndata: {\"session_id\":\"" + id.String() + "\",\"sequence\":4,\"type\":\"x.y\",\"created_at\":\"1970-01-01T00:00:00.001Z\",\"data\":{\"a\":1}}\n\n"
 	if got != wanted {
 		t.Errorf("got  %q\nwant %q", got, wanted)
+	}
+}
+
+// A body that does not come is waited for BodyTimeout, headers for HeaderTimeout.
+func TestSlowRequestsAreCutOff(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, sent string
+		after      time.Duration
+		status     int // 0: the connection just closes
+	}{
+		{"headers", "POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", HeaderTimeout, 0},
+		{"body", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", BodyTimeout, http.StatusUnprocessableEntity},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := &api{log: slog.New(slog.DiscardHandler)}
+				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					x := &exchange{w: w, r: r, requestID: parley.NewID()}
+					if err := a.readBody(x); err != nil {
+						a.fail(x, err)
+					}
+				})
+				piped(t, handler, func(client net.Conn) {
+					start := time.Now()
+					if _, err := io.WriteString(client, c.sent); err != nil {
+						t.Fatal(err)
+					}
+					answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+					if c.status == 0 && err == nil || c.status != 0 && (err != nil || answer.StatusCode != c.status) {
+						t.Errorf("answer %+v %v, want status %d", answer, err, c.status)
+					}
+					if took := time.Since(start); took != c.after {
+						t.Errorf("after %s, want %s", took, c.after)
+					}
+				})
+			})
+		})
 	}
 }

@@ -63,7 +63,7 @@ type answer struct {
 	headers []parameter
 }
 
-// register puts every route into the multiplexer and the document.
+// register puts every route into the multiplexer.
 func (a *api) register(routes []route) {
 	adapter := humago.NewAdapter(a.mux, "")
 	for i := range routes {
@@ -71,10 +71,8 @@ func (a *api) register(routes []route) {
 		if r.input != nil {
 			r.schema = a.schemas.Schema(r.input.of, true, "")
 		}
-		for n, path := range r.paths {
-			operation := a.operation(r, path, n)
-			a.document.AddOperation(operation)
-			adapter.Handle(operation, func(ctx huma.Context) {
+		for _, path := range r.paths {
+			adapter.Handle(&huma.Operation{Method: r.method, Path: path}, func(ctx huma.Context) {
 				request, w := humago.Unwrap(ctx)
 				a.answer(r, w, request)
 			})

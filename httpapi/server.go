@@ -39,11 +39,19 @@ func serveModels(a *api, x *exchange) error {
 }
 
 func serveOpenAPI(a *api, x *exchange) error {
-	return x.sendStatic("application/openapi+json", a.json)
+	document, err := a.json()
+	if err != nil {
+		return err
+	}
+	return x.sendStatic("application/openapi+json", document)
 }
 
 func serveOpenAPIYAML(a *api, x *exchange) error {
-	return x.sendStatic("application/openapi+yaml", a.yaml)
+	document, err := a.yaml()
+	if err != nil {
+		return err
+	}
+	return x.sendStatic("application/openapi+yaml", document)
 }
 
 // docsPage shows the document with nothing from elsewhere; docs.html says how.

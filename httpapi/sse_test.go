@@ -104,7 +104,9 @@ func TestWatcherThatKeepsLeaving(t *testing.T) {
 	if len(text) > len(content.Text) || text != content.Text[:len(text)] {
 		t.Errorf("deltas give %q, the record %q", text, content.Text)
 	}
-	var settled struct{ Messages []struct{ Content parley.AssistantContent } }
+	var settled struct {
+		Messages []struct{ Content parley.AssistantContent }
+	}
 	if err := json.Unmarshal(all[before].data.Data, &settled); err != nil || settled.Messages[0].Content.Text != content.Text {
 		t.Errorf("settle event %s: %v, want the record's text", all[before].data.Data, err)
 	}
