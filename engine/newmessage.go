@@ -37,7 +37,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 	if input.Iteration < 0 {
 		return parley.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
 	}
-	content, err := parley.ValidateContent(input.Role, input.Content)
+	content, title, err := checkContent(input.Role, input.Content)
 	if err != nil {
 		return parley.NewMessage{}, err
 	}
@@ -57,7 +57,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 			message.TurnID = parley.NewID()
 		}
 		if !input.Internal {
-			message.Title = titleOf(content)
+			message.Title = title
 		}
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
@@ -102,13 +102,20 @@ func checkRecordedInput(input MessageInput) error {
 	return nil
 }
 
-// titleOf makes the title that a session without one gets from this message.
-func titleOf(content json.RawMessage) string {
-	var user struct {
-		Text string `json:"text"`
+// checkContent is the canonical content and, of a user message, the title that
+// a session without one gets from it.
+func checkContent(role parley.Role, raw json.RawMessage) (content json.RawMessage, title string, err error) {
+	if role == parley.RoleUser {
+		if text, canonical, ok := plainText(raw); ok {
+			return canonical, parley.TitleFrom(text), nil
+		}
 	}
-	if json.Unmarshal(content, &user) != nil {
-		return ""
+	if content, err = parley.ValidateContent(role, raw); err != nil || role != parley.RoleUser {
+		return content, "", err
 	}
-	return parley.TitleFrom(user.Text)
+	var user parley.UserContent
+	if err := json.Unmarshal(content, &user); err != nil {
+		return nil, "", parley.WrapError(parley.CodeInternal, err, "a user message's content cannot be read back")
+	}
+	return content, parley.TitleFrom(user.Text), nil
 }

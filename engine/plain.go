@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// plainText reads the content that most posts have, {"text":"…"} without
+// escapes, and returns its text and canonical form: a tenth of the cost of
+// parley.ValidateContent, which everything else goes through. What it takes,
+// ValidateContent takes with the same result.
+func plainText(raw []byte) (text string, canonical []byte, ok bool) {
+	rest := bytes.TrimSpace(raw)
+	for _, token := range []string{"{", `"text"`, ":", `"`} {
+		if rest, ok = bytes.CutPrefix(rest, []byte(token)); !ok {
+			return "", nil, false
+		}
+		if token != `"` {
+			rest = bytes.TrimLeft(rest, " \t\r\n")
+		}
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || string(bytes.TrimSpace(rest[end+1:])) != "}" {
+		return "", nil, false
+	}
+	inner := rest[:end]
+	for _, c := range inner {
+		if c < 0x20 || c == '\\' {
+			return "", nil, false
+		}
+	}
+	if !utf8.Valid(inner) {
+		return "", nil, false
+	}
+	text = string(inner)
+	if strings.TrimSpace(text) == "" {
+		return "", nil, false
+	}
+	canonical = parley.AppendJSONString(append(make([]byte, 0, len(text)+16), `{"text":`...), text)
+	return text, append(canonical, '}'), true
+}
