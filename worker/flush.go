@@ -86,15 +86,15 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 	var versions []parley.FencedVersion
 	type grown struct {
 		row  *row
-		kind parley.ContentKind
+		kind int
 		end  int
 	}
 	var marks []grown
 	for _, open := range rows {
 		n := open.versions
-		for _, kind := range open.kinds() {
-			from, end := open.flushed[kind], open.stream.Len(kind)
-			if end <= from {
+		for i, kind := range open.kinds() {
+			from := open.flushed[i]
+			if kind == "" || open.stream.Len(kind) <= from {
 				continue
 			}
 			text := open.stream.Text(kind)
@@ -103,7 +103,7 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 				MessageID: open.id, N: n, Kind: kind, Offset: from, End: len(text),
 				Chunks: int(open.chunks.Load()), Text: text[from:],
 			}})
-			marks = append(marks, grown{open, kind, len(text)})
+			marks = append(marks, grown{open, i, len(text)})
 		}
 	}
 	if len(versions) == 0 {

@@ -27,21 +27,20 @@ type row struct {
 
 	// Guarded by flusher.writing.
 	versions int
-	flushed  map[parley.ContentKind]int
+	flushed  [2]int // bytes, as kinds
 }
 
-// kinds are the texts that can grow in a row.
-func (r *row) kinds() []parley.ContentKind {
+// kinds are the texts that can grow in a row; "" is none.
+func (r *row) kinds() [2]parley.ContentKind {
 	if r.role == parley.RoleToolCall {
-		return []parley.ContentKind{parley.KindArguments}
+		return [2]parley.ContentKind{parley.KindArguments}
 	}
-	return []parley.ContentKind{parley.KindReasoning, parley.KindText}
+	return [2]parley.ContentKind{parley.KindReasoning, parley.KindText}
 }
 
 // open makes the row visible to watchers and to the store flush, once the
 // transaction that opened it has committed.
 func (r *row) open(w *Worker) {
-	r.flushed = make(map[parley.ContentKind]int, 2)
 	r.stream = w.hub.Open(live.StreamRef{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID,
 		MessageID: r.id, Epoch: r.fence.Epoch,

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// line is a message in short: role, status, and what it says.
+type line struct {
+	Role   parley.Role
+	Status parley.MessageStatus
+	Says   string
+}
+
+// record lists a session's messages in short.
+func (r *rig) record(sessionID parley.ID) []line {
+	r.Helper()
+	var lines []line
+	for _, m := range r.messages(sessionID) {
+		lines = append(lines, line{m.Role, m.Status, string(m.Content)})
+		switch m.Role {
+		case parley.RoleUser:
+			var content parley.UserContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = content.Text
+		case parley.RoleAssistant:
+			var content parley.AssistantContent
+			r.must(json.Unmarshal(m.Content, &content))
+			parts := []string{content.Reasoning, content.Text, content.Refusal}
+			lines[len(lines)-1].Says = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "|")
+		case parley.RoleToolCall:
+			var content parley.ToolCallContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = content.Name + " " + string(content.Arguments) + content.ArgumentsText
+		case parley.RoleToolResult:
+			var content parley.ToolResultContent
+			r.must(json.Unmarshal(m.Content, &content))
+			lines[len(lines)-1].Says = string(content.Result)
+			if content.Error != nil {
+				lines[len(lines)-1].Says = *content.Error
+			}
+		}
+	}
+	return lines
+}
+
+func (r *rig) messages(sessionID parley.ID) []parley.Message {
+	r.Helper()
+	messages, err := r.store.Messages(r.Context(), r.scope, sessionID, parley.MessageQuery{Limit: parley.MaxPage})
+	r.must(err)
+	return messages
+}
+
+// callLog lists the calls of a session, oldest first.
+func (r *rig) callLog(sessionID parley.ID) []parley.Call {
+	r.Helper()
+	log, err := r.store.Calls(r.Context(), r.scope, sessionID, parley.CallQuery{Ascending: true, Limit: 100})
+	r.must(err)
+	return log
+}

@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"parley"
+)
+
+// run runs a turn and gives its slot back.
+func (w *Worker) run(ctx context.Context, running, older *run) {
+	defer func() {
+		running.cancel(nil)
+		w.mu.Lock()
+		if w.runs[running.claim.Fence.TurnID] == running {
+			delete(w.runs, running.claim.Fence.TurnID)
+		}
+		w.mu.Unlock()
+		close(running.done)
+		w.release()
+	}()
+	if older != nil {
+		older.cancel(ErrLeaseLost)
+		<-older.done
+	}
+	err := w.runTurn(ctx, running)
+	if err == nil {
+		return
+	}
+	if parley.ErrorCode(err) == parley.CodeFenced || running.lease.ctx.Err() != nil {
+		w.log.Debug("a turn was lost to another holder", "turn_id", running.claim.Fence.TurnID)
+		return
+	}
+	w.giveUp(ctx, running, err)
+}
+
+// runTurn hands the claim to the agent's runtime. A panic in there is an error
+// of this turn alone.
+func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
+	claim := running.claim
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic while running a turn: %v\n%s", value, debug.Stack())
+		}
+	}()
+	name := claim.Agent.Runtime
+	if name == "" {
+		name = parley.StandardRuntime
+	}
+	runtime, ok := w.runtimes[name]
+	if !ok {
+		_, err := w.store.FinishTurn(running.lease.ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
+			Class: parley.ClassInternal,
+			Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
+				claim.Agent.Slug, parley.Clip(name, parley.MaxNameBytes)),
+		}})
+		return err
+	}
+	if err := runtime.Open(ctx, claim.Session); err != nil {
+		return err
+	}
+	return runtime.RunTurn(ctx, claim)
+}
+
+// brokenFailure is what people are told of an error inside.
+func brokenFailure(broken error) *parley.Failure {
+	failure := &parley.Failure{Class: parley.ClassInternal, Sentence: parley.ClassInternal.Sentence()}
+	if parley.ErrorCode(broken) == parley.CodeStorageFull {
+		failure.Sentence = "The server's disk is full, so this answer could not be kept. Free some space and try again."
+	}
+	return failure
+}
+
+// giveUp ends a turn whose run broke on something inside: what is open is
+// settled from the store's own versions, and the turn fails. It goes on trying
+// until the store lets it, the claim is lost or the process stops; then the turn
+// is left to the sweep.
+func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
+	fence := running.claim.Fence
+	w.log.Error("a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
+	w.flusher.forget(fence.TurnID)
+	failure, status := brokenFailure(broken), parley.TurnFailed
+	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
+		if errors.Is(context.Cause(ctx), ErrCancelled) {
+			status, failure = parley.TurnCancelled, nil
+		}
+		_, err := w.store.RecoverTurn(running.lease.ctx, fence)
+		if err == nil {
+			_, err = w.store.FinishTurn(running.lease.ctx, fence, parley.TurnEnd{Status: status, Failure: failure})
+		}
+		if err == nil || parley.ErrorCode(err) == parley.CodeFenced {
+			return
+		}
+		if !transient(err) {
+			w.log.Error("a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
+			return
+		}
+		stopped := w.options.sleep(running.lease.ctx, wait)
+		if stopped != nil || errors.Is(context.Cause(ctx), ErrStopped) {
+			return
+		}
+	}
+}
