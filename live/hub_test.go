@@ -459,3 +459,42 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWatch shows what an idle watcher costs the hub.
+func BenchmarkWatch(b *testing.B) {
+	source := newRecord()
+	hub := New(source, Options{Poll: never})
+	defer hub.Close()
+	hub.Committed(source.add(1, nil, created(parley.NewID(), parley.NewID())))
+	b.ReportAllocs()
+	for b.Loop() {
+		hub.Watch(WatchRequest{Sessions: []Place{{source.id, 1}}, Flush: time.Second}).Close()
+	}
+}
+
+// BenchmarkRelay is one token from the worker to a reader that waits for it.
+func BenchmarkRelay(b *testing.B) {
+	source := newRecord()
+	hub := New(source, Options{Poll: never})
+	defer hub.Close()
+	source.add(1, nil, created(parley.NewID(), parley.NewID()))
+	stream := hub.Open(StreamRef{SessionID: source.id, MessageID: parley.NewID(), Epoch: 1})
+	w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 1}}})
+	defer w.Close()
+	if w.Buffered() {
+		b.Fatal("something is there already")
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%4096 == 0 {
+			stream.Reset()
+		}
+		stream.Append(parley.KindText, "word ")
+		if _, err := w.Next(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		if w.Buffered() {
+			b.Fatal("a delta came twice")
+		}
+	}
+}
