@@ -57,15 +57,16 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 	if err != nil {
 		return CancelResult{}, err
 	}
+	by := ByHolder
 	if !turn.Status.Finished() {
 		taken, err := e.store.TakeCancel(ctx, scope, sessionID, turn.ID)
 		if err != nil {
 			return CancelResult{}, err
 		}
-		if len(taken.Settled) > 0 || taken.Turn.Status == parley.TurnCancelled && !taken.Before {
-			return CancelResult{Turn: taken.Turn, Settled: orEmpty(taken.Settled), By: ByCanceller}, nil
+		if len(taken.Settled) > 0 {
+			return CancelResult{Turn: taken.Turn, Settled: taken.Settled, By: ByCanceller}, nil
 		}
-		turn = taken.Turn
+		turn, by = taken.Turn, ByCanceller // unless the holder was faster, see below
 	}
 	if turn.Status != parley.TurnCancelled {
 		return CancelResult{}, parley.Errorf(parley.CodeConflict, "The turn was %s before it could be cancelled.", turn.Status)
@@ -74,7 +75,10 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 	if err != nil {
 		return CancelResult{}, err
 	}
-	return CancelResult{Turn: turn, Settled: settled, By: ByHolder}, nil
+	if len(settled) > 0 {
+		by = ByHolder
+	}
+	return CancelResult{Turn: turn, Settled: settled, By: by}, nil
 }
 
 // awaitHolder waits until the turn is finished or the holder's patience is over.
