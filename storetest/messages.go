@@ -97,7 +97,7 @@ func testMessageFilters(t *testing.T, w *world) {
 			var got []parley.Message
 			query := test.query
 			query.Descending, query.Limit = descending, 2
-			for {
+			for range mostPages {
 				page, err := w.store.Messages(w.ctx, w.scope, id, query)
 				must(t, name, err)
 				refs, err := w.store.MessageIDs(w.ctx, w.scope, id, query)
@@ -138,7 +138,7 @@ func testMessageQueue(t *testing.T, w *world) {
 	for _, limit := range []int{1, 2, 3, 100} {
 		var got []string
 		query := parley.MessageQuery{Limit: limit}
-		for {
+		for range mostPages {
 			page, err := w.store.Messages(w.ctx, w.scope, id, query)
 			must(t, "Messages", err)
 			refs, err := w.store.MessageIDs(w.ctx, w.scope, id, query)

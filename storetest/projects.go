@@ -56,7 +56,7 @@ func testProjectLists(t *testing.T, w *world) {
 	for _, ascending := range []bool{false, true} {
 		query := parley.ProjectQuery{Ascending: ascending, Limit: 2}
 		var got []parley.Project
-		for {
+		for range mostPages {
 			page, err := w.store.Projects(w.ctx, w.scope.WorkspaceID, query)
 			must(t, "Projects", err)
 			got = append(got, page...)

@@ -30,7 +30,7 @@ func testTurnPages(t *testing.T, w *world) {
 	for _, ascending := range []bool{false, true} {
 		query := parley.TurnQuery{Ascending: ascending, Limit: 2}
 		var got []string
-		for {
+		for range mostPages {
 			page, err := w.store.Turns(w.ctx, w.scope, id, query)
 			must(t, "Turns", err)
 			for _, turn := range page {
