@@ -11,6 +11,8 @@ func testClaims(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"ExactlyOnceUnderManyClaimers": claimExactlyOnce,
 		"FairOverWorkspaces":           claimFair,
+		"NoWorkspaceTakesNearlyAll":    claimShare,
+		"BackgroundTakesHalf":          claimBackgroundHalf,
 		"OldestFirst":                  claimOldest,
 		"ForegroundBeforeBackground":   claimForeground,
 		"TheFirstUnfinishedTurnAlone":  claimFirstOnly,
@@ -87,6 +89,42 @@ func claimFair(t *testing.T, w *world) {
 	must(t, "Claim", err)
 	if len(rest) != 17 {
 		t.Errorf("the rest is %d claims; want 17", len(rest))
+	}
+}
+
+func claimShare(t *testing.T, w *world) {
+	const slots, held = 10, 9
+	few := w.neighbour(t, "few")
+	for range slots + held {
+		w.post(t, w.session(t), w.say("many"))
+	}
+	claims, err := w.store.Claim(w.ctx, w.process, held)
+	if err != nil || len(claims) != held {
+		t.Fatalf("with nobody else waiting Claim took %d, %v; want %d", len(claims), err, held)
+	}
+	for range 3 {
+		few.post(t, few.session(t), few.say("few"))
+	}
+	for i := range 2 { // 9 of 10 slots are one workspace's, then 8 of 10: no more for it
+		claim := w.claim(t)
+		if claim.Fence.WorkspaceID != few.scope.WorkspaceID {
+			t.Errorf("claim %d went to the workspace that holds %d of %d slots while another waits", i+1, held-i, slots)
+		}
+		w.answer(t, claims[i], "done")
+	}
+}
+
+func claimBackgroundHalf(t *testing.T, w *world) {
+	for range 6 {
+		w.post(t, w.session(t, func(s *parley.Session) { s.Mode = parley.ModeBackground }), w.say("later"))
+	}
+	claims, err := w.store.Claim(w.ctx, w.process, 4)
+	if err != nil || len(claims) != 2 {
+		t.Errorf("of 4 slots background work took %d, %v; want half", len(claims), err)
+	}
+	w.post(t, w.session(t), w.say("now"))
+	if claim := w.claim(t); claim.Session.Mode != parley.ModeForeground {
+		t.Errorf("the slots that background work leaves are not for the foreground")
 	}
 }
 
