@@ -26,7 +26,6 @@ func connectionPragmas(cache int) []string {
 		"PRAGMA synchronous = FULL",
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = -" + strconv.Itoa(cache),
-		"PRAGMA mmap_size = " + strconv.Itoa(mmapBytes),
 		"PRAGMA wal_autocheckpoint = " + strconv.Itoa(checkpointPages),
 		"PRAGMA journal_size_limit = " + strconv.Itoa(logBytes),
 	}

@@ -26,9 +26,8 @@ const (
 	urgentQueue   = 64   // lease renewals that wait
 	maxBatch      = 256  // transitions of one transaction
 	busyTimeoutMS = 5000
-	cacheKiB      = 16 << 10 // pages that the writer's connection keeps
-	readCacheKiB  = 2 << 10  // and each reader's
-	mmapBytes     = 256 << 20
+	cacheKiB      = 8 << 10 // pages that the writer's connection keeps
+	readCacheKiB  = 2 << 10 // and each reader's
 )
 
 // Options of Open; the zero value is what a server uses.
