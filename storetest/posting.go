@@ -377,6 +377,11 @@ func postFullQueue(t *testing.T, w *world) {
 	if s := w.check(t, session); len(s.Queue) != parley.MaxQueued {
 		t.Errorf("the queue holds %d messages", len(s.Queue))
 	}
+	w.answer(t, claim, "1")
+	w.claim(t) // one trigger enters the record, so there is room again
+	w.post(t, session, w.say("now"))
+	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.say("too much again"), parley.ID{})
+	refused(t, "a post to a queue that is full again", err, parley.CodeConflict)
 }
 
 func postUnknownReferences(t *testing.T, w *world) {

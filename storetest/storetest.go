@@ -33,6 +33,7 @@ func Run(t *testing.T, open Open) {
 		"Deletion":    testDeletion,
 		"Events":      testEvents,
 		"Properties":  testProperties,
+		"Chaos":       testChaos,
 		"Sessions":    testSessions,
 		"Messages":    testMessages,
 		"TurnLog":     testTurnLog,
