@@ -368,3 +368,24 @@ func TestSteerTakenBack(t *testing.T) {
 		t.Errorf("turn %+v after %d requests", turn, r.model.sent())
 	}
 }
+
+// TestCancelOfAParkedTurn: nobody holds it, and its open call is settled too.
+func TestCancelOfAParkedTurn(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "ask", `{}`), says("Fine."))
+	sessionID := r.session(clientTool("ask"), nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.happened(sessionID, parley.EventSessionWaiting)
+	r.idleSlots(r.worker)
+	if turn := r.cancel(sessionID, turnID); turn.Status != parley.TurnCancelled {
+		t.Errorf("the turn is %s", turn.Status)
+	}
+	record := r.record(sessionID)
+	if last := record[len(record)-1]; last.Role != parley.RoleToolResult {
+		t.Errorf("the open call has no result: %+v", record)
+	}
+	if turn := r.ended(r.post(sessionID, "More", "").Turn.ID); turn.Status != parley.TurnCompleted {
+		t.Errorf("the next turn is %s", turn.Status)
+	}
+}

@@ -1,0 +1,101 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"parley"
+	"parley/live"
+)
+
+// TestWatchedTurn follows a turn with a tool call and a failed attempt: every
+// message is announced before its first delta, deltas continue each other, and
+// what they add up to is what the settle event says.
+func TestWatchedTurn(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	chunk := func(kind parley.ChunkKind, block int, s string) parley.Chunk {
+		return parley.Chunk{Kind: kind, Block: block, Text: s}
+	}
+	r.model.play(
+		fails(parley.NewModelError(parley.ClassNetwork, true, "down", nil)),
+		chunks(chunk(parley.ChunkReasoning, 0, "Let me "), chunk(parley.ChunkReasoning, 0, "see. "), text(1, "I look: "), text(1, "ä🌍"),
+			parley.Chunk{Kind: parley.ChunkToolCall, Block: 2, Name: "nothing"}, chunk(parley.ChunkArguments, 2, `{"a":`), chunk(parley.ChunkArguments, 2, `1}`),
+			done(parley.FinishToolCalls)),
+		chunks(text(0, "Not "), text(0, "there."), done(parley.FinishStop)),
+	)
+	sessionID := r.session(parley.Overrides{}, nil)
+	watch := r.hub.Watch(live.WatchRequest{Scope: r.scope, Sessions: []live.Place{{SessionID: sessionID}}})
+	defer watch.Close()
+	r.post(sessionID, "Go", "")
+
+	created := map[string]bool{}
+	shown := map[parley.ID]map[parley.ContentKind]string{}
+	retried, settled := 0, 0
+	for over := false; !over; {
+		frame, err := watch.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		r.must(err)
+		if frame.Kind == live.DeltaFrame {
+			d := frame.Delta
+			if !created[d.MessageID.String()] {
+				t.Fatalf("a delta of a message that was not announced: %+v", d)
+			}
+			texts := shown[d.MessageID]
+			if texts == nil {
+				texts = map[parley.ContentKind]string{}
+				shown[d.MessageID] = texts
+			}
+			if d.Offset != 0 && d.Offset != len(texts[d.Kind]) {
+				t.Fatalf("a delta at %d behind %d bytes", d.Offset, len(texts[d.Kind]))
+			}
+			texts[d.Kind] = texts[d.Kind][:d.Offset] + d.Text
+			continue
+		}
+		switch frame.Event.Type {
+		case parley.EventMessageCreated:
+			var data struct {
+				MessageID parley.ID `json:"message_id"`
+			}
+			r.must(json.Unmarshal(frame.Event.Data, &data))
+			created[data.MessageID.String()] = true
+		case parley.EventStepRetrying:
+			retried++
+		case parley.EventStepGenerated:
+			var data parley.SettledStep
+			r.must(json.Unmarshal(frame.Event.Data, &data))
+			for _, m := range data.Messages {
+				settled++
+				checkShown(t, m, shown[m.MessageID])
+			}
+		default:
+			over = frame.Event.Type.EndsTurn()
+		}
+	}
+	if retried != 1 || settled != 3 {
+		t.Errorf("%d retries and %d settled messages, want 1 and 3", retried, settled)
+	}
+}
+
+// checkShown compares what deltas told of a message with its settle event.
+func checkShown(t *testing.T, m parley.SettledMessage, texts map[parley.ContentKind]string) {
+	t.Helper()
+	if m.Role == parley.RoleToolCall {
+		var content parley.ToolCallContent
+		if err := json.Unmarshal(m.Content, &content); err != nil || string(content.Arguments) != texts[parley.KindArguments] {
+			t.Errorf("deltas told %q, the record says %s (%v)", texts, m.Content, err)
+		}
+		return
+	}
+	var content parley.AssistantContent
+	if err := json.Unmarshal(m.Content, &content); err != nil {
+		t.Fatal(err)
+	}
+	if content.Text != texts[parley.KindText] || content.Reasoning != texts[parley.KindReasoning] || m.End != len(content.Text) {
+		t.Errorf("deltas told %q, the record says %s with end %d", texts, m.Content, m.End)
+	}
+}
