@@ -123,6 +123,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 			operation.Description += " 404 if the session is not this agent's."
 		}
 	}
+	if of.verb != "" {
+		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+	}
 	if of.open {
 		operation.Security = []map[string][]string{}
 	}

@@ -27,14 +27,14 @@ type route struct {
 	verb   engine.Verb
 	open   bool // answers without a principal
 
-	query     []parameter
-	headers   []parameter
-	input     *input // of routes that take a body
-	answers   []answer
-	fails     []parley.Code // beside those that every route has
-	serve     func(*api, *exchange) error
-	schema    *huma.Schema // of the input; set at registration
-	unchecked bool         // the hot ones: decoded strictly, the schema only explains
+	query   []parameter
+	headers []parameter
+	input   *input // of routes that take a body
+	answers []answer
+	fails   []parley.Code // beside those that every route has
+	serve   func(*api, *exchange) error
+	schema  *huma.Schema // of the input; set at registration
+	lasting bool         // a stream: what comes before it runs aside
 }
 
 // parameter is a query parameter or a header of a request.
@@ -84,8 +84,18 @@ func (a *api) register(routes []route) {
 // answer runs one route: who asks, with what, and then the route itself.
 func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	x := &exchange{w: w, r: request, requestID: idOf(w)}
-	if err := a.prepare(r, x); err != nil {
+	var err error
+	if r.lasting {
+		aside(func() { err = a.prepare(r, x) })
+	} else {
+		err = a.prepare(r, x)
+	}
+	if err != nil {
 		a.fail(x, err)
+		return
+	}
+	if r.lasting && request.Method == http.MethodHead {
+		newStream(w) // its headers are all that was asked for
 		return
 	}
 	if err := r.serve(a, x); err != nil {

@@ -67,7 +67,7 @@ func routes() []route {
 		{method: http.MethodDelete, paths: bothPaths(""), name: "deleteSession", tag: "sessions", verb: engine.DropSessions,
 			says: "Delete a session", about: "The explicit purge: its turn is cancelled; messages, versions, events, calls and tool sessions go. Only the owner or an admin may.", serve: serveDeleteSession, answers: nothing("Deleted.")},
 
-		{method: http.MethodPost, paths: bothPaths("/messages"), name: "postMessage", tag: "messages", verb: engine.PostMessages, unchecked: true,
+		{method: http.MethodPost, paths: bothPaths("/messages"), name: "postMessage", tag: "messages", verb: engine.PostMessages,
 			says: "Post a message", about: "A user message is durable, with its turn, when this answers. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's frames up to its terminal event. Closing that stream cancels nothing; a repeat with the same Idempotency-Key joins it. While a turn is unfinished, during decides what happens. Messages of other roles are recorded and start nothing; a tool_result resumes a waiting turn.",
 			query: []parameter{flushParameter}, headers: with(idempotent, parameter{name: "Accept", about: "application/json or text/event-stream.", schema: huma.Schema{Type: huma.TypeString}}),
 			input: inputOf[engine.MessageInput](`{"role":"user","content":{"text":"Hello"}}`), serve: servePostMessage,
@@ -78,7 +78,7 @@ func routes() []route {
 		{method: http.MethodGet, paths: bothPaths("/messages"), name: "listMessages", tag: "messages", verb: engine.ReadSessions,
 			says: "List messages", about: "By sequence, oldest first; queued ones stand at the end by position. Views: flat, the rows; user, without internal ones; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids.",
 			query: messageFilters, serve: serveListMessages, answers: messagePages()},
-		{method: http.MethodGet, paths: bothPaths("/events"), name: "watchSession", tag: "events", verb: engine.ReadSessions,
+		{method: http.MethodGet, paths: bothPaths("/events"), name: "watchSession", tag: "events", lasting: true, verb: engine.ReadSessions,
 			says: "Watch a session", about: "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the place is unknown and the session is to be read again. A comment comes every 15 s.",
 			query:   []parameter{{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeString}}, flushParameter},
 			headers: []parameter{{name: "Last-Event-ID", about: "The last event seen; sent by browsers when they connect again.", schema: huma.Schema{Type: huma.TypeString}}},
@@ -133,7 +133,7 @@ func routes() []route {
 		{method: http.MethodDelete, paths: []string{"/v1/keys/{key}"}, name: "revokeKey", tag: "keys", verb: engine.WriteKeys,
 			says: "Revoke a key", about: "It stops working at once.", serve: serveRevokeKey, answers: nothing("Revoked.")},
 
-		{method: http.MethodGet, paths: []string{"/v1/events"}, name: "watchWorkspace", tag: "events", verb: engine.ReadSessions,
+		{method: http.MethodGet, paths: []string{"/v1/events"}, name: "watchWorkspace", tag: "events", lasting: true, verb: engine.ReadSessions,
 			says: "Watch the workspace", about: "List changes (session.updated, status_changed, deleted, activated, deactivated), and the events and deltas of the sessions asked for, on one connection. There is no replay of list changes: on resync, which comes first, fetch the lists again.",
 			query: []parameter{{name: "session", about: "A session's id, a colon and the event sequence to begin after. Repeatable.", schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}, repeats: true}, flushParameter},
 			serve: serveWorkspaceEvents, answers: streamed()},

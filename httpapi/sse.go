@@ -89,26 +89,56 @@ func (s *stream) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
 // It flushes only when no further frame is at hand.
 func (a *api) relay(x *exchange, s *stream, watcher *live.Watcher) {
 	defer s.end()
-	ctx := x.r.Context()
-	for {
-		beat, stop := context.WithTimeout(ctx, Heartbeat)
-		err := s.untilBeat(beat, watcher)
-		stop()
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return
-		case errors.Is(err, context.DeadlineExceeded) && beat.Err() != nil:
-			s.buffer = append(s.buffer, ": still here\n\n"...)
-			if s.flush() != nil {
-				return
-			}
-		default:
-			if !errors.Is(err, errGone) {
-				a.log.LogAttrs(ctx, slog.LevelError, "stream broke off; the client resumes from the store",
-					slog.String("request_id", x.requestID.String()), slog.String("error", err.Error()))
-			}
+	for a.beat(x, s, watcher, Heartbeat) {
+		s.buffer = append(s.buffer, ": still here\n\n"...)
+		if s.flush() != nil {
 			return
 		}
+	}
+}
+
+// catchUp relays what is there already, on a goroutine of its own that ends
+// with it: reading the store takes a deep stack, which the stream's goroutine
+// would keep for as long as it idles. False when the stream is over.
+func (a *api) catchUp(x *exchange, s *stream, watcher *live.Watcher) (on bool) {
+	aside(func() { on = a.beat(x, s, watcher, catchUpTime) })
+	return on
+}
+
+// catchUpTime is how long a new stream's frames are relayed aside. What takes
+// longer goes on in the stream's own goroutine.
+const catchUpTime = 100 * time.Millisecond
+
+// beat relays for a while. True when the while is over and the stream goes on.
+func (a *api) beat(x *exchange, s *stream, watcher *live.Watcher, while time.Duration) bool {
+	ctx := x.r.Context()
+	timed, stop := context.WithTimeout(ctx, while)
+	defer stop()
+	if len(s.buffer) == 0 {
+		s.buffer = nil // an idle stream keeps none
+	}
+	err := s.untilBeat(timed, watcher)
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, errGone):
+		return false
+	case timed.Err() != nil: // perhaps in the middle of a read, which is done again
+		return true
+	}
+	a.log.LogAttrs(ctx, slog.LevelError, "stream broke off; the client resumes from the store",
+		slog.String("request_id", x.requestID.String()), slog.String("error", err.Error()))
+	return false
+}
+
+// aside runs work on another goroutine, which ends with it, and waits. A panic
+// is the caller's.
+func aside(work func()) {
+	failed := make(chan any, 1)
+	go func() {
+		defer func() { failed <- recover() }()
+		work()
+	}()
+	if cause := <-failed; cause != nil {
+		panic(cause)
 	}
 }
 
@@ -219,7 +249,8 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	scope, err := a.engine.AdmitWatcher(x.r.Context(), x.principal, session)
+	var scope parley.Scope
+	aside(func() { scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, session) })
 	if err != nil {
 		return err
 	}
@@ -238,7 +269,9 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if err := s.flush(); err != nil {
 		return nil // the client is gone
 	}
-	a.relay(x, s, watcher)
+	if a.catchUp(x, s, watcher) {
+		a.relay(x, s, watcher)
+	}
 	return nil
 }
 
@@ -271,7 +304,8 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 		request.Sessions = append(request.Sessions, live.Place{SessionID: id, After: sequence})
 	}
 	var err error
-	if request.Scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, ids...); err != nil {
+	aside(func() { request.Scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, ids...) })
+	if err != nil {
 		return err
 	}
 	watcher := a.hub.Watch(request)
@@ -283,6 +317,8 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 	if err := s.flush(); err != nil {
 		return nil // the client is gone
 	}
-	a.relay(x, s, watcher)
+	if a.catchUp(x, s, watcher) {
+		a.relay(x, s, watcher)
+	}
 	return nil
 }
