@@ -36,13 +36,13 @@ func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "parley")
 	check(err)
-	defer os.RemoveAll(dir)
+	defer func() { check(os.RemoveAll(dir)) }()
 	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	check(err)
-	defer store.Close()
+	defer func() { check(store.Close()) }()
 	home, err := conversation.Start(ctx, conversation.Options{Store: store, Models: models()})
 	check(err)
-	defer home.Close(ctx)
+	defer func() { check(home.Close(ctx)) }()
 
 	chat, err := home.Open(ctx, engine.SessionInput{})
 	check(err)
@@ -86,7 +86,7 @@ func start(ctx context.Context) (home *conversation.Home, end func()) {
 	check(err)
 	return home, func() {
 		check(home.Close(ctx))
-		check(store.Close())
+		check(store.Close()) //nolint:contextcheck // what closing does is not bound by ctx
 		check(os.RemoveAll(dir))
 	}
 }

@@ -53,7 +53,7 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	if options.Hub.Log == nil {
 		options.Hub.Log = options.Log
 	}
-	hub := live.New(options.Store, options.Hub)
+	hub := live.New(options.Store, options.Hub) //nolint:contextcheck // its poller lives until Close, not until ctx ends
 	runner := worker.New(options.Store, options.Models, options.Tools, hub, options.Worker)
 	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
 	options.Store.Listen(runner)

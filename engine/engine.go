@@ -32,8 +32,8 @@ type Store interface {
 // Transitions are the moves of the state machine that the API may make; the
 // others belong to workers. See parley.TurnStore for their contracts.
 type Transitions interface {
-	EnsureSession(ctx context.Context, scope parley.Scope, new parley.NewSession, claimBy parley.ID) (parley.Opened, error)
-	PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, new parley.NewMessage, claimBy parley.ID) (parley.Posted, error)
+	EnsureSession(ctx context.Context, scope parley.Scope, creation parley.NewSession, claimBy parley.ID) (parley.Opened, error)
+	PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, creation parley.NewMessage, claimBy parley.ID) (parley.Posted, error)
 	EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error)
 	RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error)
 	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)

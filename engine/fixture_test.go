@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -160,7 +161,8 @@ func wantCode(t *testing.T, err error, code parley.Code, field string) {
 		t.Errorf("code %q (%v), want %q", got, err, code)
 		return
 	}
-	if e, ok := err.(*parley.Error); field != "" && (!ok || e.Field != field) {
+	var e *parley.Error
+	if field != "" && (!errors.As(err, &e) || e.Field != field) {
 		t.Errorf("the error %v names another field, want %s", err, field)
 	}
 }

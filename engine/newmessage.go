@@ -90,7 +90,7 @@ func checkRecordedInput(input MessageInput) error {
 		return parley.InvalidField("respond", "only a user message starts a turn, not a %s", role)
 	case input.During != "":
 		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
-	case !input.Overrides.IsZero():
+	case !input.IsZero():
 		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by a %s", role)
 	case input.ContextNote != "":
 		return parley.InvalidField("context_note", "belongs to user messages, not to a %s", role)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"parley"
 )
 
@@ -50,9 +52,9 @@ type Permission struct {
 // Permissions is the one table of who may do what. Whatever lies outside a
 // reach is CodeNotFound when the principal may not see it and CodeForbidden
 // when it may see but not do it.
-func Permissions() []Permission { return permissions[:] }
+func Permissions() []Permission { return slices.Clone(permissions[:]) }
 
-// permissions is never written.
+//nolint:gochecknoglobals // the one table; it is never written
 var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{WriteAgents, "create, change and archive agents", ReachNone, ReachAll, ReachAll},

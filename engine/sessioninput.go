@@ -199,7 +199,7 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 			return change, parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(patch.Visibility.Value), 32))
 		}
 	}
-	overrides := patch.Model.Set || patch.SystemPrompt.Set || patch.Tools.Set || !patch.ParameterPatch.isZero()
+	overrides := patch.Model.Set || patch.SystemPrompt.Set || patch.Tools.Set || !patch.isZero()
 	share := patch.Visibility.Set && ReachOf(principal.Role, ShareSessions) != ReachAll
 	if !overrides && !share {
 		return change, nil
@@ -214,10 +214,10 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 		}
 	}
 	if overrides {
-		apply(patch.Model, &session.Overrides.Model)
-		apply(patch.SystemPrompt, &session.Overrides.SystemPrompt)
-		apply(patch.Tools, &session.Overrides.Tools)
-		patch.ParameterPatch.apply(&session.Overrides.Parameters)
+		apply(patch.Model, &session.Model)
+		apply(patch.SystemPrompt, &session.SystemPrompt)
+		apply(patch.Tools, &session.Tools)
+		patch.apply(&session.Parameters)
 		if err := e.checkOverrides(session.Overrides); err != nil {
 			return change, err
 		}

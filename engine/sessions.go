@@ -106,16 +106,16 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
 		return parley.Opened{}, err
 	}
-	new := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
+	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err != nil {
 			return parley.Opened{}, inside("message", err)
 		}
-		new.First = &first
+		creation.First = &first
 	}
-	run := e.offer(new.First != nil && !new.First.TurnID.IsZero())
-	opened, err := e.store.EnsureSession(ctx, scope, new, run.processID())
+	run := e.offer(creation.First != nil && !creation.First.TurnID.IsZero())
+	opened, err := e.store.EnsureSession(ctx, scope, creation, run.processID())
 	if err != nil || opened.Posted == nil {
 		run.settle(nil)
 		return opened, err

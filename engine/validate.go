@@ -70,7 +70,8 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := e.checkModel(agent.Model); err != nil {
 		return err
 	}
-	if err := agent.Parameters.Validate(); err != nil {
+	sampling := agent.Parameters
+	if err := sampling.Validate(); err != nil {
 		return err
 	}
 	agent.Tools = orEmpty(agent.Tools)
@@ -142,7 +143,8 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 			return err
 		}
 	}
-	if err := overrides.Parameters.Validate(); err != nil {
+	sampling := overrides.Parameters
+	if err := sampling.Validate(); err != nil {
 		return err
 	}
 	if overrides.Tools != nil {

@@ -149,10 +149,7 @@ func (r *reader) take(frame Frame) error {
 // drain takes up to limit frames that are there without waiting.
 func (r *reader) drain(ctx context.Context, limit int) error {
 	for range limit {
-		for {
-			if r.watcher.Buffered() {
-				break
-			}
+		for !r.watcher.Buffered() {
 			if _, found := r.watcher.look(); found != lookHole {
 				return nil
 			}

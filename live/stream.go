@@ -22,7 +22,9 @@ const (
 	kindCount
 )
 
-var kindNames = [kindCount]parley.ContentKind{parley.KindReasoning, parley.KindText, parley.KindArguments} // never written
+func kindName(index int) parley.ContentKind {
+	return [kindCount]parley.ContentKind{parley.KindReasoning, parley.KindText, parley.KindArguments}[index]
+}
 
 func kindIndex(kind parley.ContentKind) int {
 	switch kind {
@@ -177,7 +179,7 @@ func (p *progress) unsent(kind int) (Delta, bool) {
 	p.sent[kind] = to
 	ref := &p.stream.ref
 	return Delta{
-		SessionID: ref.SessionID, MessageID: ref.MessageID, Kind: kindNames[kind],
+		SessionID: ref.SessionID, MessageID: ref.MessageID, Kind: kindName(kind),
 		Offset: from, End: to, Text: text[from:to],
 	}, true
 }
