@@ -121,6 +121,7 @@ func cancelHeld(t *testing.T, w *world) {
 }
 
 func cancelTaken(t *testing.T, w *world) {
+	tape := w.record()
 	claim := w.started(t, "one")
 	session := claim.Fence.SessionID
 	begin := w.begin(t, claim.Fence, 1)
@@ -132,6 +133,9 @@ func cancelTaken(t *testing.T, w *world) {
 	if taken.Turn.Status != parley.TurnCancelled || len(taken.Settled) != 1 || taken.Settled[0] != begin.Call.MessageID {
 		t.Errorf("the taken cancel gives %+v", taken)
 	}
+	tape.find(t, "the cancel under a later epoch", func(c parley.Commit) bool {
+		return c.SessionID == session && len(c.Settled) == 1 && c.Epoch > claim.Fence.Epoch
+	})
 	s := w.check(t, session)
 	if m := s.Record[1]; m.Status != parley.MessageCancelled || string(m.Content) != `{"text":"Hello wör"}` {
 		t.Errorf("the message is %s with %s; want its versions' text", m.Status, m.Content)

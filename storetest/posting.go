@@ -168,10 +168,14 @@ func postInterruptWaiting(t *testing.T, w *world) {
 func postReject(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	before := w.snapshot(t, claim.Fence.SessionID)
-	_, err := w.store.PostMessage(w.ctx, w.scope, claim.Fence.SessionID, w.say("two", during(parley.DuringReject)), w.process)
+	titled := func(m *parley.NewMessage) { m.Title = "Refused" }
+	_, err := w.store.PostMessage(w.ctx, w.scope, claim.Fence.SessionID, w.say("two", during(parley.DuringReject), titled), w.process)
 	refused(t, "a post with reject", err, parley.CodeBusy)
 	w.unchanged(t, "a post with reject", claim.Fence.SessionID, before)
 	w.answer(t, claim, "1")
+	if title := w.check(t, claim.Fence.SessionID).Session.Title; title != "" {
+		t.Errorf("the next transition wrote the refused post's title %q", title)
+	}
 	if posted := w.post(t, claim.Fence.SessionID, w.say("two", during(parley.DuringReject))); posted.Message.Sequence != 3 {
 		t.Errorf("with no turn unfinished, the post with reject is %+v", posted.Message)
 	}
