@@ -142,3 +142,53 @@ func TestCancel(t *testing.T) {
 	_, err = e.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{TurnID: posted.Turn.ID})
 	wantCode(t, err, parley.CodeConflict, "")
 }
+
+// The holder is another process: the cancel sees in the store that it settled,
+// and takes the turn from one that never answers.
+func TestCancelAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nobody)
+	runner, e := newSlots(t, h)
+	start := func() parley.Posted {
+		posted, err := e.PostMessage(t.Context(), h.member, h.open(t, engine.SessionInput{}).ID, say("run"), parley.Idempotency{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return posted
+	}
+	type answer struct {
+		result engine.CancelResult
+		err    error
+	}
+	cancel := func(session parley.ID) <-chan answer {
+		done := make(chan answer, 1)
+		go func() { // ends with the cancel
+			result, err := h.Cancel(t.Context(), h.member, session, engine.CancelInput{})
+			done <- answer{result, err}
+		}()
+		return done
+	}
+
+	posted := start()
+	done := cancel(posted.Message.SessionID)
+	for asked := false; !asked; { // the holder hears of it with its lease
+		cancels, err := h.store.RenewLease(t.Context(), runner.process, lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked = len(cancels) == 1 && cancels[0] == posted.Turn.ID
+	}
+	if _, err := h.store.FinishTurn(t.Context(), runner.ran[0].Fence, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.err != nil || got.result.By != engine.ByHolder || got.result.Turn.Status != parley.TurnCancelled {
+		t.Errorf("a holder that settles: %+v, %v", got.result, got.err)
+	}
+
+	posted = start()
+	if got := <-cancel(posted.Message.SessionID); got.err != nil || got.result.By != engine.ByCanceller || got.result.Turn.Status != parley.TurnCancelled {
+		t.Errorf("a holder that never answers: %+v, %v", got.result, got.err)
+	}
+	_, err := h.store.FinishTurn(t.Context(), runner.ran[1].Fence, parley.TurnEnd{Status: parley.TurnCompleted})
+	wantCode(t, err, parley.CodeFenced, "")
+}
