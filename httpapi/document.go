@@ -35,7 +35,7 @@ func OpenAPI(version string) ([]byte, error) {
 func newDocument(version string, schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	responses := map[string]*huma.Response{}
-	for _, f := range failures {
+	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)
 	}
 	return &huma.OpenAPI{
@@ -77,18 +77,20 @@ type failure struct {
 	field   string
 }
 
-// failures is never written.
-var failures = []failure{
-	{"Unauthenticated", parley.CodeUnauthenticated, "No key, or one that is not known.", "This server asks for a key: send it in the header Authorization: Bearer.", ""},
-	{"Forbidden", parley.CodeForbidden, "The principal's role may not do this, or the request comes from another site.", "A reader may not use sessions.post. Ask an admin of the workspace for another role.", ""},
-	{"NotFound", parley.CodeNotFound, "There is no such thing in this workspace.", "There is no such session.", ""},
-	{"Conflict", parley.CodeConflict, "The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.", "The session is archived; reopen it with PATCH and archived false.", ""},
-	{"TooLarge", parley.CodeTooLarge, "A bound was exceeded.", "The body is larger than 1048576 bytes.", ""},
-	{"Unsupported", parley.CodeUnsupported, "The body is not JSON.", "Send JSON with the header Content-Type: application/json.", ""},
-	{"Invalid", parley.CodeInvalid, "The input breaks a rule; errors names the fields.", "limit: must be an integer from 1 to 1000", "limit"},
-	{"Internal", parley.CodeInternal, "Something went wrong inside Parley.", "Something went wrong inside Parley. The server's log has the details under this request's id.", ""},
-	{"Unavailable", parley.CodeUnavailable, "Shutting down, or the store is out of reach.", "The server is shutting down; try again in a moment.", ""},
-	{"StorageFull", parley.CodeStorageFull, "The disk has no room; reads still work.", "The disk is full; free some room and try again.", ""},
+// failures are the error answers of the document.
+func failures() []failure {
+	return []failure{
+		{"Unauthenticated", parley.CodeUnauthenticated, "No key, or one that is not known.", "This server asks for a key: send it in the header Authorization: Bearer.", ""},
+		{"Forbidden", parley.CodeForbidden, "The principal's role may not do this, or the request comes from another site.", "A reader may not use sessions.post. Ask an admin of the workspace for another role.", ""},
+		{"NotFound", parley.CodeNotFound, "There is no such thing in this workspace.", "There is no such session.", ""},
+		{"Conflict", parley.CodeConflict, "The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.", "The session is archived; reopen it with PATCH and archived false.", ""},
+		{"TooLarge", parley.CodeTooLarge, "A bound was exceeded.", "The body is larger than 1048576 bytes.", ""},
+		{"Unsupported", parley.CodeUnsupported, "The body is not JSON.", "Send JSON with the header Content-Type: application/json.", ""},
+		{"Invalid", parley.CodeInvalid, "The input breaks a rule; errors names the fields.", "limit: must be an integer from 1 to 1000", "limit"},
+		{"Internal", parley.CodeInternal, "Something went wrong inside Parley.", "Something went wrong inside Parley. The server's log has the details under this request's id.", ""},
+		{"Unavailable", parley.CodeUnavailable, "Shutting down, or the store is out of reach.", "The server is shutting down; try again in a moment.", ""},
+		{"StorageFull", parley.CodeStorageFull, "The disk has no room; reads still work.", "The disk is full; free some room and try again.", ""},
+	}
 }
 
 func failureResponse(f failure, problem *huma.Schema) *huma.Response {
@@ -152,7 +154,8 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		operation.Responses[strconv.Itoa(answer.status)] = r.response(answer)
 	}
 	for _, f := range failuresOf(of, path) {
-		operation.Responses[strconv.Itoa(statuses[f.code])] = &huma.Response{Ref: "#/components/responses/" + f.name}
+		status, _ := statusOf(f.code)
+		operation.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + f.name}
 	}
 	return operation
 }
@@ -178,7 +181,7 @@ func failuresOf(r *route, path string) []failure {
 		}
 	}
 	var out []failure
-	for _, f := range failures {
+	for _, f := range failures() {
 		if slices.Contains(codes, f.code) {
 			out = append(out, f)
 		}
@@ -219,15 +222,21 @@ func (r *registry) response(answer answer) *huma.Response {
 	return response
 }
 
-// pathParameters says what the variables of paths are.
-var pathParameters = map[string]string{
-	"agent": "The agent's id or slug.", "session": "The session's id.", "message": "The message's id.", "turn": "The turn's id.",
-	"call": "The call's id.", "project": "The project's id.", "key": "The key's id.", "client": "The name that a window or tab gives itself.",
-	"version": "The version's number, from 1.",
+// pathAbout says what the variables of paths are.
+func pathAbout(name string) string {
+	switch name {
+	case "agent":
+		return "The agent's id or slug."
+	case "client":
+		return "The name that a window or tab gives itself."
+	case "version":
+		return "The version's number, from 1."
+	}
+	return "The " + name + "'s id."
 }
 
 func pathParameter(name string) *huma.Param {
-	p := &huma.Param{Name: name, In: "path", Required: true, Description: pathParameters[name], Schema: &huma.Schema{Type: huma.TypeString}}
+	p := &huma.Param{Name: name, In: "path", Required: true, Description: pathAbout(name), Schema: &huma.Schema{Type: huma.TypeString}}
 	switch name {
 	case "agent", "client":
 	case "version":

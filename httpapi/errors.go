@@ -10,24 +10,42 @@ import (
 	"parley"
 )
 
-// statuses is the one table from codes to HTTP statuses; it is never written.
-// Codes that only workers see are internal when they come this far.
-var statuses = map[parley.Code]int{
-	parley.CodeInvalid:         http.StatusUnprocessableEntity,
-	parley.CodeUnauthenticated: http.StatusUnauthorized,
-	parley.CodeForbidden:       http.StatusForbidden,
-	parley.CodeNotFound:        http.StatusNotFound,
-	parley.CodeConflict:        http.StatusConflict,
-	parley.CodeArchived:        http.StatusConflict,
-	parley.CodeBusy:            http.StatusConflict,
-	parley.CodeNothingToCancel: http.StatusConflict,
-	parley.CodeKeyReused:       http.StatusConflict,
-	parley.CodeTooLarge:        http.StatusRequestEntityTooLarge,
-	parley.CodeUnsupported:     http.StatusUnsupportedMediaType,
-	parley.CodeRateLimited:     http.StatusTooManyRequests,
-	parley.CodeStorageFull:     http.StatusInsufficientStorage,
-	parley.CodeUnavailable:     http.StatusServiceUnavailable,
-	parley.CodeInternal:        http.StatusInternalServerError,
+// codeStatus is a row of the table from codes to HTTP statuses.
+type codeStatus struct {
+	code   parley.Code
+	status int
+}
+
+// statuses is the one table from codes to HTTP statuses. Codes that only
+// workers see are not in it: they are internal when they come this far.
+func statuses() []codeStatus {
+	return []codeStatus{
+		{parley.CodeInvalid, http.StatusUnprocessableEntity},
+		{parley.CodeUnauthenticated, http.StatusUnauthorized},
+		{parley.CodeForbidden, http.StatusForbidden},
+		{parley.CodeNotFound, http.StatusNotFound},
+		{parley.CodeConflict, http.StatusConflict},
+		{parley.CodeArchived, http.StatusConflict},
+		{parley.CodeBusy, http.StatusConflict},
+		{parley.CodeNothingToCancel, http.StatusConflict},
+		{parley.CodeKeyReused, http.StatusConflict},
+		{parley.CodeTooLarge, http.StatusRequestEntityTooLarge},
+		{parley.CodeUnsupported, http.StatusUnsupportedMediaType},
+		{parley.CodeRateLimited, http.StatusTooManyRequests},
+		{parley.CodeStorageFull, http.StatusInsufficientStorage},
+		{parley.CodeUnavailable, http.StatusServiceUnavailable},
+		{parley.CodeInternal, http.StatusInternalServerError},
+	}
+}
+
+// statusOf is a code's status; false for a code that is not public.
+func statusOf(code parley.Code) (status int, public bool) {
+	for _, row := range statuses() {
+		if row.code == code {
+			return row.status, true
+		}
+	}
+	return http.StatusInternalServerError, false
 }
 
 // problemType is what every problem document's type begins with; the code follows.
@@ -71,7 +89,7 @@ func problemOf(err error, requestID parley.ID) Problem {
 	if errors.As(err, &known) {
 		problem.Code = known.Code
 	}
-	status, public := statuses[problem.Code]
+	status, public := statusOf(problem.Code)
 	if !public || problem.Code == parley.CodeInternal {
 		status, problem.Code = http.StatusInternalServerError, parley.CodeInternal
 		problem.Detail = "Something went wrong inside Parley. The server's log has the details under this request's id."

@@ -11,7 +11,7 @@ import (
 )
 
 // This file holds the vocabulary of the list of routes: parameters and answers
-// that several routes have. Its variables are never written.
+// that several routes have.
 
 func text(name, about string) parameter {
 	return parameter{name: name, about: about, schema: huma.Schema{Type: huma.TypeString}}
@@ -35,7 +35,7 @@ func choice(name, about string, values ...string) parameter {
 
 // listOf is a choice of one of the closed lists.
 func listOf[T ~string](name, about string) parameter {
-	return choice(name, about, lists[reflect.TypeFor[T]()].values...)
+	return choice(name, about, closedLists()[reflect.TypeFor[T]()].values...)
 }
 
 func integer(least, most float64) huma.Schema {
@@ -46,38 +46,46 @@ func with(some []parameter, more ...parameter) []parameter {
 	return append(append(make([]parameter, 0, len(some)+len(more)), some...), more...)
 }
 
-var paging = []parameter{
-	{name: "limit", about: "Rows of a page; 100 by default.", schema: integer(1, parley.MaxPage)},
-	text("cursor", "The field next of the page before."),
-	choice("order", "The direction; each list has its own default.", "asc", "desc"),
+func paging() []parameter {
+	return []parameter{
+		{name: "limit", about: "Rows of a page; 100 by default.", schema: integer(1, parley.MaxPage)},
+		text("cursor", "The field next of the page before."),
+		choice("order", "The direction; each list has its own default.", "asc", "desc"),
+	}
 }
 
-var sessionFilters = with(paging,
-	text("agent", "Only sessions of this agent, by id or slug."), text("agent_id", "The same as agent."),
-	id("project_id", "Only sessions of this project."),
-	id("parent_session_id", "Only sessions opened by this one."),
-	text("type", "Only sessions of this type."), text("feature", "Only sessions of this feature."), text("task", "Only sessions of this task."),
-	listOf[parley.SessionKind]("kind", "Only sessions of this kind."), listOf[parley.Mode]("mode", "Only sessions of this mode."),
-	listOf[parley.SessionStatus]("status", "Only sessions of this status."),
-	choice("archived", "false, the default, hides archived sessions; any shows all.", "false", "true", "any"),
-	flag("pinned", "Only pinned sessions, or only others."), text("tag", "Only sessions with this tag."),
-	instant("created_from", "Only sessions created at this time or later."), instant("created_to", "Only sessions created before this time."),
-)
+func sessionFilters() []parameter {
+	return with(paging(),
+		text("agent", "Only sessions of this agent, by id or slug."), text("agent_id", "The same as agent."),
+		id("project_id", "Only sessions of this project."),
+		id("parent_session_id", "Only sessions opened by this one."),
+		text("type", "Only sessions of this type."), text("feature", "Only sessions of this feature."), text("task", "Only sessions of this task."),
+		listOf[parley.SessionKind]("kind", "Only sessions of this kind."), listOf[parley.Mode]("mode", "Only sessions of this mode."),
+		listOf[parley.SessionStatus]("status", "Only sessions of this status."),
+		choice("archived", "false, the default, hides archived sessions; any shows all.", "false", "true", "any"),
+		flag("pinned", "Only pinned sessions, or only others."), text("tag", "Only sessions with this tag."),
+		instant("created_from", "Only sessions created at this time or later."), instant("created_to", "Only sessions created before this time."),
+	)
+}
 
-var messageFilters = with(paging,
-	choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "chat", "ids"),
-	parameter{name: "role", about: "Only messages of this role. Repeatable.", repeats: true,
-		schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(lists[reflect.TypeFor[parley.Role]()].values)}}},
-	listOf[parley.MessageStatus]("status", "Only messages of this status."),
-	flag("internal", "Only internal messages, or only others."), id("turn_id", "Only messages of this turn."),
-	parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
-	text("tool_name", "Only calls and results of this tool."), text("agent_type", "Only messages of this agent type."),
-)
+func messageFilters() []parameter {
+	return with(paging(),
+		choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "chat", "ids"),
+		parameter{name: "role", about: "Only messages of this role. Repeatable.", repeats: true,
+			schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values)}}},
+		listOf[parley.MessageStatus]("status", "Only messages of this status."),
+		flag("internal", "Only internal messages, or only others."), id("turn_id", "Only messages of this turn."),
+		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
+		text("tool_name", "Only calls and results of this tool."), text("agent_type", "Only messages of this agent type."),
+	)
+}
 
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30
 
-var flushParameter = parameter{name: "flush_ms", about: "Merge deltas for this many milliseconds; 120 by default, 0 sends each.", schema: integer(0, maxFlushMS)}
+func flushParameter() parameter {
+	return parameter{name: "flush_ms", about: "Merge deltas for this many milliseconds; 120 by default, 0 sends each.", schema: integer(0, maxFlushMS)}
+}
 
 func instant(name, about string) parameter {
 	return parameter{name: name, about: about, schema: huma.Schema{Type: huma.TypeString, Format: "date-time"}}
@@ -91,14 +99,19 @@ func anyOf(values []string) []any {
 	return out
 }
 
-var idempotent = []parameter{{name: idempotencyHeader, about: "Makes the request safe to repeat: the same key and body give the first answer again, another body is 409.", schema: huma.Schema{Type: huma.TypeString}}}
+func idempotent() []parameter {
+	return []parameter{{name: idempotencyHeader, about: "Makes the request safe to repeat: the same key and body give the first answer again, another body is 409.", schema: huma.Schema{Type: huma.TypeString}}}
+}
 
-var (
-	locationHeader = parameter{name: "Location", about: "The path of what was created.", schema: huma.Schema{Type: huma.TypeString}}
-	sequenceHeader = parameter{name: eventSequenceHeader, about: "The session's last event before this post.", schema: huma.Schema{Type: huma.TypeInteger}}
-)
+func locationHeader() parameter {
+	return parameter{name: "Location", about: "The path of what was created.", schema: huma.Schema{Type: huma.TypeString}}
+}
 
-var conflicting = []parley.Code{parley.CodeConflict}
+func sequenceHeader() parameter {
+	return parameter{name: eventSequenceHeader, about: "The session's last event before this post.", schema: huma.Schema{Type: huma.TypeInteger}}
+}
+
+func conflicting() []parley.Code { return []parley.Code{parley.CodeConflict} }
 
 func inputOf[T any](example string) *input { return &input{of: reflect.TypeFor[T](), example: example} }
 
@@ -107,15 +120,15 @@ func found[T any](about, example string) []answer {
 }
 
 func created[T any](about, example string) []answer {
-	return []answer{{status: http.StatusCreated, about: about, goType: reflect.TypeFor[T](), example: example, headers: []parameter{locationHeader}}}
+	return []answer{{status: http.StatusCreated, about: about, goType: reflect.TypeFor[T](), example: example, headers: []parameter{locationHeader()}}}
 }
 
 func opened() []answer {
-	sequence := sequenceHeader
+	sequence := sequenceHeader()
 	sequence.about = "With message: the session's last event before it."
 	return []answer{
-		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader, sequence}},
-		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader, sequence}},
+		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader(), sequence}},
+		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader(), sequence}},
 	}
 }
 

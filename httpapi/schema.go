@@ -23,12 +23,13 @@ type registry struct {
 	nullable map[string][]string           // properties by schema that are a reference or null
 	inputs   map[reflect.Type]reflect.Type // type of an input → its flattened form
 	names    map[reflect.Type]string       // of the flattened forms
+	lists    map[reflect.Type]closed
 }
 
 func newRegistry() *registry {
 	return &registry{
 		schemas: map[string]*huma.Schema{}, types: map[string]reflect.Type{},
-		nullable: map[string][]string{}, inputs: map[reflect.Type]reflect.Type{}, names: map[reflect.Type]string{},
+		nullable: map[string][]string{}, inputs: map[reflect.Type]reflect.Type{}, names: map[reflect.Type]string{}, lists: closedLists(),
 	}
 }
 
@@ -45,40 +46,47 @@ func valuesOf[T ~string](values ...T) closed {
 	return out
 }
 
-// lists is never written.
-var lists = map[reflect.Type]closed{
-	reflect.TypeFor[parley.Role]():          valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
-	reflect.TypeFor[parley.MessageStatus](): valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
-	reflect.TypeFor[parley.AuthorKind]():    valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
-	reflect.TypeFor[parley.During]():        valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
-	reflect.TypeFor[parley.AgentStatus]():   valuesOf(parley.AgentActive, parley.AgentArchived),
-	reflect.TypeFor[parley.PolicyKind]():    valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
-	reflect.TypeFor[parley.Backoff]():       valuesOf(parley.BackoffExponential, parley.BackoffLinear),
-	reflect.TypeFor[parley.SessionStatus](): valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
-	reflect.TypeFor[parley.Visibility]():    valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
-	reflect.TypeFor[parley.SessionKind]():   valuesOf(parley.KindAgent, parley.KindTool),
-	reflect.TypeFor[parley.Mode]():          valuesOf(parley.ModeForeground, parley.ModeBackground),
-	reflect.TypeFor[parley.TurnStatus]():    valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
-	reflect.TypeFor[parley.WaitReason]():    valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
-	reflect.TypeFor[parley.ErrorClass]():    valuesOf(parley.ErrorClasses()...),
-	reflect.TypeFor[parley.CallOutcome]():   valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
-	reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
-	reflect.TypeFor[parley.ContentKind]():   valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
-	reflect.TypeFor[parley.Code]():          codeList(),
+// closedLists are the closed lists of the root package, by type.
+func closedLists() map[reflect.Type]closed {
+	return map[reflect.Type]closed{
+		reflect.TypeFor[parley.Role]():          valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
+		reflect.TypeFor[parley.MessageStatus](): valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
+		reflect.TypeFor[parley.AuthorKind]():    valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
+		reflect.TypeFor[parley.During]():        valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
+		reflect.TypeFor[parley.AgentStatus]():   valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.PolicyKind]():    valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
+		reflect.TypeFor[parley.Backoff]():       valuesOf(parley.BackoffExponential, parley.BackoffLinear),
+		reflect.TypeFor[parley.SessionStatus](): valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
+		reflect.TypeFor[parley.Visibility]():    valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
+		reflect.TypeFor[parley.SessionKind]():   valuesOf(parley.KindAgent, parley.KindTool),
+		reflect.TypeFor[parley.Mode]():          valuesOf(parley.ModeForeground, parley.ModeBackground),
+		reflect.TypeFor[parley.TurnStatus]():    valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
+		reflect.TypeFor[parley.WaitReason]():    valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
+		reflect.TypeFor[parley.ErrorClass]():    valuesOf(parley.ErrorClasses()...),
+		reflect.TypeFor[parley.CallOutcome]():   valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
+		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
+		reflect.TypeFor[parley.ContentKind]():   valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
+		reflect.TypeFor[parley.Code]():          codeList(),
+	}
 }
 
 func codeList() closed {
-	codes := make([]parley.Code, 0, len(statuses))
-	for code := range statuses {
-		codes = append(codes, code)
+	var codes []parley.Code
+	for _, row := range statuses() {
+		codes = append(codes, row.code)
 	}
-	slices.Sort(codes)
 	return valuesOf(codes...)
 }
 
-// always are the names of ids and times that are never null in an answer.
-var always = []string{"id", "workspace_id", "session_id", "owner_id", "principal_id", "trigger_message_id",
-	"created_at", "updated_at", "last_access_at", "request_id"}
+// isAlways reports the names of ids and times that are never null in an answer.
+func isAlways(property string) bool {
+	switch property {
+	case "id", "workspace_id", "session_id", "owner_id", "principal_id", "trigger_message_id",
+		"created_at", "updated_at", "last_access_at", "request_id":
+		return true
+	}
+	return false
+}
 
 // word is the schema of one of the root package's scalar types, nil for others.
 func (r *registry) word(t reflect.Type) *huma.Schema {
@@ -97,7 +105,7 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 		return &huma.Schema{Description: "The name of a tool of this server, or the definition of one that the client answers.",
 			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, "")}}
 	}
-	list, ok := lists[t]
+	list, ok := r.lists[t]
 	if !ok {
 		return nil
 	}
@@ -153,7 +161,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if p == nil {
 			continue
 		}
-		if slices.Contains(always, property) {
+		if isAlways(property) {
 			p.Nullable = false
 		}
 		_, mayClear := r.names[t]
@@ -161,30 +169,32 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			r.nullable[name] = append(r.nullable[name], property)
 		}
 	}
-	if own, ok := amendments[name]; ok {
-		own(s)
-	}
+	amend(name, s)
 }
 
-// amendments say of single schemas what their types cannot.
-var amendments = map[string]func(*huma.Schema){
-	"Message": func(s *huma.Schema) {
+// amend says of single schemas what their types cannot.
+func amend(name string, s *huma.Schema) {
+	switch name {
+	case "Message":
 		s.Properties["sequence"].Nullable = true
 		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
-		s.Properties["content"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}."}
+		s.Properties["content"] = object("By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.")
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
-	},
-	"Session": func(s *huma.Schema) {
+	case "Session":
 		s.Properties["metadata"] = object("Whatever the client keeps with the session.")
 		s.Properties["archived_at"].Description = "Null unless archived."
-	},
-	"SettledMessage": func(s *huma.Schema) { s.Properties["content"] = object("By role, as in a message.") },
-	"MessageInput":   func(s *huma.Schema) { inputObjects(s, "content", "metadata") },
-	"MessagePatch":   func(s *huma.Schema) { inputObjects(s, "content") },
-	"SessionInput":   func(s *huma.Schema) { inputObjects(s, "metadata") },
-	"SessionPatch":   func(s *huma.Schema) { inputObjects(s, "metadata") },
-	"ToolDefinition": func(s *huma.Schema) { s.Properties["parameters"] = object("JSON Schema of the arguments.") },
+	case "SettledMessage":
+		s.Properties["content"] = object("By role, as in a message.")
+	case "ToolDefinition":
+		s.Properties["parameters"] = object("JSON Schema of the arguments.")
+	case "MessageInput":
+		inputObjects(s, "content", "metadata")
+	case "MessagePatch":
+		inputObjects(s, "content")
+	case "SessionInput", "SessionPatch":
+		inputObjects(s, "metadata")
+	}
 }
 
 func inputObjects(s *huma.Schema, properties ...string) {
