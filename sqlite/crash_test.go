@@ -262,7 +262,7 @@ func (m template) play(t *testing.T, moves []move, fault func(string) error) (di
 		t.Fatal(err)
 	}
 	a = &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
-	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Minute); err != nil {
+	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for _, move := range moves {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	longLease = time.Minute      // outlives every test
+	longLease = time.Hour        // outlives every test
 	patience  = 20 * time.Second // after which something awaited is missing
 	modelID   = parley.ModelID("sim/echo")
 )
