@@ -35,6 +35,7 @@ type head struct {
 	hint   parley.Commit
 	status parley.SessionStatus // as it was before the transition
 	reason parley.WaitReason
+	claim  headClaim
 }
 
 // pendingEvent is an event with the form in which it is stored, if that is not
@@ -86,7 +87,7 @@ func (t *txn) load(id parley.ID) (*head, error) {
 	t.touched = append(t.touched, id)
 	t.locked = append(t.locked, h)
 	h.dirty, h.listed, h.events, h.hint = false, false, nil, parley.Commit{}
-	h.status, h.reason = h.Status, h.WaitReason
+	h.status, h.reason, h.claim = h.Status, h.WaitReason, h.claimed()
 	return h, nil
 }
 
@@ -176,9 +177,41 @@ func (t *txn) touch(h *head) {
 	h.UpdatedAt, h.listed = t.now, true
 }
 
-const updateHead = `UPDATE heads SET epoch = ?, holder = ?, turn_id = ?, turn_status = ?, cancel_turn = ?, next_sequence = ?, next_event = ?,
- next_position = ?, front_position = ?, next_call = ?, queued = ?, steers = ?, last_hash = ?, messages = ?, user_facing = ?, turns = ?,
- input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, unpriced_calls = ?, deleted_at = ? WHERE session_id = ?`
+// The columns that indexes hold stand in a statement of their own: SQLite would
+// rewrite the indexes' entries whenever they are named, changed or not.
+const (
+	headCounters = `UPDATE heads SET turn_status = ?, next_sequence = ?, next_event = ?, next_position = ?, front_position = ?, next_call = ?,
+ queued = ?, steers = ?, last_hash = ?, messages = ?, user_facing = ?, turns = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,
+ unknown_calls = ?, cost = ?, unpriced_calls = ?`
+	updateHead      = headCounters + ` WHERE session_id = ?`
+	updateHeadClaim = headCounters + `, epoch = ?, holder = ?, turn_id = ?, cancel_turn = ?, deleted_at = ? WHERE session_id = ?`
+)
+
+// headClaim is what updateHeadClaim writes beside the counters.
+type headClaim struct {
+	epoch                int64
+	holder, turn, cancel parley.ID
+	deletedAt            parley.Time
+}
+
+func (h *head) claimed() headClaim {
+	return headClaim{h.epoch, h.holder, h.TurnID, h.cancel, h.deletedAt}
+}
+
+func (t *txn) updateHead(h *head) error {
+	s := &h.Statistics
+	args := make([]arg, 0, 24)
+	args = append(args, string(h.turnStatus), h.LastSequence+1, h.LastEvent+1, h.back, h.front, h.nextCall,
+		h.queued, h.steers, h.lastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens,
+		s.Unknown, int64(s.Cost), s.Unpriced)
+	statement := updateHead
+	if h.claimed() != h.claim {
+		statement = updateHeadClaim
+		args = append(args, h.epoch, h.holder, h.TurnID, h.cancel, h.deletedAt)
+	}
+	_, err := t.exec(statement, append(args, h.ID)...)
+	return err
+}
 
 const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?, finished_at = ? WHERE id = ?`
 
@@ -188,10 +221,7 @@ func (t *txn) flush(h *head) error {
 		return err
 	}
 	if h.dirty {
-		s := &h.Statistics
-		if _, err := t.exec(updateHead, h.epoch, h.holder, h.TurnID, string(h.turnStatus), h.cancel, h.LastSequence+1, h.LastEvent+1,
-			h.back, h.front, h.nextCall, h.queued, h.steers, h.lastHash, s.Messages, s.UserFacing, s.Turns,
-			s.InputTokens, s.OutputTokens, s.CachedTokens, s.Unknown, int64(s.Cost), s.Unpriced, h.deletedAt, h.ID); err != nil {
+		if err := t.updateHead(h); err != nil {
 			return err
 		}
 	}

@@ -415,3 +415,31 @@ func TestEndOf(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedMigration: a process that died between making the version
+// table and the first migration leaves a directory that opens.
+func TestInterruptedMigration(t *testing.T) {
+	dir := t.TempDir()
+	store := &Store{path: filepath.Join(dir, DatabaseFile)}
+	connection, err := store.connect(context.Background(), readCacheKiB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))",
+		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)",
+		"BEGIN", "CREATE TABLE workspaces (id BLOB PRIMARY KEY)", // and here it died
+	} {
+		if _, err := connection.run(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := connection.close(); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: dir}
+	w.open(Options{})
+	if _, err := w.store.Workspace(context.Background(), "default"); err != nil {
+		t.Fatal(err)
+	}
+}
