@@ -29,7 +29,7 @@ func (t *turn) ask(q question) (*answer, error) {
 		credential = string(t.settings.Model) // a simulated pause concerns nobody else
 	}
 	for tries := 1; ; tries++ {
-		if t.w.pauses.wait(t.ctx, credential, &t.w.options) != nil {
+		if !t.w.pauses.wait(t.ctx, credential, &t.w.options) {
 			return a, nil
 		}
 		if err := t.attempt(a, q); err != nil {
@@ -52,7 +52,7 @@ func (t *turn) ask(q question) (*answer, error) {
 			return nil, err
 		}
 		a.failure = nil // the pause may be interrupted
-		if t.w.options.sleep(t.ctx, wait) != nil {
+		if !t.w.options.sleep(t.ctx, wait) {
 			return a, nil
 		}
 		a.again()
@@ -138,7 +138,7 @@ func (t *turn) judge(a *answer, broken error) error {
 	var model *parley.ModelError
 	var stored *parley.Error
 	switch {
-	case broken != nil && t.ctx.Err() != nil: // interrupted
+	case (broken != nil || a.finish == "") && t.ctx.Err() != nil: // interrupted
 		a.finish = ""
 	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {

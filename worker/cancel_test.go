@@ -95,10 +95,10 @@ func TestCancel(t *testing.T) {
 func TestCancelDuringThePauseBetweenAttempts(t *testing.T) {
 	r := newRig(t)
 	paused := make(chan struct{})
-	r.options.sleep = func(ctx context.Context, _ time.Duration) error {
+	r.options.sleep = func(ctx context.Context, _ time.Duration) bool {
 		close(paused)
 		<-ctx.Done()
-		return context.Cause(ctx)
+		return false
 	}
 	r.start(nil)
 	r.model.play(fails(parley.NewModelError(parley.ClassNetwork, true, "down", nil)), says("no"))

@@ -19,7 +19,7 @@ func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "parley-example")
 	check(err)
-	defer os.RemoveAll(dir)
+	defer func() { check(os.RemoveAll(dir)) }()
 	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	check(err)
 	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Simulator: true}}})

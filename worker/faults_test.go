@@ -47,10 +47,10 @@ func (f *faults) RenewLease(ctx context.Context, id parley.ID, lease time.Durati
 }
 
 func (f *faults) ReleaseProcess(ctx context.Context, id parley.ID) error {
-	if err := f.before("ReleaseProcess"); err != nil {
-		return nil // the killed process does not report
+	if f.before("ReleaseProcess") == nil {
+		return f.Store.ReleaseProcess(ctx, id)
 	}
-	return f.Store.ReleaseProcess(ctx, id)
+	return nil // the killed process does not report
 }
 
 func (f *faults) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {

@@ -246,7 +246,7 @@ func newRig(t testing.TB) *rig {
 	r.agent, err = store.Agent(t.Context(), workspaceID, parley.BuiltinAgentSlug)
 	r.must(err)
 	r.options = Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	r.options.sleep = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+	r.options.sleep = func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
 	return r
 }
 

@@ -19,7 +19,7 @@ const registerPause = time.Second
 // its context every run and every write under it.
 type lease struct {
 	id    parley.ID
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // it is the lease: its end is the end of all that runs under it
 	end   context.CancelCauseFunc
 	until time.Time    // by this machine's monotonic clock; of leaseLoop's goroutine alone
 	wall  atomic.Int64 // the same by its wall clock, in Unix milliseconds: that one goes on while a machine sleeps
@@ -123,7 +123,7 @@ func (w *Worker) registerAgain() *lease {
 		if err == nil {
 			return fresh
 		}
-		if sleep(ctx, registerPause) != nil {
+		if !sleep(ctx, registerPause) {
 			return nil
 		}
 		w.log.Warn("this process could not register", "error", err)

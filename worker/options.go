@@ -32,8 +32,8 @@ type Options struct {
 	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
 
-	sleep  func(ctx context.Context, d time.Duration) error // nil, or the cause of ctx
-	jitter func(limit time.Duration) time.Duration          // somewhere in [0, limit]
+	sleep  func(ctx context.Context, d time.Duration) bool // false when ctx ended first
+	jitter func(limit time.Duration) time.Duration         // somewhere in [0, limit]
 	now    func() time.Time
 }
 
@@ -72,18 +72,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// sleep waits for d, or returns the cause of ctx when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return context.Cause(ctx)
+		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return true
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
-		return over, err
+		return over(), err
 	}
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
@@ -54,7 +54,7 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	}
 	cut, err := t.wasCut(step)
 	if err != nil {
-		return over, err
+		return over(), err
 	}
 	open := calls[:0]
 	for _, call := range calls {

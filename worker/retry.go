@@ -99,15 +99,15 @@ func (p *pauses) left(credential string, now func() time.Time) time.Duration {
 	return left
 }
 
-// wait returns when no pause holds the credential, or with the cause of ctx.
-func (p *pauses) wait(ctx context.Context, credential string, options *Options) error {
+// wait returns when no pause holds the credential; false when ctx ended first.
+func (p *pauses) wait(ctx context.Context, credential string, options *Options) bool {
 	for {
 		left := p.left(credential, options.now)
 		if left <= 0 {
-			return context.Cause(ctx)
+			return ctx.Err() == nil
 		}
-		if err := options.sleep(ctx, left); err != nil {
-			return err
+		if !options.sleep(ctx, left) {
+			return false
 		}
 	}
 }
@@ -131,7 +131,7 @@ func transient(err error) bool {
 func (t *turn) persist(write func() error) error {
 	err := write()
 	for try, wait := 1, persistPause; try < persistTries && transient(err); try, wait = try+1, wait*2 {
-		if t.w.options.sleep(t.writes, wait) != nil {
+		if !t.w.options.sleep(t.writes, wait) {
 			return err
 		}
 		err = write()

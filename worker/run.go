@@ -51,6 +51,7 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 	}
 	runtime, ok := w.runtimes[name]
 	if !ok {
+		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
 		_, err := w.store.FinishTurn(running.lease.ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
 			Class: parley.ClassInternal,
 			Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
@@ -86,8 +87,10 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 		if errors.Is(context.Cause(ctx), ErrCancelled) {
 			status, failure = parley.TurnCancelled, nil
 		}
+		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
 		_, err := w.store.RecoverTurn(running.lease.ctx, fence)
 		if err == nil {
+			//nolint:contextcheck // as above
 			_, err = w.store.FinishTurn(running.lease.ctx, fence, parley.TurnEnd{Status: status, Failure: failure})
 		}
 		if err == nil || parley.ErrorCode(err) == parley.CodeFenced {
@@ -97,8 +100,8 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			w.log.Error("a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
 			return
 		}
-		stopped := w.options.sleep(running.lease.ctx, wait)
-		if stopped != nil || errors.Is(context.Cause(ctx), ErrStopped) {
+		//nolint:contextcheck // as above
+		if !w.options.sleep(running.lease.ctx, wait) || errors.Is(context.Cause(ctx), ErrStopped) {
 			return
 		}
 	}

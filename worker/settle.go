@@ -11,19 +11,19 @@ import (
 func (t *turn) settle(a *answer) (place, error) {
 	if a.failure != nil {
 		_, err := t.settleAs(a, parley.MessageFailed, &parley.TurnEnd{Status: parley.TurnFailed, Failure: a.failure}, nil)
-		return over, err
+		return over(), err
 	}
 	calls := a.calls()
 	if len(calls) == 0 {
 		more, err := t.settleAs(a, parley.MessageCompleted, &parley.TurnEnd{Status: parley.TurnCompleted}, nil)
 		if err != nil || !more {
-			return over, err
+			return over(), err
 		}
 		return place{step: a.step + 1, attempt: 1, steers: true, answered: true}, nil
 	}
 	if a.finish == parley.FinishLength {
 		if _, err := t.settleAs(a, parley.MessageCompleted, nil, nil); err != nil {
-			return over, err
+			return over(), err
 		}
 		return t.endTruncated(a.step, calls)
 	}
@@ -34,7 +34,7 @@ func (t *turn) settle(a *answer) (place, error) {
 		}
 	}
 	if _, err := t.settleAs(a, parley.MessageCompleted, nil, started); err != nil {
-		return over, err
+		return over(), err
 	}
 	return t.runCalls(a.step, calls)
 }

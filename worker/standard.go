@@ -49,7 +49,7 @@ func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
 	}
 	at := place{step: 1, attempt: 1}
 	if claim.Turn.Attempt > 1 {
-		if at, err = t.resume(failure); err != nil {
+		if at, err = t.resume(failure); err != nil { //nolint:contextcheck // the turn holds its contexts
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
 		return err
 	}
 	for !at.over && err == nil {
-		at, err = t.advance(at)
+		at, err = t.advance(at) //nolint:contextcheck // the turn holds its contexts
 	}
 	return err
 }
@@ -76,11 +76,13 @@ func (w *Worker) writesOf(ctx context.Context, claim parley.Claim) context.Conte
 
 // turn is one run of one claimed turn. It belongs to one goroutine.
 type turn struct {
-	w           *Worker
-	claim       parley.Claim
-	fence       parley.Fence
-	ctx         context.Context // ends with a cancel of the turn, a stop of the process, or the lease
-	writes      context.Context // of store calls: ends with the lease alone
+	w     *Worker
+	claim parley.Claim
+	fence parley.Fence
+	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
+	ctx context.Context //nolint:containedctx // a turn is one run: its two contexts end with it
+	// writes is for store calls: it ends with the lease alone.
+	writes      context.Context //nolint:containedctx // as above
 	author      parley.Author
 	settings    prompt.Settings
 	model       parley.Model
@@ -99,8 +101,8 @@ type place struct {
 	over          bool
 }
 
-// over: the turn is finished, parked, or given back.
-var over = place{over: true}
+// over is where a turn is that was finished, parked, or given back.
+func over() place { return place{over: true} }
 
 // wrote notes a sequence number that the store gave out.
 func (t *turn) wrote(sequence int64) { t.last = max(t.last, sequence) }
@@ -171,7 +173,7 @@ func (t *turn) findTools() error {
 // advance takes one step: a request, its answer, and the tools that it asks for.
 func (t *turn) advance(at place) (place, error) {
 	if t.ctx.Err() != nil {
-		return over, t.leave(nil)
+		return over(), t.leave(nil)
 	}
 	if at.step > parley.DefaultMaxSteps {
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
@@ -183,7 +185,7 @@ func (t *turn) advance(at place) (place, error) {
 	if at.steers {
 		var err error
 		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
-			return over, err
+			return over(), err
 		}
 	}
 	if at.answered && len(steers) == 0 { // it was taken back
@@ -191,7 +193,7 @@ func (t *turn) advance(at place) (place, error) {
 	}
 	q, failure, err := t.question(at, steers)
 	if err != nil {
-		return over, err
+		return over(), err
 	}
 	if failure != nil {
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
@@ -202,9 +204,9 @@ func (t *turn) advance(at place) (place, error) {
 		at.steers = true
 		return at, nil
 	case err != nil:
-		return over, err
+		return over(), err
 	case a.failure == nil && a.finish == "":
-		return over, t.leave(a)
+		return over(), t.leave(a)
 	}
 	return t.settle(a)
 }
@@ -221,7 +223,7 @@ func (t *turn) finish(at place, end parley.TurnEnd) (place, error) {
 		at.steers, at.answered = true, true
 		return at, nil
 	}
-	return over, err
+	return over(), err
 }
 
 // leave lets go of an interrupted turn: cancelled, it is settled as far as it
@@ -231,7 +233,7 @@ func (t *turn) leave(a *answer) error {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, ErrCancelled):
 		if a == nil || !a.begun {
-			_, err := t.finish(over, parley.TurnEnd{Status: parley.TurnCancelled})
+			_, err := t.finish(over(), parley.TurnEnd{Status: parley.TurnCancelled})
 			return err
 		}
 		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled}, nil)

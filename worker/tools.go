@@ -73,7 +73,7 @@ func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
 	for i := range calls {
 		if calls[i].refusal != "" {
 			if err := t.refuse(step, &calls[i], calls[i].refusal); err != nil {
-				return over, err
+				return over(), err
 			}
 		}
 		waits = waits || calls[i].client
@@ -81,10 +81,10 @@ func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
 	for from := 0; from < len(calls); {
 		to := batchEnd(calls, from)
 		if err := t.runBatch(step, calls[from:to]); err != nil {
-			return over, err
+			return over(), err
 		}
 		if t.ctx.Err() != nil {
-			return over, t.leaveCalls(step, calls)
+			return over(), t.leaveCalls(step, calls)
 		}
 		from = to
 	}
@@ -97,14 +97,14 @@ func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
 		return err
 	})
 	if parley.ErrorCode(err) != parley.CodeMore {
-		return over, err
+		return over(), err
 	}
 	// Something came first: all answers, or a steer. The step that shows a steer
 	// needs a result for every call, so those still open get one for good.
 	for i := range calls {
 		if calls[i].client {
 			if err := t.refuse(step, &calls[i], prompt.NoResult); err != nil {
-				return over, err
+				return over(), err
 			}
 		}
 	}
@@ -286,7 +286,7 @@ func (t *turn) leaveCalls(step int, calls []toolCall) error {
 func (t *turn) endTruncated(step int, calls []toolCall) (place, error) {
 	for i := range calls {
 		if err := t.refuse(step, &calls[i], resultTruncated); err != nil {
-			return over, err
+			return over(), err
 		}
 	}
 	return t.finish(place{step: step + 1, attempt: 1}, parley.TurnEnd{Status: parley.TurnCompleted})

@@ -106,7 +106,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(w.claimLoop)
 	w.claimers.Go(w.sweepLoop)
 	w.claimers.Go(w.outboxLoop)
-	w.keepers.Go(func() { w.leaseLoop(first) })
+	w.keepers.Go(func() { w.leaseLoop(first) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.keepers.Go(w.flusher.loop)
 	poke(w.claimNow)
 	poke(w.outboxNow)
