@@ -18,6 +18,9 @@ import (
 	"parley/storetest"
 )
 
+// longLease outlives every test.
+const longLease = time.Hour
+
 // errKilled is what the fault hook says at the instant of death.
 var errKilled = errors.New("killed")
 
@@ -262,7 +265,7 @@ func (m template) play(t *testing.T, moves []move, fault func(string) error) (di
 		t.Fatal(err)
 	}
 	a = &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
-	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, time.Hour); err != nil {
+	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, longLease); err != nil {
 		t.Fatal(err)
 	}
 	for _, move := range moves {
