@@ -13,6 +13,7 @@ import (
 const (
 	logLimit       = 2 * logBytes           // beyond it the readers are asked to pause
 	checkpointIdle = 2 * time.Second        // without writes, the log is emptied
+	idleLog        = 1 << 20                // if it is larger than this: renewals of leases alone are no reason
 	readLimit      = 2 * time.Second        // a read older than this ends when the log has to be emptied
 	pauseLimit     = 250 * time.Millisecond // that the writer waits for readers to pause
 	pauseAgain     = time.Second            // between two attempts
@@ -25,14 +26,23 @@ func errEvicted() error {
 
 // watchLog empties the log when it has grown beyond its limit.
 func (w *writer) watchLog() {
-	info, err := os.Stat(w.store.path + "-wal")
-	if err != nil || info.Size() <= logLimit || time.Since(w.paused) < pauseAgain {
+	size := w.logSize()
+	if size <= logLimit || time.Since(w.paused) < pauseAgain {
 		return
 	}
 	w.paused = time.Now()
 	if !w.truncateLog() {
-		w.store.log.Warn("the write-ahead log is large and could not be emptied yet", "bytes", info.Size())
+		w.store.log.Warn("the write-ahead log is large and could not be emptied yet", "bytes", size)
 	}
+}
+
+// logSize is the length of the log's file in bytes, 0 when there is none.
+func (w *writer) logSize() int64 {
+	info, err := os.Stat(w.store.path + "-wal")
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // truncateLog moves the write-ahead log into the database and empties it, while

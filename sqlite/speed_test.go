@@ -122,3 +122,24 @@ func (w *world) pragma(text string) {
 		w.t.Fatal(err)
 	}
 }
+
+// BenchmarkOpen is a start on a directory that has a schema, and one on a new one.
+func BenchmarkOpen(b *testing.B) {
+	for _, again := range []string{"existing", "new"} {
+		b.Run(again, func(b *testing.B) {
+			dir := b.TempDir()
+			for i := range b.N {
+				if again == "new" {
+					dir = filepath.Join(dir, "next")
+				}
+				store, err := Open(context.Background(), dir, Options{})
+				if err != nil {
+					b.Fatal(i, err)
+				}
+				if err := store.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

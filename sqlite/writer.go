@@ -107,7 +107,6 @@ func (w *writer) loop() {
 	defer close(w.done)
 	idle := time.NewTimer(checkpointIdle)
 	defer idle.Stop()
-	dirty := false
 	batch := make([]*member, 0, maxBatch)
 	for {
 		batch = batch[:0]
@@ -121,8 +120,8 @@ func (w *writer) loop() {
 			case m := <-w.queue:
 				batch = append(batch, m)
 			case <-idle.C:
-				if dirty {
-					dirty = !w.truncateLog()
+				if w.logSize() > idleLog && !w.truncateLog() {
+					idle.Reset(checkpointIdle)
 				}
 				continue
 			case <-w.store.stopping:
@@ -131,7 +130,6 @@ func (w *writer) loop() {
 			}
 		}
 		w.commit(w.gather(batch))
-		dirty = true
 		if w.broken != nil {
 			w.abandon()
 			return
