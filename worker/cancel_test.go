@@ -286,6 +286,7 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 	sessionID := r.session(parley.Overrides{}, nil)
 	turnID := r.post(sessionID, "First", "").Turn.ID
 	r.wait("the stream", reached)
+	r.happened(sessionID, parley.EventStepStarted) // the first BeginStep is through
 	steer := r.post(sessionID, "Old", parley.DuringSteer)
 	var once sync.Once
 	store.set(func(method string) error {

@@ -267,8 +267,6 @@ func TestLostLease(t *testing.T) {
 			if lost {
 				after = append(after, method)
 			}
-		case "RegisterProcess", "Sweep", "Claim":
-			return nil
 		}
 		return nil
 	})
@@ -287,6 +285,7 @@ func TestLostLease(t *testing.T) {
 	sessionID := r.session(parley.Overrides{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
+	r.happened(sessionID, parley.EventStepStarted)
 	mu.Lock()
 	lost = true
 	mu.Unlock()

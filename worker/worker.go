@@ -150,6 +150,13 @@ func (w *Worker) Stop(ctx context.Context) error {
 		w.toolCalls.Wait()
 		close(gone)
 	}()
+	grace := time.NewTimer(toolGrace) // also when ctx has ended
+	defer grace.Stop()
+	select {
+	case <-gone:
+		return err
+	case <-grace.C:
+	}
 	select {
 	case <-gone:
 	case <-ctx.Done():
