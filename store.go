@@ -297,13 +297,14 @@ type TurnStore interface {
 
 	// ParkTurn makes the turn wait; it holds no worker from then on. CodeMore when
 	// nothing is open (for tool_result: no tool_call of the turn lacks a result)
-	// or a steer is undelivered.
+	// or a steer is undelivered. A turn that was asked to stop is cancelled instead.
 	ParkTurn(ctx context.Context, fence Fence, reason WaitReason) (Turn, error)
 
 	// FinishTurn ends a turn outside any step. More as for SettleStep.
 	FinishTurn(ctx context.Context, fence Fence, end TurnEnd) (StepSettled, error)
 
-	// ReleaseTurn gives a claim back unfinished (drain): the turn is ready again.
+	// ReleaseTurn gives a claim back unfinished (drain): the turn is ready again,
+	// or cancelled if it was asked to stop.
 	ReleaseTurn(ctx context.Context, fence Fence) error
 
 	// RequestCancel asks for the first unfinished turn (or turnID, when set) to

@@ -248,6 +248,10 @@ func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.
 		if err != nil {
 			return parley.Turn{}, err
 		}
+		if h.cancel == h.TurnID { // nobody would come back to stop a turn that waits
+			_, err := tx.settleCancelled(h)
+			return *turn, err
+		}
 		if h.steers > 0 {
 			return parley.Turn{}, parley.Errorf(parley.CodeMore, "a steer is undelivered")
 		}

@@ -15,6 +15,7 @@ func testBoundaries(t *testing.T, open Open) {
 		"ACancelKeepsASteer":           boundaryCancelledSteer,
 		"ParkRefusesWhenNothingIsOpen": boundaryPark,
 		"ParkRefusesForASteer":         boundaryParkSteer,
+		"ParkingWhenAskedToStop":       boundaryParkFlagged,
 		"AnEditedSteerIsReadAgain":     boundaryEditedSteer,
 		"ARemovedSteerIsReadAgain":     boundaryRemovedSteer,
 		"SteersEnterInTheirOrder":      boundarySteerOrder,
@@ -142,6 +143,22 @@ func boundaryParkSteer(t *testing.T, w *world) {
 	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
 	refused(t, "parking with a steer undelivered", err, parley.CodeMore)
 	w.unchanged(t, "parking with a steer undelivered", claim.Fence.SessionID, before)
+}
+
+func boundaryParkFlagged(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	w.callTools(t, claim.Fence, 1, 1)
+	urgent := w.post(t, session, w.say("stop that", during(parley.DuringInterrupt)))
+	turn, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
+	must(t, "ParkTurn", err)
+	if turn.Status != parley.TurnCancelled {
+		t.Errorf("a turn that was asked to stop parks and is %s; nobody would ever stop it", turn.Status)
+	}
+	if next := w.claim(t); next.Turn.ID != urgent.Turn.ID {
+		t.Errorf("turn %s runs; want the interrupting one", next.Turn.ID)
+	}
+	w.check(t, session)
 }
 
 func boundaryEditedSteer(t *testing.T, w *world) {

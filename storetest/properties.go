@@ -372,19 +372,24 @@ func (m *machine) answer(t *rapid.T) {
 
 func (m *machine) park(t *rapid.T) {
 	fence := m.held(t)
-	_, err := m.w.store.ParkTurn(m.w.ctx, fence, parley.WaitToolResult)
+	turn, err := m.w.store.ParkTurn(m.w.ctx, fence, parley.WaitToolResult)
 	switch {
+	case m.flagged:
+		must(t, "ParkTurn", err)
+		if turn.Status != parley.TurnCancelled {
+			t.Fatalf("a turn that was asked to stop parks and is %s", turn.Status)
+		}
 	case len(m.streaming()) > 0:
 		m.refuse(t, "parking a streaming turn", err)
+		return
 	case len(m.openCalls()) == 0 || len(m.steers()) > 0:
 		m.refuse(t, "parking with nothing open, or a steer undelivered", err, parley.CodeMore)
-	case m.flagged && err != nil:
-		m.refuse(t, "parking a turn that was asked to stop", err)
+		return
 	default:
 		must(t, "ParkTurn", err)
-		m.drop()
-		m.look(t)
 	}
+	m.drop()
+	m.look(t)
 }
 
 func (m *machine) finish(t *rapid.T) {
