@@ -94,7 +94,7 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 		if n > 0 {
 			seen := buffer[:kept+n]
 			if head {
-				if !bytes.HasPrefix(seen, []byte("HTTP/1.1 20")) {
+				if !bytes.HasPrefix(seen, []byte("HTTP/1.1 20")) || !bytes.Contains(seen, []byte("chunked")) {
 					return sample, fmt.Errorf("answered %q", seen[:min(len(seen), 500)])
 				}
 				head = false

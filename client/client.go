@@ -116,8 +116,8 @@ func problem(response *http.Response) error {
 		Title  string      `json:"title"`
 		Detail string      `json:"detail"`
 		Errors []struct {
-			Message  string `json:"message"`
-			Location string `json:"location"`
+			Field   string `json:"field"`
+			Message string `json:"message"`
 		} `json:"errors"`
 	}
 	if json.Unmarshal(raw, &body) != nil || body.Code == "" {
@@ -129,7 +129,7 @@ func problem(response *http.Response) error {
 	}
 	for _, e := range body.Errors {
 		if failure.Field == "" {
-			failure.Field = strings.TrimPrefix(e.Location, "body.")
+			failure.Field = e.Field
 		}
 		if !strings.Contains(failure.Message, e.Message) {
 			failure.Message += "; " + e.Message

@@ -22,7 +22,7 @@ type AgentInput struct {
 
 // SessionInput is a new session; an empty one is an agent parley's.
 type SessionInput struct {
-	Agent   string         `json:"agent,omitempty"` // id or slug
+	Agent   string         `json:"agent_id,omitempty"` // id or slug
 	Title   string         `json:"title,omitempty"`
 	Key     string         `json:"key,omitempty"`
 	Model   parley.ModelID `json:"model,omitempty"`

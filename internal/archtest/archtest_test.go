@@ -32,6 +32,7 @@ var rules = []struct {
 	{"llm", []string{"."}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire"}},
+	{"llm/wire", []string{".", "llm/sse"}},
 	{"llm/*", []string{"."}},
 	{"tool/*", []string{"."}},
 	{"client", []string{"."}},
@@ -43,7 +44,7 @@ var rules = []struct {
 	{"web", nil},
 	{"cmd/*", []string{"*", "*/*", "."}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
-	{"bench/*", []string{"bench", "bench/*", ".", "sqlite"}},
+	{"bench/cmd/*", []string{"bench", ".", "sqlite"}},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},
 }

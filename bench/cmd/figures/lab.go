@@ -84,7 +84,7 @@ func (l *lab) start(ctx context.Context) (*parleyRun, error) {
 }
 
 func (l *lab) startIn(ctx context.Context, dir string) (*parleyRun, error) {
-	env := []string{"OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://" + l.provider.Line + "/v1", "PARLEY_DATA=" + dir}
+	env := []string{"OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://" + l.provider.Line + "/v1", "PARLEY_DATA=" + dir, "PARLEY_MODEL=sim/echo"}
 	process, err := bench.Start(ctx, env, l.parley, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return nil, err

@@ -25,10 +25,10 @@ func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		body := []byte(`{"message":{"role":"user","content":{"text":"hello"}},"model":"sim/echo"}`)
-		target := bench.Target{Name: "parley", Addr: server.addr, First: []byte("step.generating"), Request: func(int) []byte {
-			return bench.Post(server.addr, "/v1/sessions", "text/event-stream", body)
-		}}
+		target, err := server.turns(ctx, "parley", 1) // the built-in agent, and without a configured provider's model the simulator
+		if err != nil {
+			return err
+		}
 		if _, err := bench.Run(ctx, target, 1, 1); err != nil {
 			return err
 		}
