@@ -326,8 +326,9 @@ type TurnStore interface {
 
 // Process is one Parley process, known by its lease.
 type Process struct {
-	ID   ID
-	Name string // host and pid, for people
+	ID    ID
+	Name  string // host and pid, for people
+	Slots int    // turns that it runs at once; 0: those it holds and those it asks for
 }
 
 // LeaseStore keeps the leases of processes, by the database's clock.

@@ -13,6 +13,7 @@ const (
 // offers, however many wait.
 type picker struct {
 	processID  parley.ID
+	asked      int // sessions wanted
 	slots      int // of the process: held and free
 	priority   int // 0 foreground, then 1 background
 	workspaces []parley.ID
@@ -22,9 +23,10 @@ type picker struct {
 	background int
 }
 
-// newPicker counts what the process holds: its slots are these and the n free ones.
+// newPicker counts what the process holds. Its slots are as many as it said, and
+// never fewer than these and the n that it asks for.
 func (t *txn) newPicker(processID parley.ID, n int) (*picker, error) {
-	p := &picker{processID: processID, slots: n, held: map[parley.ID]int{}}
+	p := &picker{asked: n, slots: n, held: map[parley.ID]int{}}
 	err := t.each("SELECT workspace_id, mode = 'background', count(*) FROM heads WHERE holder = ? GROUP BY 1, 2", func(r *row) error {
 		workspace, background, count := r.id(), r.bool(), r.int()
 		p.held[workspace] += count
@@ -35,6 +37,12 @@ func (t *txn) newPicker(processID parley.ID, n int) (*picker, error) {
 		return nil
 	}, processID)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := t.one("SELECT slots FROM processes WHERE id = ?", func(r *row) error {
+		p.slots = max(p.slots, r.int())
+		return nil
+	}, processID); err != nil {
 		return nil, err
 	}
 	return p, p.survey(t, n)
@@ -77,7 +85,7 @@ func (p *picker) next(t *txn) (parley.ID, error) {
 				return parley.ID{}, nil
 			}
 			p.priority = 1
-			if err := p.survey(t, p.slots); err != nil {
+			if err := p.survey(t, p.asked); err != nil {
 				return parley.ID{}, err
 			}
 			if len(p.workspaces) == 0 {

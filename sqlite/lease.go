@@ -13,8 +13,8 @@ const sweepBatch = 100
 // RegisterProcess implements parley.LeaseStore.
 func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("INSERT INTO processes (id, name, started_at, lease_until) VALUES (?, ?, ?, ?)",
-			process.ID, process.Name, tx.now, tx.now+parley.Time(lease.Milliseconds()))
+		_, err := tx.exec("INSERT INTO processes (id, name, slots, started_at, lease_until) VALUES (?, ?, ?, ?, ?)",
+			process.ID, process.Name, process.Slots, tx.now, tx.now+parley.Time(lease.Milliseconds()))
 		return err
 	})
 }

@@ -184,6 +184,7 @@ CREATE INDEX ready_order ON ready (workspace_id, priority, ready_at, session_id)
 CREATE TABLE processes (
   id          BLOB PRIMARY KEY,
   name        TEXT NOT NULL,
+  slots       INTEGER NOT NULL DEFAULT 0,  -- turns that it runs at once; 0: unknown
   started_at  INTEGER NOT NULL,
   lease_until INTEGER NOT NULL
 ) WITHOUT ROWID;
