@@ -64,7 +64,7 @@ func TestCommandLine(t *testing.T) {
 	if _, errOut, err := parleyCommand(t, dir, "doctor"); err != nil {
 		t.Errorf("doctor beside a running server: %v\n%s", err, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "serve", "--addr", "127.0.0.1:0"); exitCode(err) != 1 || !strings.Contains(errOut, "pid") {
+	if _, errOut, err := parleyCommand(t, dir, "serve", "--addr", "127.0.0.1:0"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
 		t.Errorf("a second server on one directory must name the first: %v %q", err, errOut)
 	}
 	s.terminate()
