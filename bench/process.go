@@ -17,6 +17,9 @@ import (
 // clockTick is Linux's USER_HZ, in which /proc counts CPU time.
 const clockTick = 10 * time.Millisecond
 
+// stopBound is how long a child may take to end.
+const stopBound = 10 * time.Second
+
 // Process is a child that prints a line when it is ready.
 type Process struct {
 	command *exec.Cmd
@@ -28,6 +31,8 @@ func Start(ctx context.Context, env []string, program string, args ...string) (*
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(os.Environ(), env...)
 	command.Stderr = os.Stderr
+	command.WaitDelay = stopBound
+	dieWithParent(command)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -44,11 +49,16 @@ func Start(ctx context.Context, env []string, program string, args ...string) (*
 	return &Process{command: command, Line: strings.TrimSpace(line)}, nil
 }
 
-// Stop ends the process by its pid, and waits.
+// Stop ends the process, killing it when it takes too long, and waits.
 func (p *Process) Stop() error {
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+	if p.command.ProcessState != nil {
+		return nil
+	}
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
+	overdue := time.AfterFunc(stopBound, func() { _ = p.command.Process.Kill() }) //nolint:errcheck // it ended just now
+	defer overdue.Stop()
 	err := p.command.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) { // ended by the signal

@@ -100,8 +100,13 @@ func modelOf(body []byte) (tokens int, pace time.Duration) {
 	return tokens, time.Duration(wait) * time.Millisecond
 }
 
-// answer makes the writes of a whole answer: one per token when paced, else
-// few large ones.
+// writeSize is what the provider sends at once when it does not pace itself: a
+// handful of tokens, as a provider does that outruns its connection. Far larger
+// writes would spare the reference the reading and writing that it is there for.
+const writeSize = 1 << 10
+
+// answer makes the writes of a whole answer: one per token when paced, else one
+// per writeSize.
 func answer(tokens int, pace time.Duration) [][]byte {
 	frame := func(delta, finish string) string {
 		return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
@@ -121,13 +126,12 @@ func answer(tokens int, pace time.Duration) [][]byte {
 	if pace > 0 {
 		return writes
 	}
-	const large = 16 << 10
 	var few [][]byte
 	for _, w := range writes {
-		if n := len(few); n > 0 && len(few[n-1])+len(w) <= large {
+		if n := len(few); n > 0 && len(few[n-1])+len(w) <= writeSize {
 			few[n-1] = append(few[n-1], w...)
 		} else {
-			few = append(few, append(make([]byte, 0, large), w...))
+			few = append(few, append(make([]byte, 0, writeSize), w...))
 		}
 	}
 	return few
