@@ -96,7 +96,7 @@ func failures() []failure {
 func failureResponse(f failure, problem *huma.Schema) *huma.Response {
 	err := parley.Errorf(f.code, "%s", f.example)
 	err.Field = f.field
-	id, _ := parley.ParseID(requestIDExample) //nolint:errcheck // a constant
+	id, _ := parley.ParseID(requestIDExample) // a constant
 	shown := problemOf(err, id)
 	shown.Detail = f.example
 	return &huma.Response{

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -110,7 +111,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,9 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 		if err := w.Stop(ctx); err != nil {
 			t.Error(err)
 		}
@@ -246,11 +249,12 @@ type frame struct {
 // frames reads a stream frame by frame.
 type frames struct {
 	*testing.T
-	body  io.Closer
-	lines *bufio.Reader
+	header http.Header
+	body   io.Closer
+	lines  *bufio.Reader
 }
 
-func (s *testServer) stream(method, path, body string, headers ...string) (*frames, *http.Response) {
+func (s *testServer) stream(method, path, body string, headers ...string) *frames {
 	s.Helper()
 	response := s.request(method, path, body, append([]string{"Accept", "text/event-stream"}, headers...)...)
 	if response.StatusCode != http.StatusOK {
@@ -259,7 +263,7 @@ func (s *testServer) stream(method, path, body string, headers ...string) (*fram
 		s.Fatalf("%s %s: status %d: %s", method, path, response.StatusCode, read)
 	}
 	s.Cleanup(func() { _ = response.Body.Close() })
-	return &frames{s.T, response.Body, bufio.NewReader(response.Body)}, response
+	return &frames{s.T, response.Header, response.Body, bufio.NewReader(response.Body)}
 }
 
 // next reads a frame; io.EOF at the stream's end.
@@ -314,7 +318,7 @@ func (f *frames) rest() []frame {
 	var all []frame
 	for {
 		next, err := f.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ func (s *testServer) build(workspace, slug string) estate {
 	auth := []string{"Authorization", e.bearer}
 	e.agent = want[parley.Agent](s, http.StatusCreated, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q}`, slug), auth...).ID.String()
 	e.session = s.session(fmt.Sprintf(`{"agent_id":%q,"key":"key of %s"}`, slug, slug), auth...).ID.String()
-	stream, _ := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
+	stream := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
 	stream.until("session.completed")
 	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "", auth...).Data[0].ID.String()
 	e.turn = want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+e.session+"/turns", "", auth...).Data[0].ID.String()

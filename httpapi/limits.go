@@ -68,7 +68,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	defer a.recovered(w, r, id)
 	if err := a.admit(r); err != nil {
-		a.fail(&exchange{w: w, r: r, requestID: id}, err)
+		a.fail(&exchange{w: w, r: r, requestID: id}, err) //nolint:contextcheck // the exchange holds the request with its context
 		return
 	}
 	a.mux.ServeHTTP(w, r)
@@ -81,12 +81,12 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	if cause == nil {
 		return
 	}
-	if cause == http.ErrAbortHandler {
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
 	a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", id.String()),
 		slog.String("route", r.Pattern), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
-	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic"))
+	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic")) //nolint:contextcheck // the exchange holds the request with its context
 }
 
 // admit refuses what no route should see: names that are not this server's

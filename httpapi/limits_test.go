@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 func TestBodyBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestBodyBeyondTheBound(t *testing.T) {
 	if answer.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d, want 413 with nothing sent", answer.StatusCode)
 	}
-	request, err := http.NewRequest(http.MethodPost, s.url+"/v1/agents", struct{ *strings.Reader }{strings.NewReader(strings.Repeat(" ", parley.MaxBodyBytes+1))})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/agents", struct{ *strings.Reader }{strings.NewReader(strings.Repeat(" ", parley.MaxBodyBytes+1))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -63,7 +64,9 @@ func piped(t *testing.T, handler http.Handler, client func(net.Conn)) {
 	if err := server.Close(); err != nil {
 		t.Error(err)
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 	synctest.Wait()
 }
 
@@ -82,7 +85,7 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 			defer watcher.Close()
 			s := newStream(w)
 			if s.flush() == nil {
-				a.relay(&exchange{w: w, r: r}, s, watcher)
+				a.relay(&exchange{w: w, r: r}, s, watcher) //nolint:contextcheck // the exchange holds the request with its context
 			}
 		})
 		piped(t, handler, func(client net.Conn) {
@@ -101,7 +104,7 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, _ *live.Hub, _ parley.ID, _ <-chan struct{}) {
-		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+		answer, err := http.ReadResponse(bufio.NewReader(client), nil) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +128,7 @@ func TestHeartbeat(t *testing.T) {
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, hub *live.Hub, session parley.ID, ended <-chan struct{}) {
-		answer, err := http.ReadResponse(bufio.NewReaderSize(client, 16), nil)
+		answer, err := http.ReadResponse(bufio.NewReaderSize(client, 16), nil) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +176,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					x := &exchange{w: w, r: r, requestID: parley.NewID()}
 					if err := a.readBody(x); err != nil {
-						a.fail(x, err)
+						a.fail(x, err) //nolint:contextcheck // the exchange holds the request with its context
 					}
 				})
 				piped(t, handler, func(client net.Conn) {
@@ -181,7 +184,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 					if _, err := io.WriteString(client, c.sent); err != nil {
 						t.Fatal(err)
 					}
-					answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+					answer, err := http.ReadResponse(bufio.NewReader(client), nil) //nolint:bodyclose // the connection is closed instead
 					if c.status == 0 && err == nil || c.status != 0 && (err != nil || answer.StatusCode != c.status) {
 						t.Errorf("answer %+v %v, want status %d", answer, err, c.status)
 					}

@@ -118,7 +118,7 @@ func TestQueueAndCancel(t *testing.T) {
 	if got := s.do("POST", "/v1/sessions/"+session+"/cancel", ""); got.status != 409 || got.problem(t).Code != parley.CodeNothingToCancel {
 		t.Errorf("nothing ran: status %d %s", got.status, got.body)
 	}
-	stream, _ := s.stream("POST", messages+"?flush_ms=0", `{"content":{"text":"Go"}}`)
+	stream := s.stream("POST", messages+"?flush_ms=0", `{"content":{"text":"Go"}}`)
 	stream.until("step.generating")
 	queued := s.do("POST", messages, `{"content":{"text":"Later"}}`)
 	var later parley.Message

@@ -143,10 +143,10 @@ func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{w: w, r: r, requestID: idOf(w)}
 	if allowed := a.methodsOf(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		a.fail(x, &wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))})
+		a.fail(x, &wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))}) //nolint:contextcheck // the exchange holds the request with its context
 		return
 	}
-	a.fail(x, parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs."))
+	a.fail(x, parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs.")) //nolint:contextcheck // the exchange holds the request with its context
 }
 
 // methodsOf lists the methods that r's path has routes for.
@@ -233,10 +233,10 @@ func (x *exchange) idempotency(target string) (parley.Idempotency, error) {
 	if len(keys) > 1 || keys[0] == "" {
 		return parley.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
 	}
-	print := make([]byte, 0, len(x.route)+len(target)+len(x.body)+64)
-	print = append(append(print, x.route...), 0)
-	print = append(append(print, target...), 0)
-	print = x.principal.ID.AppendText(print)
-	print = append(append(print, 0), x.body...)
-	return parley.Idempotency{Key: keys[0], Fingerprint: parley.HashOf(print)}, nil
+	seen := make([]byte, 0, len(x.route)+len(target)+len(x.body)+64)
+	seen = append(append(seen, x.route...), 0)
+	seen = append(append(seen, target...), 0)
+	seen = x.principal.ID.AppendText(seen)
+	seen = append(append(seen, 0), x.body...)
+	return parley.Idempotency{Key: keys[0], Fingerprint: parley.HashOf(seen)}, nil
 }

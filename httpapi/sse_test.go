@@ -15,7 +15,7 @@ import (
 // events of a finished turn, by a watcher from the first on.
 func (s *testServer) finished(session string) []frame {
 	s.Helper()
-	watch, _ := s.stream("GET", "/v1/sessions/"+session+"/events", "")
+	watch := s.stream("GET", "/v1/sessions/"+session+"/events", "")
 	all := watch.until("session.completed")
 	_ = watch.body.Close()
 	return slices.DeleteFunc(all, func(f frame) bool { return f.id == "" })
@@ -33,7 +33,7 @@ func TestWatchResumesWhereToldTo(t *testing.T) {
 			if c.header != "" {
 				headers = []string{"Last-Event-ID", c.header}
 			}
-			watch, _ := s.stream("GET", path+c.query, "", headers...)
+			watch := s.stream("GET", path+c.query, "", headers...)
 			first, err := watch.next()
 			if err != nil || first.id != all[n].id || first.event != all[n].event {
 				t.Errorf("after %+v: %+v %v, want event %s", c, first, err, all[n].id)
@@ -46,7 +46,7 @@ func TestWatchResumesWhereToldTo(t *testing.T) {
 	}
 	beyond := strconv.Itoa(len(all) + 100)
 	for _, place := range [][]string{{"Last-Event-ID", "elsewhere"}, {"Last-Event-ID", "-4"}, {"Last-Event-ID", beyond}} {
-		watch, _ := s.stream("GET", path, "", place...)
+		watch := s.stream("GET", path, "", place...)
 		first, err := watch.next()
 		if err != nil || first.event != "resync" || first.id != "" || first.data.SessionID.String() != session {
 			t.Errorf("%v: %+v %v, want resync without id", place, first, err)
@@ -72,7 +72,7 @@ func TestWatcherThatKeepsLeaving(t *testing.T) {
 	last, ids := "0", []string{}
 	var all []frame
 	for done := false; !done; {
-		watch, _ := s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0", "", "Last-Event-ID", last)
+		watch := s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0", "", "Last-Event-ID", last)
 		for range 4 {
 			f, err := watch.next()
 			if err != nil {
@@ -116,7 +116,7 @@ func TestClosingTheStreamCancelsNothing(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(`{"model":"sim/lorem-60-5"}`).ID.String()
-	stream, _ := s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", `{"content":{"text":"Go"}}`)
+	stream := s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", `{"content":{"text":"Go"}}`)
 	stream.until("step.generating")
 	_ = stream.body.Close()
 	all := s.finished(session)
@@ -176,7 +176,7 @@ func TestWorkspaceFeed(t *testing.T) {
 	s := startServer(t)
 	admin, member := s.key("one", "admin", parley.RoleAdmin), s.key("one", "member", parley.RoleMember)
 	first := s.session(`{"visibility":"workspace","message":{"content":{"text":"Hello"}}}`, "Authorization", admin)
-	feed, _ := s.stream("GET", fmt.Sprintf("/v1/events?session=%s:0&flush_ms=0", first.ID), "", "Authorization", member)
+	feed := s.stream("GET", fmt.Sprintf("/v1/events?session=%s:0&flush_ms=0", first.ID), "", "Authorization", member)
 	begin, err := feed.next()
 	if err != nil || begin.event != "resync" || begin.id != "" {
 		t.Fatalf("first frame %+v %v, want resync", begin, err)

@@ -36,7 +36,7 @@ func TestPostAndWatch(t *testing.T) {
 	if err != nil || before != session.LastEvent {
 		t.Errorf("%s %q, want the last event before the post, %d", eventSequenceHeader, answer.header.Get(eventSequenceHeader), session.LastEvent)
 	}
-	watch, _ := s.stream("GET", "/v1/sessions/"+session.ID.String()+"/events?after="+strconv.FormatInt(before, 10), "")
+	watch := s.stream("GET", "/v1/sessions/"+session.ID.String()+"/events?after="+strconv.FormatInt(before, 10), "")
 	all := watch.until("session.completed")
 	if all[0].event != "message.created" {
 		t.Errorf("first frame %s, want message.created", all[0].event)
@@ -70,9 +70,9 @@ func TestPostStreams(t *testing.T) {
 	s := startServer(t)
 	session := s.session(`{"model":"sim/lorem-40-0"}`)
 	path := "/v1/sessions/" + session.ID.String() + "/messages?flush_ms=0"
-	stream, response := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
+	stream := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
 	for name, value := range map[string]string{"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "Content-Encoding": ""} {
-		if got := response.Header.Get(name); got != value {
+		if got := stream.header.Get(name); got != value {
 			t.Errorf("%s: %q, want %q", name, got, value)
 		}
 	}
@@ -105,12 +105,12 @@ func TestPostStreams(t *testing.T) {
 		t.Errorf("deltas give %q, the settle event %q", text, settled.Messages[0].Content.Text)
 	}
 	// The same key joins the same stream, finished as it is.
-	again, response := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
+	again := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
 	repeat := again.rest()
 	if repeat[0].id != all[0].id || repeat[len(repeat)-1].id != last.id {
 		t.Errorf("the repeat shows %s to %s, the first %s to %s", repeat[0].id, repeat[len(repeat)-1].id, all[0].id, last.id)
 	}
-	if response.Header.Get(eventSequenceHeader) == "" {
+	if again.header.Get(eventSequenceHeader) == "" {
 		t.Error("no " + eventSequenceHeader + " on a stream")
 	}
 	if got := want[page[parley.Turn]](s, http.StatusOK, "GET", "/v1/sessions/"+session.ID.String()+"/turns", ""); len(got.Data) != 1 {
