@@ -45,6 +45,11 @@ type ToolResultContent struct {
 	Success         bool            `json:"success"`
 }
 
+// EffectUnknown is the error that stands as the result of a tool call whose tool
+// may or may not have run: in the record after a crash or cancel, and in requests
+// for a call that has no result.
+const EffectUnknown = "No result: this tool call was interrupted, and whether it took effect is unknown."
+
 // TextContent is the content of summaries and imported system messages.
 type TextContent struct {
 	Text string `json:"text"`

@@ -12,7 +12,7 @@ import (
 const (
 	// NoResult answers a tool call that has no result in the record (failure 44).
 	// Record a result with this error when the call is given up for good.
-	NoResult = "No result: this tool call was interrupted, and whether it took effect is unknown."
+	NoResult = parley.EffectUnknown
 	// Interrupted stands behind the partial text of a cancelled answer (D3).
 	Interrupted = "[This answer was interrupted before it was complete.]"
 

@@ -7,9 +7,6 @@ import (
 	"parley"
 )
 
-// effectUnknown is what a call is told whose tool may or may not have run.
-const effectUnknown = "interrupted, effect unknown: the tool may or may not have run; check before calling it again"
-
 // RecoverTurn implements parley.TurnStore.
 func (s *Store) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
 	return transact(ctx, s, func(tx *txn) (state parley.TurnState, err error) {
@@ -112,7 +109,7 @@ func (t *txn) settleTools(h *head) ([]parley.ID, error) {
 	}
 	ids := make([]parley.ID, 0, len(open))
 	for i := range open {
-		text := effectUnknown
+		text := parley.EffectUnknown
 		content, err := parley.EncodeContent(parley.ToolResultContent{Error: &text, Result: json.RawMessage("null")})
 		if err != nil {
 			return nil, err

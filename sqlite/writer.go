@@ -267,7 +267,8 @@ func (w *writer) rollback() {
 	}
 }
 
-// deliver answers the members of a transaction, then tells the listeners.
+// deliver tells the listeners of each member's commit and then answers it: who
+// has his answer may count on the live side knowing of it.
 func (w *writer) deliver(members []*member, err error) {
 	switch {
 	case errors.Is(err, errDead):
@@ -275,26 +276,21 @@ func (w *writer) deliver(members []*member, err error) {
 	case err != nil:
 		err = mapError(w.store.path, err)
 	}
+	w.mu.Lock()
+	listeners := w.listeners
+	w.mu.Unlock()
 	for _, m := range members {
 		if err != nil {
 			m.result <- err
 			continue
 		}
-		m.result <- m.err
-	}
-	if err != nil {
-		return
-	}
-	w.mu.Lock()
-	listeners := w.listeners
-	w.mu.Unlock()
-	for _, m := range members {
 		for _, commit := range m.hints {
 			for _, listener := range listeners {
 				listener.Committed(commit)
 			}
 		}
 		m.hints = nil
+		m.result <- m.err
 	}
 }
 

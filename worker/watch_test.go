@@ -42,6 +42,9 @@ func TestWatchedTurn(t *testing.T) {
 		r.must(err)
 		if frame.Kind == live.DeltaFrame {
 			d := frame.Delta
+			if !created[d.MessageID] {
+				t.Fatalf("a delta of message %s was shown before the message was announced", d.MessageID)
+			}
 			texts := shown[d.MessageID]
 			if texts == nil {
 				texts = map[parley.ContentKind]string{}
