@@ -105,7 +105,7 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 			if bytes.HasSuffix(seen, endOfAnswer) {
 				sample.Total = time.Since(sent)
 				if sample.First == 0 {
-					return sample, errors.New("an answer came without its first token")
+					return sample, fmt.Errorf("an answer came without its first token, ending %q", seen[max(0, len(seen)-500):])
 				}
 				return sample, nil
 			}

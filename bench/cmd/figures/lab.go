@@ -160,7 +160,8 @@ func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench
 
 func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	body := fmt.Appendf(nil, `{"role":"user","content":{"text":%q}}`, prompt)
-	return bench.Target{Name: "parley", Addr: p.addr, First: []byte("step.generating"), Request: func(client int) []byte {
+	// A client that is scheduled late finds the whole text in step.generated.
+	return bench.Target{Name: "parley", Addr: p.addr, First: []byte("event: step.generat"), Request: func(client int) []byte {
 		return bench.Post(p.addr, "/v1/sessions/"+sessions[client]+"/messages", "text/event-stream", body)
 	}}
 }
