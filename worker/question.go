@@ -46,11 +46,13 @@ func (t *turn) question(at place, steers []parley.Message) (question, *parley.Fa
 	return q, nil, nil
 }
 
-// tail is the record for the model's context. A trigger that is the record's
-// only message is all of it, and is at hand.
+// tail is the record for the model's context. While nothing was written behind
+// the trigger it is at hand, and all there is for a record without another
+// message and for a policy that wants no other turn's.
 func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
-	if before == 0 && t.last == 1 && t.claim.Trigger.Sequence == 1 && !t.claim.Trigger.Internal {
-		return []parley.Message{t.claim.Trigger}, nil
+	trigger := &t.claim.Trigger
+	if before == 0 && trigger.Sequence == t.last && !trigger.Internal && (t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
+		return []parley.Message{*trigger}, nil
 	}
 	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)
 }
