@@ -129,13 +129,13 @@ func CheckJSON(raw []byte) error {
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		if inString {
-			switch {
-			case c == '\\':
+			switch c {
+			case '\\':
 				if bytes.HasPrefix(raw[i:], []byte(`\u0000`)) {
 					return Errorf(CodeInvalid, `the JSON holds a NUL character (\u0000), which cannot be stored; remove it`)
 				}
 				i++
-			case c == '"':
+			case '"':
 				inString = false
 			}
 			continue

@@ -13,7 +13,7 @@ import (
 // 16 bytes in the databases. The zero ID means "absent" and is JSON null.
 type ID [16]byte
 
-var minter struct {
+var minter struct { //nolint:gochecknoglobals // ids of one process sort in the order of their minting, whoever asks
 	mu   sync.Mutex // guards last and seq
 	last int64
 	seq  uint16

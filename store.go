@@ -236,7 +236,7 @@ type TurnStore interface {
 	// claimBy is as for PostMessage. CodeNotFound for a foreign agent, project or
 	// parent; CodeArchived for an archived agent, or First on an archived session;
 	// CodeKeyReused.
-	EnsureSession(ctx context.Context, scope Scope, new NewSession, claimBy ID) (Opened, error)
+	EnsureSession(ctx context.Context, scope Scope, session NewSession, claimBy ID) (Opened, error)
 
 	// PostMessage records a message, and for one that starts a turn creates that
 	// turn, in one transaction. On an idle session the message enters the record
@@ -245,7 +245,7 @@ type TurnStore interface {
 	// same transaction. A tool_result answers a waiting turn. CodeNotFound,
 	// CodeArchived, CodeBusy (reject), CodeConflict (late or orphan result, full
 	// queue), CodeKeyReused.
-	PostMessage(ctx context.Context, scope Scope, sessionID ID, new NewMessage, claimBy ID) (Posted, error)
+	PostMessage(ctx context.Context, scope Scope, sessionID ID, message NewMessage, claimBy ID) (Posted, error)
 
 	// EditQueued replaces the content of a queued message. CodeConflict once it is
 	// in the record.
@@ -531,7 +531,7 @@ type KeyStore interface {
 	LocalOwner(ctx context.Context, workspaceID ID) (Principal, error)
 	// CreateKey stores a key with a principal of its own. CodeConflict when the
 	// workspace has an unrevoked key of that name.
-	CreateKey(ctx context.Context, new NewKey) (Key, error)
+	CreateKey(ctx context.Context, key NewKey) (Key, error)
 	// Authenticate finds the principal of a key by hash. CodeUnauthenticated for an
 	// unknown or revoked one.
 	Authenticate(ctx context.Context, hash Hash) (Principal, error)

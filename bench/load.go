@@ -28,7 +28,7 @@ type Sample struct {
 }
 
 // endOfAnswer ends every chunked answer.
-var endOfAnswer = []byte("\r\n0\r\n\r\n")
+var endOfAnswer = []byte("\r\n0\r\n\r\n") //nolint:gochecknoglobals // never written
 
 // answerBound ends a turn that hangs.
 const answerBound = 2 * time.Minute

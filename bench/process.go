@@ -57,7 +57,7 @@ func (p *Process) Stop() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	overdue := time.AfterFunc(stopBound, func() { _ = p.command.Process.Kill() }) //nolint:errcheck // it ended just now
+	overdue := time.AfterFunc(stopBound, func() { _ = p.command.Process.Kill() }) // it may have ended just now
 	defer overdue.Stop()
 	err := p.command.Wait()
 	var exit *exec.ExitError

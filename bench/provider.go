@@ -95,8 +95,8 @@ func modelOf(body []byte) (tokens int, pace time.Duration) {
 	_, rest, _ := bytes.Cut(body, []byte(`"bench-`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))
 	count, ms, _ := strings.Cut(string(name), "-")
-	tokens, _ = strconv.Atoi(count) //nolint:errcheck // a request for another model gets an empty answer
-	wait, _ := strconv.Atoi(ms)     //nolint:errcheck // as above
+	tokens, _ = strconv.Atoi(count) // a request for another model gets an empty answer
+	wait, _ := strconv.Atoi(ms)     // as above
 	return tokens, time.Duration(wait) * time.Millisecond
 }
 

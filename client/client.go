@@ -110,7 +110,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 
 // problem reads an RFC 9457 body back into the error that the server had.
 func problem(response *http.Response) error {
-	raw, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes)) //nolint:errcheck // a cut body still has a status
+	raw, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes)) // a cut body still has a status
 	var body struct {
 		Code   parley.Code `json:"code"`
 		Title  string      `json:"title"`

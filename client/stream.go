@@ -119,7 +119,7 @@ func (c *Client) frames(ctx context.Context, method, path string, query url.Valu
 		case "event":
 			frame.Type = parley.EventType(value)
 		case "id":
-			frame.ID, _ = strconv.ParseInt(value, 10, 64) //nolint:errcheck // an id that is no number is none of Parley's
+			frame.ID, _ = strconv.ParseInt(value, 10, 64) // an id that is no number is none of Parley's
 		case "data":
 			frame.Data = json.RawMessage(value)
 		case "":

@@ -193,7 +193,7 @@ func TestBigBodyIsRefusedUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only the status counts
+	defer response.Body.Close() // only the status counts
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Fatalf("50 MB were answered %s", response.Status)
 	}

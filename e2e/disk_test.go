@@ -85,7 +85,7 @@ func fill(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it is there to take room
+	defer file.Close() // it is there to take room
 	for block := make([]byte, 64<<10); len(block) > 0; {
 		if _, err := file.Write(block); err != nil {
 			block = block[:len(block)/2]

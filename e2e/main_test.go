@@ -28,7 +28,7 @@ const (
 	turnDeadline  = 60 * time.Second
 )
 
-var binary string //nolint:gochecknoglobals // built once for all tests
+var binary string // built once for all tests
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		defer os.RemoveAll(dir) // a temporary directory
 		binary = filepath.Join(dir, "parley")
 		build := exec.Command("go", "build", "-o", binary, "../cmd/parley")
 		build.Stderr = os.Stderr

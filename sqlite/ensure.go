@@ -7,31 +7,31 @@ import (
 )
 
 // EnsureSession implements parley.TurnStore.
-func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, new parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
+func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, wanted parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Opened, error) {
-		if opened, err := tx.openedBefore(scope, new); err != nil || opened != nil {
+		if opened, err := tx.openedBefore(scope, wanted); err != nil || opened != nil {
 			if opened == nil {
 				return parley.Opened{}, err
 			}
 			return *opened, err
 		}
-		h, err := tx.byKey(scope, new.Session.Key)
+		h, err := tx.byKey(scope, wanted.Session.Key)
 		if err != nil {
 			return parley.Opened{}, err
 		}
 		opened := parley.Opened{Created: h == nil}
 		if h == nil {
-			if err := tx.checkNew(scope, new); err != nil {
+			if err := tx.checkNew(scope, wanted); err != nil {
 				return parley.Opened{}, err
 			}
-			if h, err = tx.createSession(new); err != nil {
+			if h, err = tx.createSession(wanted); err != nil {
 				return parley.Opened{}, err
 			}
 		}
-		if new.First != nil {
-			first := *new.First
+		if wanted.First != nil {
+			first := *wanted.First
 			if !opened.Created && first.Idempotency.Key == "" {
-				first.Idempotency = new.Idempotency
+				first.Idempotency = wanted.Idempotency
 			}
 			posted, err := tx.post(h, first, claimBy)
 			if err != nil {
@@ -39,8 +39,8 @@ func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, new parle
 			}
 			opened.Posted, opened.Replayed = &posted, posted.Replayed
 		}
-		if new.ClientID != "" {
-			if err := activate(tx, h, new.Session.OwnerID, new.ClientID); err != nil {
+		if wanted.ClientID != "" {
+			if err := activate(tx, h, wanted.Session.OwnerID, wanted.ClientID); err != nil {
 				return parley.Opened{}, err
 			}
 		}
@@ -53,8 +53,8 @@ func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, new parle
 }
 
 // openedBefore rebuilds the first answer to an idempotency key of a creation.
-func (t *txn) openedBefore(scope parley.Scope, new parley.NewSession) (*parley.Opened, error) {
-	if new.Idempotency.Key == "" {
+func (t *txn) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley.Opened, error) {
+	if wanted.Idempotency.Key == "" {
 		return nil, nil
 	}
 	var id parley.ID
@@ -62,11 +62,11 @@ func (t *txn) openedBefore(scope parley.Scope, new parley.NewSession) (*parley.O
 	found, err := t.one("SELECT id, fingerprint FROM sessions WHERE workspace_id = ? AND idempotency_key = ?", func(r *row) error {
 		id, fingerprint = r.id(), r.hash()
 		return nil
-	}, scope.WorkspaceID, new.Idempotency.Key)
+	}, scope.WorkspaceID, wanted.Idempotency.Key)
 	if err != nil || !found {
 		return nil, err
 	}
-	if fingerprint != new.Idempotency.Fingerprint {
+	if fingerprint != wanted.Idempotency.Fingerprint {
 		return nil, errKeyReused()
 	}
 	h, err := t.lock(scope, id)
@@ -74,7 +74,7 @@ func (t *txn) openedBefore(scope parley.Scope, new parley.NewSession) (*parley.O
 		return nil, err
 	}
 	opened := &parley.Opened{Session: h.Session, Created: true, Replayed: true}
-	if new.First == nil {
+	if wanted.First == nil {
 		return opened, nil
 	}
 	first, err := t.readMessage("m.log_id = ? AND m.sequence = 1", h.LogID)
@@ -110,8 +110,8 @@ func (t *txn) byKey(scope parley.Scope, key string) (*head, error) {
 }
 
 // checkNew refuses what a new session may not name.
-func (t *txn) checkNew(scope parley.Scope, new parley.NewSession) error {
-	session := &new.Session
+func (t *txn) checkNew(scope parley.Scope, wanted parley.NewSession) error {
+	session := &wanted.Session
 	var status parley.AgentStatus
 	found, err := t.one("SELECT status FROM agents WHERE id = ? AND workspace_id = ?", func(r *row) error {
 		status = parley.AgentStatus(r.text())
@@ -145,15 +145,15 @@ func (t *txn) checkNew(scope parley.Scope, new parley.NewSession) error {
 			}
 		}
 	}
-	if new.First != nil && new.First.Role == parley.RoleToolResult {
+	if wanted.First != nil && wanted.First.Role == parley.RoleToolResult {
 		return parley.Errorf(parley.CodeConflict, "a new session has no tool call to answer")
 	}
 	return nil
 }
 
 // createSession inserts a session and its head.
-func (t *txn) createSession(new parley.NewSession) (*head, error) {
-	s := new.Session
+func (t *txn) createSession(wanted parley.NewSession) (*head, error) {
+	s := wanted.Session
 	s.Status, s.WaitReason, s.Statistics, s.ArchivedAt = parley.SessionPending, "", parley.Statistics{}, 0
 	s.LastSequence, s.LastEvent, s.TurnID, s.StartedAt, s.FinishedAt = 0, 0, parley.ID{}, 0, 0
 	s.CreatedAt, s.UpdatedAt = t.now, t.now
@@ -186,15 +186,15 @@ func (t *txn) createSession(new parley.NewSession) (*head, error) {
 	if s.Key != "" {
 		key = s.Key
 	}
-	if new.Idempotency.Key != "" {
-		idempotency = new.Idempotency.Key
+	if wanted.Idempotency.Key != "" {
+		idempotency = wanted.Idempotency.Key
 	}
 	if _, err := t.exec(`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status,
  idempotency_key, fingerprint, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
 		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
-		policy, retry, string(s.During), string(s.Status), idempotency, new.Idempotency.Fingerprint, s.CreatedAt, s.UpdatedAt); err != nil {
+		policy, retry, string(s.During), string(s.Status), idempotency, wanted.Idempotency.Fingerprint, s.CreatedAt, s.UpdatedAt); err != nil {
 		return nil, err
 	}
 	if _, err := t.exec("INSERT INTO heads (session_id, workspace_id, log_id, mode) VALUES (?, ?, ?, ?)", s.ID, s.WorkspaceID, s.LogID, string(s.Mode)); err != nil {

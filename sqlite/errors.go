@@ -35,7 +35,7 @@ func mapError(path string, err error) error {
 		return storageFull(err)
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN:
 		var disk syscall.Statfs_t
-		if syscall.Statfs(filepath.Dir(path), &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) < fullBelow {
+		if syscall.Statfs(filepath.Dir(path), &disk) == nil && disk.Bavail*uint64(disk.Bsize) < fullBelow {
 			return storageFull(err)
 		}
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
@@ -51,10 +51,4 @@ func storageFull(cause error) error {
 // notFound is the one answer for what does not exist and for what may not be seen.
 func notFound(what string) error {
 	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
-}
-
-// isUnique reports a violated unique index.
-func isUnique(err error) bool {
-	var failed *driver.Error
-	return errors.As(err, &failed) && (failed.Code() == codes.SQLITE_CONSTRAINT_UNIQUE || failed.Code() == codes.SQLITE_CONSTRAINT_PRIMARYKEY)
 }

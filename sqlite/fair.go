@@ -12,7 +12,6 @@ const (
 // picker chooses the sessions of one Claim. It reads only the ready rows that it
 // offers, however many wait.
 type picker struct {
-	processID  parley.ID
 	asked      int // sessions wanted
 	slots      int // of the process: held and free
 	priority   int // 0 foreground, then 1 background

@@ -68,12 +68,12 @@ func (w *world) register() {
 
 func (w *world) session(change func(*parley.Session)) parley.Session {
 	w.t.Helper()
-	new := parley.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
+	made := parley.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
 	if change != nil {
-		change(&new.Session)
+		change(&made.Session)
 	}
-	opened, err := w.store.EnsureSession(context.Background(), w.scope, new, parley.ID{})
+	opened, err := w.store.EnsureSession(context.Background(), w.scope, made, parley.ID{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -89,9 +89,9 @@ func (w *world) said(text string) parley.NewMessage {
 	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner, Content: content}
 }
 
-func (w *world) post(session parley.ID, new parley.NewMessage, claimBy parley.ID) parley.Posted {
+func (w *world) post(session parley.ID, made parley.NewMessage, claimBy parley.ID) parley.Posted {
 	w.t.Helper()
-	posted, err := w.store.PostMessage(context.Background(), w.scope, session, new, claimBy)
+	posted, err := w.store.PostMessage(context.Background(), w.scope, session, made, claimBy)
 	if err != nil {
 		w.t.Fatal(err)
 	}

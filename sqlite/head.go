@@ -256,7 +256,7 @@ const (
 )
 
 // eventInserts are the statements for 1 to eventsPerInsert events.
-var eventInserts = func() (texts [eventsPerInsert + 1]string) {
+var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gochecknoglobals // made once, never written
 	for n := 1; n <= eventsPerInsert; n++ {
 		texts[n] = insertEvent + strings.Repeat(eventValues+", ", n-1) + eventValues
 	}

@@ -109,9 +109,9 @@ func scanKey(r *row) parley.Key {
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
 // id, or without one in that of that name.
-func (s *Store) CreateKey(ctx context.Context, new parley.NewKey) (parley.Key, error) {
+func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Key, error) {
-		key := new.Key
+		key := made.Key
 		if err := keyWorkspace(tx, &key); err != nil {
 			return parley.Key{}, err
 		}
@@ -127,7 +127,7 @@ func (s *Store) CreateKey(ctx context.Context, new parley.NewKey) (parley.Key, e
 			return parley.Key{}, err
 		}
 		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, new.Hash, key.Prefix, key.CreatedAt)
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, key.CreatedAt)
 		return key, err
 	})
 }

@@ -7,19 +7,19 @@ import (
 )
 
 // PostMessage implements parley.TurnStore.
-func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, new parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Posted, error) {
 		h, err := tx.lock(scope, sessionID)
 		if err != nil {
 			return parley.Posted{}, err
 		}
-		return tx.post(h, new, claimBy)
+		return tx.post(h, posting, claimBy)
 	})
 }
 
 // post applies a message to a locked session.
-func (t *txn) post(h *head, new parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
-	if posted, err := t.postedBefore(h, new.Idempotency); err != nil || posted != nil {
+func (t *txn) post(h *head, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+	if posted, err := t.postedBefore(h, posting.Idempotency); err != nil || posted != nil {
 		if posted == nil {
 			return parley.Posted{}, err
 		}
@@ -29,28 +29,28 @@ func (t *txn) post(h *head, new parley.NewMessage, claimBy parley.ID) (parley.Po
 		return parley.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
 	}
 	m := &parley.Message{
-		ID: new.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: new.Role, Status: parley.MessageCompleted, Author: new.Author,
-		Content: new.Content, ContextNote: new.ContextNote, ToolCallID: new.ToolCallID, ToolName: new.ToolName, Internal: new.Internal,
-		AgentType: new.AgentType, Iteration: new.Iteration, Overrides: new.Overrides, Metadata: metadata(new.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
+		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
+		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
+		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
 	}
 	posted := parley.Posted{EventSequence: h.LastEvent}
 	t.touch(h)
-	titled := h.Title == "" && new.Title != ""
+	titled := h.Title == "" && posting.Title != ""
 	if titled {
-		h.Title = new.Title
+		h.Title = posting.Title
 	}
 	var err error
 	switch {
 	case m.Role == parley.RoleToolResult:
-		err = t.postResult(h, m, new, claimBy, &posted)
-	case m.Role == parley.RoleUser && !new.TurnID.IsZero():
-		err = t.postTurn(h, m, new, claimBy, &posted)
+		err = t.postResult(h, m, posting, claimBy, &posted)
+	case m.Role == parley.RoleUser && !posting.TurnID.IsZero():
+		err = t.postTurn(h, m, posting, claimBy, &posted)
 	default:
 		if m.Role == parley.RoleToolCall && m.ToolCallID == "" {
 			m.ToolCallID, m.ToolName, err = callOf(m.Content)
 		}
 		if err == nil {
-			err = t.postAlone(h, m, new)
+			err = t.postAlone(h, m, posting)
 		}
 	}
 	if err != nil {
@@ -103,27 +103,27 @@ func errKeyReused() error {
 
 // postAlone records a message that starts nothing: at once when no turn is
 // unfinished, else through the queue.
-func (t *txn) postAlone(h *head, m *parley.Message, new parley.NewMessage) error {
+func (t *txn) postAlone(h *head, m *parley.Message, posting parley.NewMessage) error {
 	if h.TurnID.IsZero() {
-		return t.record(h, m, new.Idempotency)
+		return t.record(h, m, posting.Idempotency)
 	}
 	if err := h.checkQueue(); err != nil {
 		return err
 	}
-	return t.enqueue(h, m, h.takeBack(), new.Idempotency)
+	return t.enqueue(h, m, h.takeBack(), posting.Idempotency)
 }
 
 // postTurn records a message that starts a turn, or joins the unfinished one.
-func (t *txn) postTurn(h *head, m *parley.Message, new parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *txn) postTurn(h *head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	turn := &parley.Turn{
-		ID: new.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
-		Iteration: new.Iteration, CreatedAt: t.now,
+		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
+		Iteration: posting.Iteration, CreatedAt: t.now,
 	}
 	m.TurnID = turn.ID
 	if h.TurnID.IsZero() {
-		return t.postIdle(h, m, turn, new, claimBy, posted)
+		return t.postIdle(h, m, turn, posting, claimBy, posted)
 	}
-	during := new.During
+	during := posting.During
 	if during == "" {
 		during = h.During
 	}
@@ -141,9 +141,9 @@ func (t *txn) postTurn(h *head, m *parley.Message, new parley.NewMessage, claimB
 		joined := *running
 		m.TurnID, m.Steer, posted.Turn = running.ID, true, &joined
 		h.steers++
-		return t.enqueue(h, m, h.takeBack(), new.Idempotency)
+		return t.enqueue(h, m, h.takeBack(), posting.Idempotency)
 	}
-	position := h.back
+	var position int64
 	if during == parley.DuringInterrupt {
 		position = h.takeFront()
 	} else {
@@ -153,7 +153,7 @@ func (t *txn) postTurn(h *head, m *parley.Message, new parley.NewMessage, claimB
 	if err := t.insertTurn(turn); err != nil {
 		return err
 	}
-	if err := t.enqueue(h, m, position, new.Idempotency); err != nil {
+	if err := t.enqueue(h, m, position, posting.Idempotency); err != nil {
 		return err
 	}
 	posted.Turn = turn
@@ -178,11 +178,11 @@ func (t *txn) postTurn(h *head, m *parley.Message, new parley.NewMessage, claimB
 }
 
 // postIdle starts a turn at once.
-func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, new parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	h.Statistics.Turns++
 	h.TurnID, h.turnStatus, h.turn = turn.ID, parley.TurnQueued, turn
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
-	if err := t.record(h, m, new.Idempotency); err != nil {
+	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
 	}
 	claimed, err := t.mayClaim(claimBy)
@@ -225,7 +225,7 @@ func (t *txn) claimPosted(h *head, m *parley.Message, turn *parley.Turn, claimBy
 }
 
 // postResult records a client's answer to a tool call.
-func (t *txn) postResult(h *head, m *parley.Message, new parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *txn) postResult(h *head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	call, err := t.openCall(h, m.ToolCallID)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (t *txn) postResult(h *head, m *parley.Message, new parley.NewMessage, clai
 	m.ToolName, m.TurnID, m.CallOrdinal = call.ToolName, call.TurnID, call.CallOrdinal
 	switch {
 	case call.TurnID.IsZero(): // an outside agent's own record
-		return t.postAlone(h, m, new)
+		return t.postAlone(h, m, posting)
 	case call.TurnID != h.TurnID: // later turns were told that there is no result
 		return parley.Errorf(parley.CodeConflict, "the turn of the tool call %q is over; its result comes too late", parley.Clip(m.ToolCallID, 64))
 	}
@@ -244,7 +244,7 @@ func (t *txn) postResult(h *head, m *parley.Message, new parley.NewMessage, clai
 	if turn.Status != parley.TurnWaiting || turn.WaitReason != parley.WaitToolResult {
 		return parley.Errorf(parley.CodeConflict, "this call's turn is %s and does not wait for tool results from outside", turn.Status)
 	}
-	if err := t.record(h, m, new.Idempotency); err != nil {
+	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
 	}
 	data, err := toolCompletedData(m)

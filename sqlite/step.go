@@ -17,7 +17,7 @@ type textKey struct {
 const cachedTexts = 4096
 
 // emptyContents are the contents of rows that have just been opened.
-var emptyAssistant = json.RawMessage(`{"text":""}`)
+var emptyAssistant = json.RawMessage(`{"text":""}`) //nolint:gochecknoglobals // never written
 
 // PendingSteers implements parley.TurnStore.
 func (s *Store) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error) {

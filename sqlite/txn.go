@@ -78,12 +78,6 @@ func (t *txn) exec(query string, args ...arg) (int64, error) {
 	return t.run(query, args...)
 }
 
-// change runs an UPDATE … RETURNING or the like and visits its first row.
-func (t *txn) change(query string, visit func(*row) error, args ...arg) (found bool, err error) {
-	t.wrote = true
-	return t.one(query, visit, args...)
-}
-
 // publish adds what the listeners are told after the commit.
 func (t *txn) publish(commit parley.Commit) {
 	t.hints = append(t.hints, commit)

@@ -126,24 +126,24 @@ func (w *walk) took(claim *parley.Claim) {
 
 func (w *walk) post(rt *rapid.T) {
 	w.rt = rt
-	new := w.said("words")
-	new.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).Draw(rt, "during")
+	made := w.said("words")
+	made.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).Draw(rt, "during")
 	by := rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by")
-	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, new, by)
+	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, made, by)
 	w.refused(err, parley.CodeBusy)
 	if err == nil {
-		w.posted = append(w.posted, new.ID)
+		w.posted = append(w.posted, made.ID)
 		w.took(posted.Claim)
 	}
 }
 
 func (w *walk) alone(rt *rapid.T) {
 	w.rt = rt
-	new := w.said("for the record")
-	new.TurnID, new.Internal = parley.ID{}, rapid.Bool().Draw(rt, "internal")
-	_, err := w.store.PostMessage(w.ctx, w.scope, w.session, new, parley.ID{})
+	made := w.said("for the record")
+	made.TurnID, made.Internal = parley.ID{}, rapid.Bool().Draw(rt, "internal")
+	_, err := w.store.PostMessage(w.ctx, w.scope, w.session, made, parley.ID{})
 	w.refused(err)
-	w.posted = append(w.posted, new.ID)
+	w.posted = append(w.posted, made.ID)
 }
 
 func (w *walk) claim(rt *rapid.T) {

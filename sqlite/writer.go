@@ -13,7 +13,7 @@ import (
 
 // member is one transition that waits for the writer.
 type member struct {
-	ctx    context.Context // only to skip what nobody waits for any more, before it starts
+	ctx    context.Context //nolint:containedctx // only to skip what nobody waits for any more, before it starts
 	run    func(tx *txn) error
 	taken  atomic.Bool // by the writer, or by the caller that gave up: whoever is first
 	result chan error  // holds one

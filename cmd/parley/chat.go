@@ -184,10 +184,9 @@ type shownKey struct {
 // turnView prints a turn's frames: text to the output, everything else as
 // remarks beside it.
 type turnView struct {
-	chat   *chat
-	turnID parley.ID
-	shown  map[shownKey]int // bytes printed so far
-	note   bool             // the last thing printed was reasoning
+	chat  *chat
+	shown map[shownKey]int // bytes printed so far
+	note  bool             // the last thing printed was reasoning
 }
 
 func (v *turnView) show(frame client.Frame) (over bool, err error) {

@@ -43,7 +43,7 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
 	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
-	_ = create.MarkFlagRequired("name") //nolint:errcheck // the flag stands one line above
+	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
 	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		server, err := shared.connect(getenv)

@@ -62,7 +62,7 @@ func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 type body struct {
-	ctx   context.Context //nolint:containedctx // the request's, as a real body has it
+	ctx   context.Context // the request's, as a real body has it
 	lines []line
 	rest  string
 }
