@@ -103,7 +103,7 @@ func modelOf(body []byte) (tokens int, pace time.Duration) {
 // writeSize is what the provider sends at once when it does not pace itself: a
 // handful of tokens, as a provider does that outruns its connection. Far larger
 // writes would spare the reference the reading and writing that it is there for.
-const writeSize = 1 << 10
+const writeSize = 512
 
 // answer makes the writes of a whole answer: one per token when paced, else one
 // per writeSize.
