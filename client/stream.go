@@ -21,10 +21,10 @@ const maxFrameLine = 64 << 20
 
 // Frame is one frame of an event stream.
 type Frame struct {
-	ID        int64 // sequence of a durable event; 0 for live ones
-	Type      parley.EventType
-	SessionID parley.ID
-	Data      json.RawMessage
+	ID        int64            `json:"id,omitempty"` // sequence of a durable event; 0 for live ones
+	Type      parley.EventType `json:"type"`
+	SessionID parley.ID        `json:"session_id"`
+	Data      json.RawMessage  `json:"data"`
 }
 
 // Delta is the data of a step.generating frame. Either Offset continues the

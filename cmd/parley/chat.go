@@ -187,6 +187,8 @@ type turnView struct {
 	chat  *chat
 	shown map[shownKey]int // bytes printed so far
 	note  bool             // the last thing printed was reasoning
+	last  parley.ID        // message of the text printed last
+	open  bool             // its line has no end yet
 }
 
 func (v *turnView) show(frame client.Frame) (over bool, err error) {
@@ -205,7 +207,7 @@ func (v *turnView) show(frame client.Frame) (over bool, err error) {
 		return true, err
 	}
 	if !v.chat.json {
-		fmt.Fprintln(v.chat.term.out)
+		v.endLine()
 	}
 	switch turn.Status {
 	case parley.TurnFailed:
@@ -244,9 +246,44 @@ func (v *turnView) print(frame client.Frame) error {
 				v.text(shownKey{m.MessageID, parley.KindText}, 0, content.Text+content.Refusal)
 			}
 		}
-	case parley.EventToolStarted, parley.EventToolCompleted, parley.EventStepRetrying, parley.EventSessionWaiting:
-		fmt.Fprintf(v.chat.term.err, "\n[%s %s]\n", frame.Type, frame.Data)
+	default:
+		return v.remark(frame)
 	}
+	return nil
+}
+
+// remark tells what happens beside the text.
+func (v *turnView) remark(frame client.Frame) error {
+	var data struct {
+		Name            string            `json:"name"`
+		Success         bool              `json:"success"`
+		ExecutionTimeMS int64             `json:"execution_time_ms"`
+		Reason          parley.WaitReason `json:"reason"`
+		Attempt         int               `json:"attempt"`
+		Class           parley.ErrorClass `json:"class"`
+		WaitMS          int64             `json:"wait_ms"`
+	}
+	if err := json.Unmarshal(frame.Data, &data); err != nil {
+		return err
+	}
+	var says string
+	switch frame.Type {
+	case parley.EventToolStarted:
+		says = data.Name
+	case parley.EventToolCompleted:
+		says = fmt.Sprintf("%s, %d ms", data.Name, data.ExecutionTimeMS)
+		if !data.Success {
+			says = fmt.Sprintf("%s failed, %d ms", data.Name, data.ExecutionTimeMS)
+		}
+	case parley.EventStepRetrying:
+		says = fmt.Sprintf("attempt %d in %d ms, after: %s", data.Attempt, data.WaitMS, data.Class.Sentence())
+	case parley.EventSessionWaiting:
+		says = "for " + string(data.Reason)
+	default:
+		return nil
+	}
+	v.endLine()
+	fmt.Fprintf(v.chat.term.err, "[%s %s]\n", frame.Type, says)
 	return nil
 }
 
@@ -259,6 +296,10 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 	if fresh < 0 || fresh >= len(text) {
 		return
 	}
+	if v.last != key.message {
+		v.endLine()
+	}
+	v.last = key.message
 	if key.kind == parley.KindReasoning {
 		if !v.note {
 			fmt.Fprint(v.chat.term.err, "(reasoning) ")
@@ -271,6 +312,15 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 		}
 		v.note = false
 		fmt.Fprint(v.chat.term.out, text[fresh:])
+		v.open = !strings.HasSuffix(text, "\n")
 	}
 	v.shown[key] = offset + len(text)
+}
+
+// endLine ends the line of a text before something else is printed.
+func (v *turnView) endLine() {
+	if v.open {
+		fmt.Fprintln(v.chat.term.out)
+	}
+	v.open = false
 }

@@ -20,7 +20,7 @@ var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is 
 	baseURLEnv string
 }{
 	{providerSetting{Name: "openai", Kind: kindOpenAI, KeyEnv: "OPENAI_API_KEY", DefaultModel: "gpt-5-mini"}, "OPENAI_BASE_URL"},
-	{providerSetting{Name: "anthropic", Kind: kindAnthropic, KeyEnv: "ANTHROPIC_API_KEY", DefaultModel: "claude-sonnet-4-5"}, "ANTHROPIC_BASE_URL"},
+	{providerSetting{Name: "anthropic", Kind: kindAnthropic, KeyEnv: "ANTHROPIC_API_KEY", DefaultModel: "claude-sonnet-5-5"}, "ANTHROPIC_BASE_URL"},
 	{providerSetting{Name: "dashscope", Kind: kindOpenAI, KeyEnv: "DASHSCOPE_API_KEY", DefaultModel: "qwen-plus",
 		BaseURL: "https://dashscope.aliyuncs.com/compatible-mode/v1"}, "DASHSCOPE_BASE_URL"},
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+)
+
+func environment(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSettingsEnvironmentOverFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "parley.yaml"), `
+addr: 127.0.0.1:9000
+model: sim/reason
+flush_store: 300ms
+workers: 7
+providers:
+  - name: local
+    base_url: http://127.0.0.1:8000/v1
+    key_env: LOCAL_KEY
+`)
+	got, err := loadSettings(&flags{data: dir}, environment(map[string]string{"PARLEY_MODEL": "sim/tool", "PARLEY_LEASE": "4s"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings{
+		DataDir: dir, Addr: "127.0.0.1:9000", Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
+		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond),
+		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file string
+		env  map[string]string
+		says string
+	}{
+		"unknown field":   {file: "adr: 127.0.0.1:9000\n", says: "adr"},
+		"no duration":     {file: "lease: soon\n", says: "soon"},
+		"bad environment": {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
+		"no number":       {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeFile(t, filepath.Join(dir, "parley.yaml"), c.file)
+			_, err := loadSettings(&flags{data: dir}, environment(c.env))
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want an error that names %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestSettingsOutOfBounds(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*settings){
+		"workers":     func(s *settings) { s.Workers = 0 },
+		"lease":       func(s *settings) { s.Lease = duration(time.Millisecond) },
+		"flush_store": func(s *settings) { s.FlushStore = 0 },
+		"flush_live":  func(s *settings) { s.FlushLive = duration(time.Hour) },
+		"model":       func(s *settings) { s.Model = "no-slash" },
+	} {
+		s, err := loadSettings(&flags{data: t.TempDir()}, environment(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.check(); err != nil {
+			t.Fatalf("the defaults are refused: %v", err)
+		}
+		change(&s)
+		if err := s.check(); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDefaultModel is row A4's last steps: PARLEY_MODEL, else the first
+// configured provider's, else the simulator's.
+func TestDefaultModel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want parley.ModelID
+	}{
+		"nothing":   {nil, "sim/echo"},
+		"anthropic": {map[string]string{"ANTHROPIC_API_KEY": "x"}, "anthropic/claude-sonnet-5-5"},
+		"both":      {map[string]string{"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "x"}, "openai/gpt-5-mini"},
+		"set":       {map[string]string{"OPENAI_API_KEY": "x", "PARLEY_MODEL": "sim/tool"}, "sim/tool"},
+	} {
+		s, err := loadSettings(&flags{data: t.TempDir()}, environment(c.env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		models, open, err := buildModels(s, environment(c.env))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, o := range open {
+			o.Close()
+		}
+		if got := models.Default(); got != c.want {
+			t.Errorf("%s: the default is %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestLocalTokenIsKeptAndPrivate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, err := localToken(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, tokenFile), 0o644); err != nil { //nolint:gosec // what the test is about
+		t.Fatal(err)
+	}
+	second, err := localToken(dir)
+	if err != nil || second != first {
+		t.Fatalf("the token changed: %v", err)
+	}
+	info, err := os.Stat(filepath.Join(dir, tokenFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token file has mode %v, %v", info.Mode(), err)
+	}
+}
