@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"parley"
 )
@@ -145,7 +146,7 @@ const (
 	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL ORDER BY sequence LIMIT ?2)`
 	purgeQueue  = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND status <> 'completed' LIMIT ?2)`
 	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
-	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 LIMIT ?2)`
+	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY id LIMIT ?2)`
 	purgeTurns  = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
@@ -168,8 +169,17 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		statement string
 		target    parley.ID
 	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeTurns, h.ID}} {
+		var texts []textKey
+		if step.statement == purgeCalls {
+			if texts, err = t.textsOfCalls(h, left); err != nil {
+				return false, err
+			}
+		}
 		gone, err := t.exec(step.statement, step.target, left)
 		if err != nil {
+			return false, err
+		}
+		if err := t.purgeTexts(texts); err != nil {
 			return false, err
 		}
 		if left -= gone; left <= 0 {
@@ -183,6 +193,34 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	}
 	t.drop(h.ID)
 	return true, nil
+}
+
+// textsOfCalls names the texts of the calls that purgeCalls is about to delete.
+func (t *txn) textsOfCalls(h *head, limit int64) (keys []textKey, err error) {
+	err = t.each(`WITH doomed AS (SELECT system_hash, tools_hash FROM calls WHERE session_id = ?1 ORDER BY id LIMIT ?2)
+ SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed WHERE tools_hash IS NOT NULL`, func(r *row) error {
+		keys = append(keys, textKey{h.WorkspaceID, r.hash()})
+		return nil
+	}, h.ID, limit)
+	return keys, err
+}
+
+// purgeTexts deletes those texts that no call names any more: they may hold a
+// session's own instructions.
+func (t *txn) purgeTexts(keys []textKey) error {
+	for _, key := range keys {
+		gone, err := t.exec(`DELETE FROM call_texts WHERE workspace_id = ?1 AND hash = ?2
+ AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND system_hash = ?2)
+ AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND tools_hash = ?2)`, key.workspaceID, key.hash)
+		if err != nil {
+			return err
+		}
+		if gone > 0 { // the next call that needs it stores it again
+			delete(t.texts, key)
+			t.newTexts = slices.DeleteFunc(t.newTexts, func(stored textKey) bool { return stored == key })
+		}
+	}
+	return nil
 }
 
 // purgeVersions deletes versions of the oldest messages that are left.

@@ -112,6 +112,11 @@ func deleteNowhere(t *testing.T, w *world) {
 	w.claimsNothing(t)
 	w.drainOutbox(t)
 	w.checkGone(t, session, s)
+	_, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, s.Calls[0].SystemHash)
+	refused(t, "the system prompt that only its calls named", err, parley.CodeNotFound)
+	w.exchange(t, w.session(t), "one", "1")
+	_, err = w.store.CallText(w.ctx, w.scope.WorkspaceID, s.Calls[0].SystemHash)
+	must(t, "the same text, named by a later call", err)
 	touched, err := w.store.Sweep(w.ctx)
 	if err != nil || touched != 0 {
 		t.Errorf("Sweep touched %d sessions, %v; a deleted one is nobody's", touched, err)

@@ -311,6 +311,8 @@ CREATE TABLE calls (
 );
 CREATE INDEX calls_session ON calls (session_id, id);
 CREATE INDEX calls_turn    ON calls (turn_id, id);
+CREATE INDEX calls_system  ON calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL; -- does a text still have a call?
+CREATE INDEX calls_tools   ON calls (workspace_id, tools_hash) WHERE tools_hash IS NOT NULL;
 
 CREATE TABLE call_texts (
   workspace_id BLOB NOT NULL,
