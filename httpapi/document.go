@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -151,7 +152,12 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 			Content: map[string]*huma.MediaType{"application/json": {Schema: r.Schema(of.input.of, true, ""), Example: json.RawMessage(of.input.example)}}}
 	}
 	for _, answer := range of.answers {
-		operation.Responses[strconv.Itoa(answer.status)] = r.response(answer)
+		response := r.response(answer)
+		if other := operation.Responses[strconv.Itoa(answer.status)]; other != nil { // in another media type
+			maps.Copy(response.Content, other.Content)
+			response.Description = other.Description + " " + response.Description
+		}
+		operation.Responses[strconv.Itoa(answer.status)] = response
 	}
 	for _, f := range failuresOf(of, path) {
 		status, _ := statusOf(f.code)

@@ -135,6 +135,7 @@ func (a *api) fail(x *exchange, err error) {
 	}
 	header.Del("Location")
 	header.Del(eventSequenceHeader)
+	header.Del(messageHeader)
 	body := appendProblem(make([]byte, 0, 512), problem)
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"parley"
 	"parley/engine"
@@ -43,19 +44,31 @@ func servePostMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	header := x.w.Header()
-	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
-	header.Set("Location", "/v1/messages/"+posted.Message.ID.String())
+	x.tellPosted(&posted)
+	x.w.Header().Set("Location", "/v1/messages/"+posted.Message.ID.String())
 	if !streams || posted.Message.TurnID.IsZero() {
 		return x.sendMessage(http.StatusCreated, &posted.Message)
 	}
+	a.streamTurn(x, &posted, flush)
+	return nil
+}
+
+// tellPosted names the message, and the place to watch from to miss nothing of it.
+func (x *exchange) tellPosted(posted *parley.Posted) {
+	header := x.w.Header()
+	header.Set(messageHeader, posted.Message.ID.String())
+	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
+}
+
+// streamTurn answers with the frames of the turn that a post began or repeats,
+// up to its terminal event.
+func (a *api) streamTurn(x *exchange, posted *parley.Posted, flush time.Duration) {
 	watcher := a.hub.Watch(live.WatchRequest{
-		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: posted.EventSequence}},
+		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: posted.Message.SessionID, After: posted.EventSequence}},
 		Flush: flush, UntilTurn: posted.Message.TurnID,
 	})
 	defer watcher.Close()
 	a.relay(x, newStream(x.w), watcher)
-	return nil
 }
 
 func serveListMessages(a *api, x *exchange) error {

@@ -111,6 +111,14 @@ func sequenceHeader() parameter {
 	return parameter{name: eventSequenceHeader, about: "The session's last event before this post.", schema: huma.Schema{Type: huma.TypeInteger}}
 }
 
+func messageIDHeader() parameter {
+	return parameter{name: messageHeader, about: "The message that was posted.", schema: huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+}
+
+func acceptHeader() parameter {
+	return parameter{name: "Accept", about: "application/json or text/event-stream.", schema: huma.Schema{Type: huma.TypeString}}
+}
+
 func conflicting() []parley.Code { return []parley.Code{parley.CodeConflict} }
 
 func inputOf[T any](example string) *input { return &input{of: reflect.TypeFor[T](), example: example} }
@@ -124,11 +132,14 @@ func created[T any](about, example string) []answer {
 }
 
 func opened() []answer {
-	sequence := sequenceHeader()
-	sequence.about = "With message: the session's last event before it."
+	headers := []parameter{locationHeader(), sequenceHeader(), messageIDHeader()}
+	for i := range headers[1:] {
+		headers[i+1].about = "With message: " + headers[i+1].about
+	}
 	return []answer{
-		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader(), sequence}},
-		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: []parameter{locationHeader(), sequence}},
+		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
+		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
+		{status: http.StatusOK, about: "With message and Accept: text/event-stream, the frames of its turn.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: headers},
 	}
 }
 

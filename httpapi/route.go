@@ -116,13 +116,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 	}
 	x.schema = r.schema
 	x.route = r.name
-	if r.input == nil {
-		if x.r.ContentLength != 0 && x.r.Method != http.MethodGet {
-			return a.readBody(x) // read and dropped, within bounds
-		}
-		return nil
-	}
-	return a.readBody(x)
+	return a.readBody(x) // of a route without input it is dropped
 }
 
 // idOf reads the request id back from the answer's headers.
@@ -134,10 +128,16 @@ func idOf(w http.ResponseWriter) parley.ID {
 	return id
 }
 
-// nowhere answers what no route takes: the page, if there is one, outside /v1.
+// nowhere answers what no route takes: the page outside /v1; without one, who
+// opens the server in a browser is shown the docs.
 func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
-	if a.page != nil && r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/") && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case a.page != nil && reads && r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/"):
 		a.page.ServeHTTP(w, r)
+		return
+	case a.page == nil && reads && r.URL.Path == "/":
+		http.Redirect(w, r, "/docs", http.StatusFound)
 		return
 	}
 	x := &exchange{w: w, r: r, requestID: idOf(w)}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 
 	"parley"
 	"parley/engine"
@@ -17,7 +16,14 @@ func serveCreateSession(a *api, x *exchange) error { return a.openSession(x, a.e
 
 func serveEnsureSession(a *api, x *exchange) error { return a.openSession(x, a.engine.EnsureSession) }
 
+// openSession answers with the session; or, when a first message is posted and
+// events are asked for, with the frames of its turn.
 func (a *api) openSession(x *exchange, open openVerb) error {
+	args := x.arguments()
+	flush := args.flushMS(a.flush)
+	if args.err != nil {
+		return args.err
+	}
 	var input engine.SessionInput
 	if err := checked(a, x, &input); err != nil {
 		return err
@@ -36,10 +42,13 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 	if err != nil {
 		return err
 	}
-	header := x.w.Header()
-	header.Set("Location", "/v1/sessions/"+opened.Session.ID.String())
+	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
-		header.Set(eventSequenceHeader, strconv.FormatInt(opened.Posted.EventSequence, 10))
+		x.tellPosted(opened.Posted)
+		if wantsStream(x.r) && !opened.Posted.Message.TurnID.IsZero() {
+			a.streamTurn(x, opened.Posted, flush)
+			return nil
+		}
 	}
 	status := http.StatusOK
 	if opened.Created {

@@ -29,6 +29,9 @@ const (
 // eventSequenceHeader says where to begin watching to miss nothing of a post.
 const eventSequenceHeader = "Parley-Event-Sequence"
 
+// messageHeader names the message that a post recorded.
+const messageHeader = "Parley-Message-Id"
+
 // lastEventHeader is what a browser sends when it connects again.
 const lastEventHeader = "Last-Event-Id" // as net/http spells it
 
