@@ -67,6 +67,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set(requestIDHeader, id.String())
 	header.Set("X-Content-Type-Options", "nosniff")
 	defer a.recovered(w, r, id)
+	if r.ContentLength != 0 { // also for a body that no route reads: net/http waits for it before it answers
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+	}
 	if err := a.admit(r); err != nil {
 		a.fail(&exchange{w: w, r: r, requestID: id}, err) //nolint:contextcheck // the exchange holds the request with its context
 		return
@@ -137,7 +140,7 @@ func (a *api) sameOrigin(origin, host string) bool {
 }
 
 // readBody reads the whole body, at most parley.MaxBodyBytes of JSON, within
-// BodyTimeout. A length beyond the bound is refused before anything is read.
+// the deadline that ServeHTTP set. A length beyond the bound is refused before anything is read.
 func (a *api) readBody(x *exchange) error {
 	r := x.r
 	if r.ContentLength > parley.MaxBodyBytes {
@@ -156,10 +159,7 @@ func (a *api) readBody(x *exchange) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	control := http.NewResponseController(x.w)
-	if err := control.SetReadDeadline(time.Now().Add(BodyTimeout)); err == nil {
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }() // else the connection would end with the deadline
-	}
+	defer func() { _ = http.NewResponseController(x.w).SetReadDeadline(time.Time{}) }() // else a stream would end with the body's deadline
 	var err error
 	if n := r.ContentLength; n > 0 {
 		x.body = make([]byte, n)

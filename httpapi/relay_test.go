@@ -158,28 +158,34 @@ func TestFrameIsOneLineOfData(t *testing.T) {
 	}
 }
 
-// A body that does not come is waited for BodyTimeout, headers for HeaderTimeout.
+// A body that does not come is waited for BodyTimeout, headers for HeaderTimeout,
+// whether a route reads the body, drops it or there is no route at all.
 func TestSlowRequestsAreCutOff(t *testing.T) {
 	t.Parallel()
+	const body = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
 	for _, c := range []struct {
 		name, sent string
 		after      time.Duration
 		status     int // 0: the connection just closes
 	}{
 		{"headers", "POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", HeaderTimeout, 0},
-		{"body", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", BodyTimeout, http.StatusUnprocessableEntity},
+		{"body", "POST /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
+		{"body of a read", "GET /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
+		{"chunked body", "POST /reads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", BodyTimeout, http.StatusUnprocessableEntity},
+		{"body for nobody", "POST /nothing HTTP/1.1\r\n" + body, BodyTimeout, http.StatusNotFound},
+		{"body with a wrong method", "PUT /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusMethodNotAllowed},
+		{"body with a wrong parameter", "POST /reads?x=1 HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
+		{"body of another site", "POST /reads HTTP/1.1\r\nOrigin: http://evil.example\r\n" + body, BodyTimeout, http.StatusForbidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := &api{log: slog.New(slog.DiscardHandler)}
-				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					x := &exchange{w: w, r: r, requestID: parley.NewID()}
-					if err := a.readBody(x); err != nil {
-						a.fail(x, err) //nolint:contextcheck // the exchange holds the request with its context
-					}
+				a := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux()}
+				a.register([]route{
+					{method: http.MethodPost, paths: []string{"/reads"}, name: "post", open: true, serve: serveHealth},
+					{method: http.MethodGet, paths: []string{"/reads"}, name: "get", open: true, serve: serveHealth},
 				})
-				piped(t, handler, func(client net.Conn) {
+				piped(t, a, func(client net.Conn) {
 					start := time.Now()
 					if _, err := io.WriteString(client, c.sent); err != nil {
 						t.Fatal(err)
