@@ -330,7 +330,7 @@ CREATE TABLE events (
   data         TEXT NOT NULL,               -- settled steps without their contents
   created_at   INTEGER NOT NULL,
   PRIMARY KEY (session_id, sequence)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE outbox (
   id           INTEGER PRIMARY KEY,
