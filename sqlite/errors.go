@@ -16,7 +16,7 @@ import (
 const fullBelow = 1 << 20
 
 // mapError gives what a person can act on its code: a full disk is
-// CodeStorageFull, a locked file CodeUnavailable. Refusals pass through, and
+// CodeStorageFull, a locked or damaged file CodeUnavailable. Refusals pass through, and
 // everything else stays what it is: the database failed.
 func mapError(path string, err error) error {
 	if err == nil {
@@ -38,6 +38,8 @@ func mapError(path string, err error) error {
 		if syscall.Statfs(filepath.Dir(path), &disk) == nil && disk.Bavail*uint64(disk.Bsize) < fullBelow {
 			return storageFull(err)
 		}
+	case codes.SQLITE_NOTADB, codes.SQLITE_CORRUPT:
+		return parley.WrapError(parley.CodeUnavailable, err, path+" is damaged or no database of Parley's: put a copy of it back, or choose another directory with PARLEY_DATA")
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
 		return parley.WrapError(parley.CodeUnavailable, err, "the database is locked by another program; close it and try again")
 	}

@@ -80,6 +80,9 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := ownersAlone(filepath.Join(dataDir, DatabaseFile)); err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
 	s := &Store{
 		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}),
 		readers: make(chan *conn, options.Readers),
@@ -88,6 +91,16 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 		return nil, errors.Join(err, s.closeFiles())
 	}
 	return s, nil
+}
+
+// ownersAlone makes the database file for its owner's eyes, in a directory that
+// others may read too. SQLite gives the log beside it the same mode.
+func ownersAlone(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
+	if err != nil {
+		return parley.WrapError(parley.CodeUnavailable, err, path+" cannot be written; check its permissions, or choose another directory with PARLEY_DATA")
+	}
+	return file.Close()
 }
 
 func (s *Store) open(ctx context.Context, options Options) error {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,6 +178,41 @@ func TestOneOwner(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFilesAreTheOwnersAlone: what is in the database is nobody else's to read,
+// also in a directory that others may look into.
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	w := newWorld(t, Options{})
+	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // that is what is tested
+		t.Fatal(err)
+	}
+	w.plainTurn(w.session(nil).ID, "a secret")
+	files, err := os.ReadDir(w.dir)
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if info, err := file.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v, %v", file.Name(), info.Mode(), err)
+		}
+	}
+}
+
+// TestDamagedDatabase: a file that is no database is named, not overwritten.
+func TestDamagedDatabase(t *testing.T) {
+	dir := t.TempDir()
+	path, damaged := filepath.Join(dir, DatabaseFile), []byte(strings.Repeat("not a database. ", 1000))
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), dir, Options{})
+	if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, damaged) { //nolint:gosec // of this test
+		t.Errorf("the file was changed, %v", err)
 	}
 }
 
