@@ -16,6 +16,7 @@ const none = -1
 // block ends where another kind of delta begins.
 type decoder struct {
 	scan     wire.Scanner
+	last     repeated
 	blocks   int
 	current  int              // the run of text, reasoning or refusal that goes on, or none
 	kind     parley.ChunkKind // its kind
@@ -62,8 +63,15 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 	if string(frame.Event) == "error" {
 		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
 	}
+	if text, ok := d.last.match(data); ok {
+		if len(text) > 0 {
+			chunks = d.run(chunks, parley.ChunkText, text)
+		}
+		return chunks, false, nil
+	}
 	s := &d.scan
 	s.Reset(data)
+	d.last.begin()
 	failed := false
 	for more := s.Object(); more; {
 		var name []byte
@@ -94,6 +102,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 	case d.finish == finishBroken:
 		return chunks, false, &wire.FailureError{Failure: wire.Failure{Code: "server_error", Message: "the provider broke the answer off"}}
 	}
+	d.last.keep(data)
 	return chunks, false, nil
 }
 
@@ -151,18 +160,26 @@ func (d *decoder) delta(chunks []parley.Chunk) []parley.Chunk {
 		switch string(name) {
 		case "content":
 			if !s.IsArray() {
-				f.content, _ = s.String()
+				from, ok := s.At(), false
+				f.content, ok = s.String()
+				d.last.content(from, s.At(), ok)
 				continue
 			}
+			d.last.other()
 			chunks = d.texts(chunks, &f)
 			chunks = d.parts(chunks)
 		case "reasoning_content", "reasoning": // some servers send both, with the same text
 			if text, ok := s.String(); ok && len(text) > 0 && len(f.reasoning) == 0 {
 				f.reasoning, f.field = text, string(name)
+				d.last.other()
 			}
 		case "refusal":
 			f.refusal, _ = s.String()
+			if len(f.refusal) > 0 {
+				d.last.other()
+			}
 		case "tool_calls":
+			d.last.other()
 			chunks = d.texts(chunks, &f)
 			for more := s.Array(); more; {
 				if more = s.Element(); more {

@@ -352,6 +352,9 @@ func appendRune(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
+// At is the index of the byte that is read next.
+func (s *Scanner) At() int { return s.at }
+
 // IsObject reports that the next value is an object, without taking it.
 func (s *Scanner) IsObject() bool { return s.space() == '{' }
 
