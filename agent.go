@@ -136,14 +136,14 @@ const (
 type RetryPolicy struct {
 	Retries   *int                  `json:"retries,omitempty" minimum:"0" maximum:"20" doc:"Attempts after the first; default 3."`
 	Backoff   Backoff               `json:"backoff,omitempty" enum:"exponential,linear" doc:"Default exponential."`
-	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"60000" doc:"Longest pause of ours between attempts; default 10000."`
+	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"10000" doc:"Longest pause of ours between attempts; default 10000. A provider's Retry-After is waited for beyond it."`
 	Sentences map[ErrorClass]string `json:"sentences,omitempty" doc:"Own explanations, by error class."`
 }
 
 // The retry defaults and bounds.
 const (
 	DefaultRetries    = 3
-	DefaultMaxWait    = 10 * time.Second
+	DefaultMaxWait    = 10 * time.Second // also the most that may be set
 	BaseWait          = 500 * time.Millisecond
 	LongestRetryAfter = 60 * time.Second // a provider's Retry-After beyond it fails the turn
 )
@@ -180,8 +180,8 @@ func (p RetryPolicy) Validate() error {
 		return InvalidField("retry_policy.retries", "must lie between 0 and 20")
 	case p.Backoff != "" && p.Backoff != BackoffExponential && p.Backoff != BackoffLinear:
 		return InvalidField("retry_policy.backoff", "%q is not one of exponential, linear", Clip(string(p.Backoff), 32))
-	case p.MaxWaitMS < 0 || p.MaxWaitMS > 60_000:
-		return InvalidField("retry_policy.max_wait_ms", "must lie between 1 and 60000")
+	case p.MaxWaitMS < 0 || p.MaxWaitMS > DefaultMaxWait.Milliseconds():
+		return InvalidField("retry_policy.max_wait_ms", "must lie between 1 and %d", DefaultMaxWait.Milliseconds())
 	}
 	for class, sentence := range p.Sentences {
 		if class.Sentence() == ErrorClass("").Sentence() && class != ClassInternal {

@@ -180,7 +180,7 @@ func TestPolicyAndRetryPolicyValidate(t *testing.T) {
 		"negative":         {retries(-1).Validate(), "retry_policy.retries"},
 		"many":             {retries(21).Validate(), "retry_policy.retries"},
 		"backoff":          {parley.RetryPolicy{Backoff: "random"}.Validate(), "retry_policy.backoff"},
-		"wait":             {parley.RetryPolicy{MaxWaitMS: 60_001}.Validate(), "retry_policy.max_wait_ms"},
+		"wait":             {parley.RetryPolicy{MaxWaitMS: 10_001}.Validate(), "retry_policy.max_wait_ms"},
 		"own sentence":     {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}.Validate(), ""},
 		"unknown class":    {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{"weather": "Rain."}}.Validate(), "retry_policy.sentences"},
 		"NUL":              {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "\x00"}}.Validate(), "retry_policy.sentences"},

@@ -65,12 +65,23 @@ type AgentPatch struct {
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 }
 
-// AgentList asks for agents, by slug ascending by default.
+// AgentList asks for agents, by slug ascending by default. Archived ones are
+// left out unless Status asks for them.
 type AgentList struct {
 	Paging
-	Status parley.AgentStatus
+	Status AgentFilter
 	Tag    string
 }
+
+// AgentFilter says which agents a list shows.
+type AgentFilter string
+
+// The filters; "" is AgentsActive.
+const (
+	AgentsActive   AgentFilter = AgentFilter(parley.AgentActive)
+	AgentsArchived AgentFilter = AgentFilter(parley.AgentArchived)
+	AgentsAny      AgentFilter = "any"
+)
 
 // CreateAgent makes an agent in version 1. The bool reports an idempotent
 // repeat. CodeConflict when the slug is taken.
@@ -122,8 +133,15 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
-	if list.Status != "" && list.Status != parley.AgentActive && list.Status != parley.AgentArchived {
-		return Page[parley.Agent]{}, parley.InvalidField("status", "%q is not one of active, archived", parley.Clip(string(list.Status), 32))
+	status := parley.AgentActive
+	switch list.Status {
+	case "", AgentsActive:
+	case AgentsArchived:
+		status = parley.AgentArchived
+	case AgentsAny:
+		status = ""
+	default:
+		return Page[parley.Agent]{}, parley.InvalidField("status", "%q is not one of active, archived, any", parley.Clip(string(list.Status), 32))
 	}
 	if err := parley.CheckText("tag", list.Tag, parley.MaxNameBytes); err != nil {
 		return Page[parley.Agent]{}, err
@@ -133,7 +151,7 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 		return Page[parley.Agent]{}, err
 	}
 	rows, err := e.store.Agents(ctx, scope.WorkspaceID, parley.AgentQuery{
-		Status: list.Status, Tag: list.Tag, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
+		Status: status, Tag: list.Tag, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
 	})
 	if err != nil {
 		return Page[parley.Agent]{}, err

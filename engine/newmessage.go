@@ -91,7 +91,7 @@ func checkRecordedInput(input MessageInput) error {
 	case input.During != "":
 		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
 	case !input.IsZero():
-		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by a %s", role)
+		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by those of role %s", role)
 	case input.ContextNote != "":
 		return parley.InvalidField("context_note", "belongs to user messages, not to a %s", role)
 	case role == parley.RoleToolResult && input.ToolCallID == "":

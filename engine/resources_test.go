@@ -65,7 +65,7 @@ func TestAgentPatch(t *testing.T) {
 	}
 	_, err = h.OpenSession(ctx, h.member, engine.SessionInput{AgentID: "one"}, parley.Idempotency{})
 	wantCode(t, err, parley.CodeArchived, "")
-	page, err := h.Agents(ctx, h.member, engine.AgentList{Status: parley.AgentActive})
+	page, err := h.Agents(ctx, h.member, engine.AgentList{})
 	if err != nil || len(page.Data) != 1 || page.Data[0].Slug != parley.BuiltinAgentSlug {
 		t.Errorf("active agents: %+v, %v", page.Data, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"parley"
 )
@@ -136,10 +137,22 @@ func (a *api) violations(body []byte, schema *huma.Schema) []FieldProblem {
 	for _, err := range result.Errors {
 		var detail *huma.ErrorDetail
 		if errors.As(err, &detail) && len(problems) < maxProblems {
-			problems = append(problems, FieldProblem{Field: parley.Clip(detail.Location, maxProblemField), Message: detail.Message})
+			problems = append(problems, problemAt(detail))
 		}
 	}
 	return problems
+}
+
+// problemAt names the field that is missing, where huma names the object that
+// it is missing from.
+func problemAt(detail *huma.ErrorDetail) FieldProblem {
+	field, message := detail.Location, detail.Message
+	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
+	if name, ok := strings.CutPrefix(message, before); ok && strings.HasSuffix(name, after) {
+		field = strings.TrimPrefix(field+"."+strings.TrimSuffix(name, after), ".")
+		message = "is missing"
+	}
+	return FieldProblem{Field: parley.Clip(field, maxProblemField), Message: message}
 }
 
 // The bounds of an error's list of fields.

@@ -32,6 +32,7 @@ func TestRefusals(t *testing.T) {
 		{name: "out of range", method: "POST", path: "/v1/agents", body: `{"name":"a","temperature":3}`, status: 422, code: parley.CodeInvalid, field: "temperature"},
 		{name: "not in the list", method: "POST", path: "/v1/sessions", body: `{"visibility":"` + secret + `"}`, status: 422, code: parley.CodeInvalid, field: "visibility"},
 		{name: "nested", method: "POST", path: "/v1/sessions", body: `{"message":{"content":{"text":"x"},"colour":1}}`, status: 422, code: parley.CodeInvalid, field: "message.colour"},
+		{name: "missing session", method: "PUT", path: "/v1/clients/tab/session", body: `{}`, status: 422, code: parley.CodeInvalid, field: "session_id"},
 		{name: "missing name", method: "POST", path: "/v1/agents", body: `{}`, status: 422, code: parley.CodeInvalid, field: "name"},
 		{name: "system role", method: "POST", path: messages, body: `{"role":"system","content":{"text":"x"}}`, status: 422, code: parley.CodeInvalid, field: "role"},
 		{name: "no JSON", method: "POST", path: "/v1/agents", body: `{"name":`, status: 422, code: parley.CodeInvalid},

@@ -34,6 +34,11 @@ func TestAgents(t *testing.T) {
 	if got := s.do("DELETE", "/v1/agents/"+agent.ID.String(), ""); got.status != 204 || len(got.body) != 0 {
 		t.Errorf("archive: status %d %s", got.status, got.body)
 	}
+	for query, listed := range map[string]int{"": 0, "&status=active": 0, "&status=archived": 1, "&status=any": 1} {
+		if got := want[page[parley.Agent]](s, 200, "GET", "/v1/agents?tag=docs"+query, ""); len(got.Data) != listed {
+			t.Errorf("%d archived agents are listed with %q, want %d", len(got.Data), query, listed)
+		}
+	}
 	refused := s.do("POST", "/v1/agents/release-writer/sessions", `{}`)
 	if refused.status != 409 || refused.problem(t).Code != parley.CodeArchived {
 		t.Errorf("a session of an archived agent: status %d %s", refused.status, refused.body)

@@ -88,11 +88,12 @@ func projectsQuery(workspaceID parley.ID, q parley.ProjectQuery) (string, []arg)
 		" ORDER BY p.last_access_at " + word + ", p.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
 }
 
-// DeleteProject removes a project at once, and leaves its sessions to the outbox.
+// DeleteProject removes a project and takes care of its sessions; those beyond
+// projectBatch are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error {
-	task := "detach_project"
+	task := outboxDetachProject
 	if cascade {
-		task = "delete_project_sessions"
+		task = outboxDeleteSessions
 	}
 	return s.write(ctx, func(tx *txn) error {
 		switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); {
@@ -104,7 +105,9 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
 			return err
 		}
-		_, err := tx.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at) VALUES (?, ?, ?, ?)", workspaceID, task, id, tx.now)
-		return err
+		if done, err := tx.apply(outboxRow{workspaceID: workspaceID, kind: task, target: id}); err != nil || done {
+			return err
+		}
+		return tx.leaveFor(workspaceID, task, id)
 	})
 }

@@ -22,6 +22,7 @@ func testProjects(t *testing.T, open Open) {
 		"lists by last access":             testProjectLists,
 		"deleting detaches sessions":       testDeleteProject,
 		"deleting with cascade":            testDeleteProjectCascade,
+		"deleting a large one":             testDeleteLargeProject,
 		"another workspace has none of it": testProjectScope,
 	})
 }
@@ -83,7 +84,6 @@ func testDeleteProject(t *testing.T, w *world) {
 	_, err := w.store.Project(w.ctx, w.scope.WorkspaceID, project.ID)
 	refused(t, "a deleted project", err, parley.CodeNotFound)
 	refused(t, "deleting it again", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false), parley.CodeNotFound)
-	w.drainOutbox(t)
 	if got := w.sessionState(t, inside).ProjectID; !got.IsZero() {
 		t.Errorf("the session still names the project %s", got)
 	}
@@ -101,10 +101,25 @@ func testDeleteProjectCascade(t *testing.T, w *world) {
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
 	outside := w.session(t)
 	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, true))
-	w.drainOutbox(t)
 	_, err := w.store.Session(w.ctx, w.scope, inside)
 	refused(t, "a session of a project deleted with cascade", err, parley.CodeNotFound)
 	w.sessionState(t, outside)
+}
+
+// Those beyond what one transaction takes follow by the outbox.
+func testDeleteLargeProject(t *testing.T, w *world) {
+	project := w.choose(t, "/srv/p")
+	inside := make([]parley.ID, 120)
+	for i := range inside {
+		inside[i] = w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
+	}
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false))
+	w.drainOutbox(t)
+	for i, id := range inside {
+		if got := w.sessionState(t, id).ProjectID; !got.IsZero() {
+			t.Fatalf("session %d still names the project", i)
+		}
+	}
 }
 
 func testProjectScope(t *testing.T, w *world) {
