@@ -84,8 +84,10 @@ func (e *Engine) Transcript(ctx context.Context, principal parley.Principal, ses
 
 // folded reads a page of user-facing rows rounded out to whole turns.
 func (e *Engine) folded(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
-	shown := false
-	list.Internal = &shown
+	list, err := userFacing(list)
+	if err != nil {
+		return Page[parley.Message]{}, err
+	}
 	return e.messages(ctx, principal, sessionID, list, func(last, next parley.Message) bool {
 		return !last.TurnID.IsZero() && last.TurnID == next.TurnID
 	})

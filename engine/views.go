@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"parley"
 )
@@ -15,8 +16,10 @@ func (e *Engine) Messages(ctx context.Context, principal parley.Principal, sessi
 // UserMessages is the view "user": no internal messages, and no empty ones that
 // an interruption left behind.
 func (e *Engine) UserMessages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
-	shown := false
-	list.Internal = &shown
+	list, err := userFacing(list)
+	if err != nil {
+		return Page[parley.Message]{}, err
+	}
 	page, err := e.messages(ctx, principal, sessionID, list, nil)
 	if err != nil {
 		return page, err
@@ -29,6 +32,38 @@ func (e *Engine) UserMessages(ctx context.Context, principal parley.Principal, s
 	}
 	page.Data = kept
 	return page, nil
+}
+
+// userFacing leaves internal messages out of a list.
+func userFacing(list MessageList) (MessageList, error) {
+	if list.Internal != nil && *list.Internal {
+		return list, parley.InvalidField("internal", "this view shows no internal messages; view=flat does")
+	}
+	shown := false
+	list.Internal = &shown
+	return list, nil
+}
+
+// DefaultRecent is how many messages the view "recent" shows unless a limit says.
+const DefaultRecent = 10
+
+// RecentMessages is the view "recent": the last user-facing messages, oldest
+// first. It is one page, so it takes neither cursor nor order.
+func (e *Engine) RecentMessages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+	switch {
+	case list.Cursor != "":
+		return Page[parley.Message]{}, parley.InvalidField("cursor", "the view recent is one page; view=user has more")
+	case list.Order != "":
+		return Page[parley.Message]{}, parley.InvalidField("order", "the view recent is oldest first; view=user takes an order")
+	}
+	list.Order = Descending
+	if list.Limit == 0 {
+		list.Limit = DefaultRecent
+	}
+	page, err := e.UserMessages(ctx, principal, sessionID, list)
+	slices.Reverse(page.Data)
+	page.Next = nil
+	return page, err
 }
 
 // MessageID is a row of the view "ids".

@@ -95,6 +95,8 @@ func serveListMessages(a *api, x *exchange) error {
 		messages, err = a.engine.Messages(ctx, x.principal, id, list)
 	case "user":
 		messages, err = a.engine.UserMessages(ctx, x.principal, id, list)
+	case "recent":
+		messages, err = a.engine.RecentMessages(ctx, x.principal, id, list)
 	case "transcript":
 		entries, err := a.engine.Transcript(ctx, x.principal, id, list)
 		if err != nil {
@@ -106,7 +108,7 @@ func serveListMessages(a *api, x *exchange) error {
 	case "ids":
 		return sendPage(x, id, list, a.engine.MessageIDs)
 	default:
-		return parley.InvalidField("view", "is not one of flat, transcript, user, chat, ids")
+		return parley.InvalidField("view", "is not one of flat, transcript, user, recent, chat, ids")
 	}
 	if err != nil {
 		return err

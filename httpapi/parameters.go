@@ -70,7 +70,7 @@ func sessionFilters() []parameter {
 
 func messageFilters() []parameter {
 	return with(paging(),
-		choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "chat", "ids"),
+		choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "recent", "chat", "ids"),
 		parameter{name: "role", about: "Only messages of this role. Repeatable.", repeats: true,
 			schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values)}}},
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),

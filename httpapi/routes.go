@@ -76,7 +76,7 @@ func routes() []route {
 				{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: []parameter{sequenceHeader(), messageIDHeader()}},
 			}, fails: conflicting()},
 		{method: http.MethodGet, paths: bothPaths("/messages"), name: "listMessages", tag: "messages", verb: engine.ReadSessions,
-			says: "List messages", about: "By sequence, oldest first; queued ones stand at the end by position. Views: flat, the rows; user, without internal ones; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids.",
+			says: "List messages", about: "By sequence, oldest first; queued ones stand at the end by position. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
 			query: messageFilters(), serve: serveListMessages, answers: messagePages()},
 		{method: http.MethodGet, paths: bothPaths("/events"), name: "watchSession", tag: "events", lasting: true, verb: engine.ReadSessions,
 			says: "Watch a session", about: "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the place is unknown and the session is to be read again. A comment comes every 15 s.",
