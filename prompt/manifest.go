@@ -15,6 +15,8 @@ const (
 	splitRun = 8
 	// steerRoom is kept free in a window's manifest for the steers of a step.
 	steerRoom = 512
+	// smallManifest is a size in bytes that is not worth being exact about.
+	smallManifest = 1 << 10
 
 	reasonRunning  = "running turn"
 	reasonSteered  = "steered"
@@ -218,8 +220,17 @@ func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manif
 	return manifest, nil
 }
 
-// encodedSize is the length of a manifest's JSON.
+// encodedSize is the length of a manifest's JSON, or for a small one no less.
 func encodedSize(manifest parley.Manifest) int {
+	// Most manifests are far too small to need counting: six bytes for each of a
+	// text at the worst, twenty for a number, and the names.
+	bound := 64 + 6*len(manifest.Policy)
+	for _, r := range manifest.Ranges {
+		bound += 96 + 6*len(r.Reason) + 21*len(r.Except)
+	}
+	if bound <= smallManifest {
+		return bound
+	}
 	raw, err := json.Marshal(manifest)
 	if err != nil {
 		return parley.MaxManifestBytes + 1
