@@ -100,7 +100,8 @@ type Commit struct {
 
 // Hints is told of commits, after they are durable and in their order per
 // session. It carries no truth: whoever listens re-reads by sequence, and
-// losing a call loses nothing. Calls must not block.
+// losing a call loses nothing. A store calls it before it answers the transition's
+// caller, on the goroutine that commits: calls must not block.
 type Hints interface {
 	Committed(Commit)
 }

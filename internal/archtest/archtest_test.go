@@ -23,11 +23,10 @@ var rules = []struct {
 	may      []string
 }{
 	{".", nil}, // the words: standard library only
-	{"internal/sqlutil", nil},
 	{"internal/archtest", nil},
 	{"prompt", []string{"."}},
 	{"live", []string{"."}},
-	{"sqlite", []string{".", "internal/sqlutil"}},
+	{"sqlite", []string{"."}},
 	{"storetest", []string{"."}},
 	{"llm", []string{"."}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},
