@@ -71,6 +71,7 @@ func errorCases() []errorCase {
 		{name: "gateway timeout", status: 504, class: parley.ClassNetwork, retryable: true},
 		{name: "overloaded", status: 529, body: said("overloaded_error", "", "Overloaded"), class: parley.ClassNetwork, retryable: true},
 		{name: "a string for an error", status: 400, body: `{"error":"model 'x' is not loaded"}`, class: parley.ClassModel, says: "not loaded"},
+		{name: "compressed unasked", status: 200, header: head("Content-Type", "text/event-stream", "Content-Encoding", "gzip"), body: "\x1f\x8b", class: parley.ClassModel, says: "gzip"},
 		{name: "a document", status: 200, header: head("Content-Type", "text/html"), body: "<html>Log in</html>", class: parley.ClassModel, says: "base URL"},
 		{name: "an error with 200", status: 200, header: head("Content-Type", "application/json"), body: said("overloaded_error", "", "Overloaded"), class: parley.ClassNetwork, retryable: true},
 		{name: "keys in the message", status: 400, body: said("x", "", "Authorization: Bearer abcdef0123 and sk-proj-abc_123456789 and x-api-key: "+testKey+" and https://h/?key=abc123&x=1 and api key abcdefghijklmnop1234"), class: parley.ClassModel, says: "redacted"},

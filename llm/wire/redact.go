@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -30,12 +31,13 @@ var credentials = []struct {
 }
 
 // Redact takes credentials out of a text that a person may see or a log may
-// keep: the secrets given, and whatever looks like one. The result is valid
+// keep: the secrets given, as they are and as a URL spells them, and whatever
+// looks like one. The result is valid
 // UTF-8.
 func Redact(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {
-			text = strings.ReplaceAll(text, secret, hidden)
+			text = strings.NewReplacer(secret, hidden, url.QueryEscape(secret), hidden, url.PathEscape(secret), hidden).Replace(text)
 		}
 	}
 	for _, c := range credentials {

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,12 @@ func TestRedact(t *testing.T) {
 	for _, c := range hidden {
 		if got := wire.Redact(c.text, own); strings.Contains(got, c.secret) || !strings.Contains(got, "[redacted]") {
 			t.Errorf("%q became %q", c.text, got)
+		}
+	}
+	const spelled = "own+credential/2=="
+	for _, text := range []string{"bad " + spelled, "at https://host/?k=" + url.QueryEscape(spelled), "at https://host/" + url.PathEscape(spelled) + "/x"} {
+		if got := wire.Redact(text, spelled); strings.Contains(got, "credential") || !strings.Contains(got, "[redacted]") {
+			t.Errorf("%q became %q", text, got)
 		}
 	}
 	for _, plain := range []string{

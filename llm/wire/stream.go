@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"parley"
@@ -99,8 +100,12 @@ func (x *exchange) open(body []byte) error {
 }
 
 // streams reports that an answer may be an event stream: servers label theirs
-// in many ways, but never as a document.
+// in many ways, but never as a document. What was compressed unasked cannot be
+// read.
 func streams(h http.Header) bool {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return false
+	}
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return media != "application/json" && media != "application/problem+json" && media != "text/html"
 }
@@ -120,7 +125,8 @@ func (x *exchange) refused(response *http.Response) error {
 		}
 		return Classify(Failure{Status: status, Message: fmt.Sprintf("the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to", status, parley.Clip(host, 128))}, secret)
 	case status < 300 && !bytes.Contains(body, []byte(`"error"`)):
-		e := parley.NewModelError(parley.ClassModel, false, Redact("the provider answered with "+parley.Clip(response.Header.Get("Content-Type"), 64)+" where an event stream was asked for: check the base URL", secret), nil)
+		form := strings.TrimSpace(parley.Clip(response.Header.Get("Content-Encoding"), 64) + " " + parley.Clip(response.Header.Get("Content-Type"), 64))
+		e := parley.NewModelError(parley.ClassModel, false, Redact("the provider answered with "+form+" where an event stream was asked for: check the base URL", secret), nil)
 		e.Status = status
 		return e
 	}
