@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"parley"
+)
+
+// A project is a directory under an allowed root; no link leads out of it.
+func TestProjectsStayInsideTheRoots(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	inside, outside := s.subdirectory("site"), t.TempDir()
+	link := func(name, target string) string {
+		path := filepath.Join(s.root, name)
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	file := filepath.Join(s.root, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{
+		"outside": outside, "a link out": link("out", outside), "below a link out": filepath.Join(link("up", filepath.Dir(outside)), filepath.Base(outside)),
+		"dots": s.root + "/site/../../" + filepath.Base(outside), "a file": file, "nothing": filepath.Join(s.root, "none"), "relative": "site", "empty": "",
+	} {
+		got := s.do("POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, path))
+		if got.status != 422 || got.problem(t).Errors[0].Field != "path" {
+			t.Errorf("%s: status %d %s", name, got.status, got.body)
+		}
+	}
+	made := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q,"icon":"🌲"}`, inside))
+	for _, other := range []string{inside + "/", link("same", inside), s.root + "/./site"} {
+		if again := want[parley.Project](s, 200, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, other)); again.ID != made.ID || again.Icon != "🌲" {
+			t.Errorf("%s is project %+v, want %+v", other, again, made)
+		}
+	}
+	second := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q,"name":"Two"}`, s.subdirectory("two")))
+	if recent := want[page[parley.Project]](s, 200, "GET", "/v1/projects?recent=1", "").Data; len(recent) != 1 || recent[0].ID != second.ID || second.Name != "Two" {
+		t.Errorf("recent %+v", recent)
+	}
+}
+
+// A deleted project leaves its sessions, or takes them along, at once.
+func TestDeletedProjects(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for _, cascade := range []bool{false, true} {
+		project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory("site")))
+		session := "/v1/sessions/" + s.session(fmt.Sprintf(`{"project_id":%q}`, project.ID)).ID.String()
+		want[struct{}](s, 204, "DELETE", fmt.Sprintf("/v1/projects/%s?cascade=%t", project.ID, cascade), "")
+		if cascade {
+			if got := s.do("GET", session, ""); got.status != 404 {
+				t.Errorf("with cascade the session is there: status %d", got.status)
+			}
+			continue
+		}
+		if left := want[parley.Session](s, 200, "GET", session, ""); !left.ProjectID.IsZero() {
+			t.Errorf("the session still names project %s", left.ProjectID)
+		}
+	}
+}
+
+// What a client has open is its own, and the feed tells of each change.
+func TestClientsOnTheFeed(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	feed := s.stream("GET", "/v1/events", "")
+	feed.until("resync")
+	first := s.session(`{"client_id":"tab"}`)
+	second := s.session(`{}`)
+	open := fmt.Sprintf(`{"session_id":%q}`, second.ID)
+	want[parley.Session](s, 200, "PUT", "/v1/clients/tab/session", open)
+	want[struct{}](s, 204, "DELETE", "/v1/clients/tab/session", "")
+	want[struct{}](s, 204, "DELETE", "/v1/clients/tab/session", "")
+	want[parley.Session](s, 200, "PUT", "/v1/clients/other/session", open)
+	want[struct{}](s, 204, "DELETE", "/v1/sessions/"+second.ID.String(), "")
+	type told struct {
+		event   string
+		session parley.ID
+	}
+	var got []told
+	for _, f := range feed.until("session.deleted") {
+		if f.id != "" {
+			t.Errorf("%s of the feed has id %s", f.event, f.id)
+		}
+		if f.event == "session.activated" || f.event == "session.deactivated" || f.event == "session.deleted" {
+			got = append(got, told{f.event, f.data.SessionID})
+		}
+	}
+	wanted := map[told]int{{"session.activated", first.ID}: 1, {"session.deactivated", first.ID}: 1, {"session.activated", second.ID}: 2, {"session.deactivated", second.ID}: 1, {"session.deleted", second.ID}: 1}
+	for _, one := range got {
+		wanted[one]--
+	}
+	for one, left := range wanted {
+		if left != 0 {
+			t.Errorf("%s of %s: %d too few, in %v", one.event, one.session, left, got)
+		}
+	}
+	if got := s.do("GET", "/v1/clients/other/session", ""); got.status != 404 {
+		t.Errorf("a client has a deleted session open: status %d", got.status)
+	}
+	if got := s.do("PUT", "/v1/clients/tab/session", open); got.status != 404 {
+		t.Errorf("opening a deleted session: status %d", got.status)
+	}
+}
