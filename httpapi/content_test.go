@@ -1,10 +1,15 @@
 package httpapi
 
 import (
+	"database/sql"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley"
+	"parley/engine"
+	"parley/sqlite"
 )
 
 // Which roles may be posted, and what their content looks like: what does not
@@ -69,5 +74,41 @@ func TestPostedContent(t *testing.T) {
 		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 {
 			t.Errorf("view %s of a record from outside: status %d %s", view, got.status, got.body)
 		}
+	}
+}
+
+// What cannot be read any more breaks no list and no later turn: it is shown as
+// raw text beside an error.
+func TestUnreadableContent(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`).ID.String()
+	s.finished(session)
+	file, err := sql.Open("sqlite", filepath.Join(s.data, sqlite.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.ExecContext(t.Context(), `PRAGMA busy_timeout = 10000; UPDATE messages SET content = '{"text": torn ' || sequence, metadata = '{'`)
+	if closed := file.Close(); err != nil || closed != nil {
+		t.Fatal(err, closed)
+	}
+	messages := "/v1/sessions/" + session + "/messages"
+	for _, message := range want[page[parley.Message]](s, 200, "GET", messages, "").Data {
+		if message.Error == nil || !strings.Contains(string(message.Content), "torn") {
+			t.Errorf("%s: content %s, error %+v", message.Role, message.Content, message.Error)
+		}
+	}
+	entries := want[page[engine.Entry]](s, 200, "GET", messages+"?view=transcript", "").Data
+	blocks := entries[len(entries)-1].Blocks
+	if len(blocks) == 0 || !slices.ContainsFunc(blocks, func(b engine.Block) bool { return b.Type == engine.BlockError }) {
+		t.Errorf("the transcript shows %+v", blocks)
+	}
+	for _, view := range []string{"user", "chat", "ids", "recent"} {
+		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 {
+			t.Errorf("view %s: status %d %s", view, got.status, got.body)
+		}
+	}
+	if all := s.told(session, `{"content":{"text":"Go on"},"model":"sim/echo"}`); all[len(all)-1].event != "session.completed" {
+		t.Errorf("the next turn ends with %s", all[len(all)-1].event)
 	}
 }

@@ -47,6 +47,7 @@ type testServer struct {
 	client *http.Client
 	log    *logBuffer
 	root   string // directories that projects may lie in
+	data   string // the store's directory
 }
 
 // subdirectory makes a directory for a project.
@@ -88,10 +89,10 @@ func testModels(t *testing.T) *llm.Registry {
 
 func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	t.Helper()
-	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir()}
+	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if s.store, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Log: log}); err != nil {
+	if s.store, err = sqlite.Open(t.Context(), s.data, sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log})
