@@ -175,8 +175,13 @@ func (h *Hub) vacate(r *room) {
 }
 
 // park puts an empty room at the end of the idle line and forgets the oldest
-// beyond the bound. h.mu is held for writing.
+// beyond the bound. h.mu is held for writing. Who leaves late may bring a room
+// that was forgotten meanwhile: another one may stand under its id by now, which
+// is not to be touched.
 func (h *Hub) park(r *room) {
+	if h.rooms[r.id] != r {
+		return
+	}
 	r.mu.Lock()
 	waits := r.parked || !r.empty()
 	r.parked = r.parked || r.empty()

@@ -498,3 +498,28 @@ func BenchmarkRelay(b *testing.B) {
 		}
 	}
 }
+
+// A reader that leaves an empty room counts it as idle a moment later. By then
+// the room may have been forgotten, and another one stand in its place with
+// readers of its own: those must go on hearing of their session.
+func TestLateLeaverForgetsNobodyElsesRoom(t *testing.T) {
+	source := newRecord()
+	hub := newHub(t, source, never)
+	turn, id := parley.NewID(), parley.NewID()
+	crowd := func() { // makes the hub forget whatever was idle before
+		for range idleRooms + 1 {
+			hub.Committed(newRecord().add(1, nil, created(turn, parley.NewID())))
+		}
+	}
+	hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}}).Close()
+	forgotten := hub.rooms[source.id]
+	crowd()
+	w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}})
+	defer w.Close()
+	hub.vacate(forgotten)
+	crowd()
+	hub.Committed(source.add(1, nil, created(turn, id)))
+	if !w.Buffered() {
+		t.Error("the reader was not told of its session's event")
+	}
+}
