@@ -150,6 +150,26 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 			t.Errorf("%s %s %s: status %d, want 404: %s", c.method, c.path, c.body, got.status, got.body)
 		}
 	}
+	// A cursor of another workspace is a place in the own list, no more.
+	theirs := want[page[parley.Agent]](s, http.StatusOK, "GET", "/v1/agents?limit=1", "", "Authorization", foreign.bearer)
+	if theirs.Next == nil {
+		t.Fatal("the other workspace has one page of agents")
+	}
+	for _, order := range []string{"", "&order=desc"} {
+		if got := s.do("GET", "/v1/agents?cursor="+*theirs.Next+order, "", "Authorization", own.bearer); strings.Contains(string(got.body), foreign.agent) {
+			t.Errorf("a foreign cursor shows %s", got.body)
+		}
+	}
+	// So is the place of a stream: it names events of the session in the path.
+	if got := s.do("GET", "/v1/events?session="+foreign.session+":3", "", "Authorization", own.bearer); got.status != http.StatusNotFound {
+		t.Errorf("a place in a foreign session: status %d", got.status)
+	}
+	// The same idempotency key with the same body is another request here.
+	first := want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", `{"title":"Twice"}`, "Authorization", foreign.bearer, idempotencyHeader, "same")
+	second := want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", `{"title":"Twice"}`, "Authorization", own.bearer, idempotencyHeader, "same")
+	if first.ID == second.ID {
+		t.Error("the idempotency key of another workspace answered its session")
+	}
 	// A key of another workspace makes a new session here.
 	made := want[parley.Session](s, http.StatusCreated, "PUT", "/v1/sessions/by-key", `{"key":"key of bob"}`, "Authorization", own.bearer)
 	if made.ID.String() == foreign.session {

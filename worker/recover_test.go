@@ -307,6 +307,43 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// TestTurnLongerThanTheLease: while an answer takes several leases, and says
+// nothing meanwhile, the process keeps its claim and no sweep takes the turn.
+func TestTurnLongerThanTheLease(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	renewed := make(chan struct{}, 100)
+	store.set(func(method string) error {
+		if method == "RenewLease" {
+			renewed <- struct{}{}
+		}
+		return nil
+	})
+	r.options.Lease = crashLease
+	r.start(store)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		close(reached)
+		<-goOn
+		_ = yield(text(0, "At last."), nil) && yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the request", reached)
+	for range 3*renewals + 1 {
+		r.wait("a renewal", renewed)
+	}
+	touched, err := r.store.Sweep(t.Context())
+	r.must(err)
+	if touched != 0 {
+		t.Error("a turn that runs was taken over")
+	}
+	close(goOn)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 1 {
+		t.Errorf("the turn is %s after %d attempts", turn.Status, turn.Attempt)
+	}
+}
+
 // TestFencedRunWritesNothing: the claim was taken while the process slept.
 func TestFencedRunWritesNothing(t *testing.T) {
 	r := newRig(t)

@@ -88,10 +88,10 @@ func plain(t *testing.T, c *client.Client, token, path string) string {
 	}
 }
 
-// TestKeysOfProvidersStayInside: a provider that repeats the key it was sent,
-// in whatever it says went wrong, does not bring it into an answer, an event,
-// the log or a file.
-func TestKeysOfProvidersStayInside(t *testing.T) {
+// TestSecretsStayInside: a provider that repeats the key it was sent, in
+// whatever it says went wrong, does not bring it into an answer, an event, the
+// log or a file; nor are keys of Parley's own kept or logged, only their hashes.
+func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	const secret = "Unusual+Credential/0123=="
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,14 @@ func TestKeysOfProvidersStayInside(t *testing.T) {
 		}
 		seen.WriteString(events + turn)
 	}
-	seen.WriteString(plain(t, c, token, "/v1/models") + plain(t, c, token, "/readyz"))
+	made, err := c.CreateKey(t.Context(), client.KeyInput{Name: "test", Role: parley.RoleMember})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who := plain(t, c, made.Secret, "/v1/principal"); !strings.Contains(who, `"member"`) {
+		t.Fatalf("the new key is %s", who)
+	}
+	seen.WriteString(plain(t, c, token, "/v1/keys") + plain(t, c, token, "/v1/models") + plain(t, c, token, "/readyz"))
 	c.Close()
 	if err := srv.close(); err != nil {
 		t.Fatal(err)
@@ -176,7 +183,10 @@ func TestKeysOfProvidersStayInside(t *testing.T) {
 				t.Errorf("%s holds the provider's key as %q", place, spelling)
 			}
 		}
-		if strings.Contains(text, strings.TrimSpace(token)) && place != tokenFile {
+		if strings.Contains(text, made.Secret) {
+			t.Errorf("%s holds a key", place)
+		}
+		if strings.Contains(text, token) && place != tokenFile {
 			t.Errorf("%s holds the local token", place)
 		}
 	}
