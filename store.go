@@ -129,7 +129,9 @@ type StepBegin struct {
 	System string // text behind Call.SystemHash, kept once per hash
 	Tools  []byte // canonical JSON behind Call.ToolsHash, kept once per hash
 	Author Author // the agent
-	Steers []Steered
+	// AgentType is the trigger's: what a turn writes is found by it too.
+	AgentType string
+	Steers    []Steered
 }
 
 // StepBegun is the answer to BeginStep.
@@ -144,6 +146,7 @@ type BlockOpen struct {
 	Step       int
 	Role       Role // assistant or tool_call
 	Author     Author
+	AgentType  string // the trigger's
 	Model      ModelID
 	ToolCallID string // of a tool_call: Parley's own id
 	ToolName   string

@@ -106,6 +106,26 @@ func TestMessageFilters(t *testing.T) {
 	}
 }
 
+// What a turn writes is found by the agent type and iteration of its trigger.
+func TestAnswersOfAgentTypeAndIteration(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"type":"dev-task","feature":"pay","task":"T-1","model":"sim/tool","tools":["current_time"]}`).ID.String()
+	s.told(session, `{"content":{"text":"Time?"},"agent_type":"developer","iteration":2,"metadata":{"task":"T-1"}}`)
+	s.told(session, `{"content":{"text":"And now?"}}`)
+	found := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?agent_type=developer&iteration=2", "").Data
+	var roles []parley.Role
+	for _, message := range found {
+		roles = append(roles, message.Role)
+	}
+	if !slices.Equal(roles, []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleAssistant}) {
+		t.Errorf("found %v", roles)
+	}
+	if answer := found[len(found)-1]; answer.Usage == nil || answer.Usage.OutputTokens == nil || answer.Model != "sim/tool" || string(found[0].Metadata) != `{"task":"T-1"}` {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
 // The last ten that people see, unless a limit says how many.
 func TestRecentViewIsTenMessages(t *testing.T) {
 	t.Parallel()

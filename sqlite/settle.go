@@ -220,7 +220,7 @@ func (t *txn) resultOf(h *head, call *parley.Message, id parley.ID, author parle
 	return parley.Message{
 		ID: id, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: call.TurnID, Step: call.Step, Role: parley.RoleToolResult,
 		Status: parley.MessageCompleted, Author: author, ToolCallID: call.ToolCallID, ToolName: call.ToolName, CallOrdinal: call.CallOrdinal,
-		Iteration: call.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		AgentType: call.AgentType, Iteration: call.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.
 		begun.Message = parley.Message{
 			ID: begin.Call.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: begin.Call.Step,
 			Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
-			Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: tx.now, UpdatedAt: tx.now,
+			AgentType: begin.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: tx.now, UpdatedAt: tx.now,
 		}
 		if err := tx.record(h, &begun.Message, parley.Idempotency{}); err != nil {
 			return begun, err
@@ -209,7 +209,7 @@ func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.B
 		m := parley.Message{
 			ID: open.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: open.Step, Role: open.Role,
 			Status: parley.MessageStreaming, Author: open.Author, Content: emptyAssistant, ToolCallID: open.ToolCallID, ToolName: open.ToolName,
-			Model: open.Model, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: tx.now, UpdatedAt: tx.now,
+			Model: open.Model, AgentType: open.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: tx.now, UpdatedAt: tx.now,
 		}
 		if m.Role == parley.RoleToolCall {
 			if m.Content, err = parley.EncodeContent(parley.ToolCallContent{Arguments: json.RawMessage("null"), ID: m.ToolCallID, Name: m.ToolName}); err != nil {

@@ -148,8 +148,8 @@ func (a *answer) openRow(chunk *parley.Chunk) (*row, error) {
 		fresh.toolName = parley.Clip(strings.ReplaceAll(chunk.Name, "\x00", "\uFFFD"), parley.MaxNameBytes-4)
 	}
 	opened, err := a.turn.w.store.OpenBlock(a.turn.writes, a.turn.fence, parley.BlockOpen{
-		MessageID: fresh.id, Step: a.step, Role: fresh.role, Author: a.turn.author, Model: a.turn.settings.Model,
-		ToolCallID: fresh.callID, ToolName: fresh.toolName,
+		MessageID: fresh.id, Step: a.step, Role: fresh.role, Author: a.turn.author, AgentType: a.turn.claim.Trigger.AgentType,
+		Model: a.turn.settings.Model, ToolCallID: fresh.callID, ToolName: fresh.toolName,
 	})
 	if err != nil {
 		return nil, err

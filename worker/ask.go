@@ -70,7 +70,7 @@ func (t *turn) attempt(a *answer, q question) error {
 	call := q.call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}
-	begin := parley.StepBegin{Call: call, System: q.system, Tools: q.tools, Author: t.author, Steers: q.steers}
+	begin := parley.StepBegin{Call: call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers}
 
 	t.attempts++
 	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.ctx, t.attempts))
