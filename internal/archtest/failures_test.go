@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// promised are the failures that docs/failures.md has to tell of.
+var promised = []string{
+	"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23",
+	"24", "25", "26", "27", "28", "30", "31", "32", "33", "35", "36", "37", "38", "43", "44", "45", "49", "50", "51", "52", "53",
+	"54", "55", "59", "61", "62", "63",
+}
+
+var (
+	failureRow = regexp.MustCompile(`(?m)^\| (\d+) \| [^|]+ \| ([^|]+) \|$`)
+	namedTest  = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)([^`]*)`")
+)
+
+// suites are the packages whose cases run in the tests of others.
+var suites = []string{"../../storetest", "../../llm/llmtest"}
+
+// TestFailuresNameTheirTests holds docs/failures.md against the tests: every
+// failure stands there once, and every test and case that it names exists.
+func TestFailuresNameTheirTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/failures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for _, row := range failureRow.FindAllStringSubmatch(string(page), -1) {
+		rows[row[1]]++
+		if !namedTest.MatchString(row[2]) {
+			t.Errorf("failure %s names no test", row[1])
+		}
+	}
+	for _, number := range promised {
+		if rows[number] != 1 {
+			t.Errorf("failure %s has %d rows", number, rows[number])
+		}
+	}
+	for _, named := range namedTest.FindAllStringSubmatch(string(page), -1) {
+		dir := filepath.Join("../..", named[1])
+		if named[1] == module {
+			dir = "../.."
+		}
+		own := sources(t, dir)
+		if !strings.Contains(own, "func "+named[2]+"(t *testing.T)") {
+			t.Errorf("%s.%s does not exist", named[1], named[2])
+			continue
+		}
+		for part := range strings.SplitSeq(strings.TrimPrefix(named[3], "/"), "/") {
+			if part != "" && !isCase(t, own, part) {
+				t.Errorf("%s.%s has no case %q", named[1], named[2], part)
+			}
+		}
+	}
+}
+
+// isCase reports whether a name stands, quoted, in a package or a suite, or is
+// that of a recording.
+func isCase(t *testing.T, own, name string) bool {
+	t.Helper()
+	if strings.Contains(own, `"`+name+`"`) {
+		return true
+	}
+	for _, suite := range suites {
+		if strings.Contains(sources(t, suite), `"`+name+`"`) {
+			return true
+		}
+	}
+	recordings, err := filepath.Glob("../../llm/llmtest/testdata/*/" + name + ".sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(recordings) > 0
+}
+
+// sources are a package's files in one text.
+func sources(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // of this repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
