@@ -38,9 +38,9 @@ func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, erro
 		return parley.EncodedRequest{}, err
 	}
 	plan := planThinking(request)
-	b := wire.AppendString([]byte(`{"model":`), request.Model.Name())
+	b := parley.AppendJSONString([]byte(`{"model":`), request.Model.Name())
 	if request.System != "" {
-		b = wire.AppendString(wire.AppendField(b, "system"), request.System)
+		b = parley.AppendJSONString(wire.AppendField(b, "system"), request.System)
 	}
 	b = append(append(append(b, ','), messages...), ']')
 	if b, err = appendTools(b, request); err != nil {
@@ -90,11 +90,11 @@ func (w *writer) block(role string) {
 		return
 	}
 	w.role = role
-	w.b = append(wire.AppendString(append(w.b, `{"role":`...), role), `,"content":[`...)
+	w.b = append(parley.AppendJSONString(append(w.b, `{"role":`...), role), `,"content":[`...)
 }
 
 func (w *writer) text(text string) {
-	w.b = append(wire.AppendString(append(w.b, `{"type":"text","text":`...), text), '}')
+	w.b = append(parley.AppendJSONString(append(w.b, `{"type":"text","text":`...), text), '}')
 }
 
 func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
@@ -135,8 +135,8 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 	case parley.PartToolCall:
 		w.block(role)
 		data, _ := wire.ReadCallData(part.ProviderData)
-		w.b = wire.AppendString(append(w.b, `{"type":"tool_use","id":`...), w.ids.Call(part.CallID, data.ID))
-		w.b = wire.AppendString(wire.AppendField(w.b, "name"), part.Name)
+		w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_use","id":`...), w.ids.Call(part.CallID, data.ID))
+		w.b = parley.AppendJSONString(wire.AppendField(w.b, "name"), part.Name)
 		w.b = append(appendInput(wire.AppendField(w.b, "input"), part, data.Arguments), '}')
 	case parley.PartToolResult:
 		id, err := w.ids.Result(part.CallID)
@@ -144,8 +144,8 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 			return err
 		}
 		w.block(role)
-		w.b = wire.AppendString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
-		w.b = wire.AppendString(wire.AppendField(w.b, "content"), part.Text)
+		w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
+		w.b = parley.AppendJSONString(wire.AppendField(w.b, "content"), part.Text)
 		if part.IsError {
 			w.b = append(wire.AppendField(w.b, "is_error"), "true"...)
 		}
@@ -170,7 +170,7 @@ func appendInput(b []byte, part parley.RequestPart, exact string) []byte {
 	if exact == "" || exact == "null" {
 		return append(b, "{}"...)
 	}
-	return append(wire.AppendString(append(b, `{"arguments_text":`...), exact), '}')
+	return append(parley.AppendJSONString(append(b, `{"arguments_text":`...), exact), '}')
 }
 
 // ownThinking reports that provider data are a block that this package made.
@@ -195,9 +195,9 @@ func appendTools(b []byte, request parley.ModelRequest) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendString(append(b, `{"name":`...), tool.Name)
+		b = parley.AppendJSONString(append(b, `{"name":`...), tool.Name)
 		if tool.Description != "" {
-			b = wire.AppendString(wire.AppendField(b, "description"), tool.Description)
+			b = parley.AppendJSONString(wire.AppendField(b, "description"), tool.Description)
 		}
 		var err error
 		if b, err = wire.AppendSchema(wire.AppendField(b, "input_schema"), tool); err != nil {

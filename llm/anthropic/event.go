@@ -169,10 +169,10 @@ func (c *counted) total() parley.Usage {
 
 // thinkingData is a thinking block as the wire wants it back.
 func thinkingData(thinking, signature string) []byte {
-	b := wire.AppendString([]byte(`{"type":"thinking","thinking":`), thinking)
-	return append(wire.AppendString(wire.AppendField(b, "signature"), signature), '}')
+	b := parley.AppendJSONString([]byte(`{"type":"thinking","thinking":`), thinking)
+	return append(parley.AppendJSONString(wire.AppendField(b, "signature"), signature), '}')
 }
 
 func redactedData(data string) []byte {
-	return append(wire.AppendString([]byte(`{"type":"redacted_thinking","data":`), data), '}')
+	return append(parley.AppendJSONString([]byte(`{"type":"redacted_thinking","data":`), data), '}')
 }

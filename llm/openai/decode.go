@@ -390,7 +390,7 @@ func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
 	}
 	chunks = d.flush(chunks)
 	for _, t := range d.thoughts {
-		data := append(wire.AppendString([]byte(`{"field":`), t.field), '}')
+		data := append(parley.AppendJSONString([]byte(`{"field":`), t.field), '}')
 		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: t.block, Data: data})
 	}
 	for _, c := range d.calls {

@@ -27,7 +27,7 @@ const defaultThinking = "medium"
 // how; elsewhere the model decides. Reasoning is sent back only to a provider
 // that gave it in a field of its own, and only with the calls it led to.
 func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
-	b := wire.AppendString([]byte(`{"model":`), request.Model.Name())
+	b := parley.AppendJSONString([]byte(`{"model":`), request.Model.Name())
 	b, err := appendMessages(append(b, `,"messages":[`...), request)
 	if err != nil {
 		return parley.EncodedRequest{}, err
@@ -48,16 +48,16 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 			b = append(b, ',')
 		}
 		empty = false
-		return wire.AppendString(append(b, `{"role":`...), role)
+		return parley.AppendJSONString(append(b, `{"role":`...), role)
 	}
 	if request.System != "" {
-		b = append(wire.AppendString(wire.AppendField(next("system"), "content"), request.System), '}')
+		b = append(parley.AppendJSONString(wire.AppendField(next("system"), "content"), request.System), '}')
 	}
 	var ids wire.CallIDs
 	for _, message := range request.Messages {
 		switch message.Role {
 		case parley.RequestUser:
-			b = append(wire.AppendString(wire.AppendField(next("user"), "content"), wire.JoinText(message.Parts)), '}')
+			b = append(parley.AppendJSONString(wire.AppendField(next("user"), "content"), wire.JoinText(message.Parts)), '}')
 		case parley.RequestAssistant:
 			text := wire.JoinText(message.Parts)
 			if !has(message, parley.PartToolCall) && text == "" {
@@ -73,8 +73,8 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 				if err != nil {
 					return nil, err
 				}
-				b = wire.AppendString(wire.AppendField(next("tool"), "tool_call_id"), id)
-				b = append(wire.AppendString(wire.AppendField(b, "content"), resultText(part)), '}')
+				b = parley.AppendJSONString(wire.AppendField(next("tool"), "tool_call_id"), id)
+				b = append(parley.AppendJSONString(wire.AppendField(b, "content"), resultText(part)), '}')
 			}
 		default:
 			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
@@ -109,13 +109,13 @@ func appendAssistant(b []byte, message parley.RequestMessage, text string, ids *
 	if text == "" {
 		b = append(b, "null"...)
 	} else {
-		b = wire.AppendString(b, text)
+		b = parley.AppendJSONString(b, text)
 	}
 	if !has(message, parley.PartToolCall) {
 		return append(b, '}')
 	}
 	if field, reasoning := reasoningOf(message); field != "" {
-		b = wire.AppendString(wire.AppendField(b, field), reasoning)
+		b = parley.AppendJSONString(wire.AppendField(b, field), reasoning)
 	}
 	b = append(b, `,"tool_calls":[`...)
 	first := true
@@ -141,10 +141,10 @@ func appendCall(b []byte, part parley.RequestPart, ids *wire.CallIDs) []byte {
 	if arguments == "" || arguments == "null" {
 		arguments = "{}"
 	}
-	b = wire.AppendString(append(b, `{"id":`...), ids.Call(part.CallID, data.ID))
+	b = parley.AppendJSONString(append(b, `{"id":`...), ids.Call(part.CallID, data.ID))
 	b = append(b, `,"type":"function","function":{"name":`...)
-	b = wire.AppendString(b, part.Name)
-	b = append(wire.AppendString(wire.AppendField(b, "arguments"), arguments), '}')
+	b = parley.AppendJSONString(b, part.Name)
+	b = append(parley.AppendJSONString(wire.AppendField(b, "arguments"), arguments), '}')
 	if len(data.Extra) > 0 {
 		b = append(wire.AppendField(b, "extra_content"), data.Extra...)
 	}
@@ -178,9 +178,9 @@ func appendTools(b []byte, tools []parley.ToolDefinition) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendString(append(b, `{"type":"function","function":{"name":`...), tool.Name)
+		b = parley.AppendJSONString(append(b, `{"type":"function","function":{"name":`...), tool.Name)
 		if tool.Description != "" {
-			b = wire.AppendString(wire.AppendField(b, "description"), tool.Description)
+			b = parley.AppendJSONString(wire.AppendField(b, "description"), tool.Description)
 		}
 		var err error
 		if b, err = wire.AppendSchema(wire.AppendField(b, "parameters"), tool); err != nil {
@@ -211,7 +211,7 @@ func appendParameters(b []byte, request parley.ModelRequest) []byte {
 		b = strconv.AppendInt(wire.AppendField(b, "seed"), *p.Seed, 10)
 	}
 	if p.ReasoningEffort != nil {
-		b = wire.AppendString(wire.AppendField(b, "reasoning_effort"), *p.ReasoningEffort)
+		b = parley.AppendJSONString(wire.AppendField(b, "reasoning_effort"), *p.ReasoningEffort)
 	}
 	if request.Think {
 		b = appendThinking(b, request)
@@ -242,7 +242,7 @@ func appendThinking(b []byte, request parley.ModelRequest) []byte {
 	if request.Parameters.ReasoningEffort != nil {
 		return b
 	}
-	return wire.AppendString(wire.AppendField(b, "reasoning_effort"), defaultThinking)
+	return parley.AppendJSONString(wire.AppendField(b, "reasoning_effort"), defaultThinking)
 }
 
 // reasons reports that a model of OpenAI's takes reasoning_effort.

@@ -17,8 +17,8 @@ type CallData struct {
 
 // Bytes are the data as stored: the same data give the same bytes.
 func (d CallData) Bytes() []byte {
-	b := AppendString([]byte(`{"id":`), d.ID)
-	b = AppendString(AppendField(b, "arguments"), d.Arguments)
+	b := parley.AppendJSONString([]byte(`{"id":`), d.ID)
+	b = parley.AppendJSONString(AppendField(b, "arguments"), d.Arguments)
 	if len(d.Extra) > 0 {
 		b = append(AppendField(b, "extra"), d.Extra...)
 	}

@@ -143,7 +143,7 @@ func TestAppendString(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
 		var got string
-		if err := json.Unmarshal(wire.AppendString(nil, text), &got); err != nil {
+		if err := json.Unmarshal(parley.AppendJSONString(nil, text), &got); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Map(func(r rune) rune { return r }, text) // each bad byte becomes U+FFFD

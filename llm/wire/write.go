@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
 	"parley"
 )
@@ -13,47 +12,6 @@ import (
 // recorded request hash covers: it never changes under one encoder version,
 // which is why it does not come from encoding/json.
 
-// AppendString appends text as a JSON string: quotes, backslashes and control
-// characters escaped, everything else as it is, what is not UTF-8 as U+FFFD.
-func AppendString(b []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for at := 0; at < len(text); {
-		c := text[at]
-		if c >= utf8.RuneSelf {
-			if r, size := utf8.DecodeRuneInString(text[at:]); r != utf8.RuneError || size > 1 {
-				at += size
-				continue
-			}
-			b = append(append(b, text[from:at]...), "\ufffd"...)
-			at++
-			from = at
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			at++
-			continue
-		}
-		b = append(b, text[from:at]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		at++
-		from = at
-	}
-	return append(append(b, text[from:]...), '"')
-}
-
 // AppendNumber appends the shortest decimal that reads back as f.
 func AppendNumber(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, f, 'f', -1, 64)
@@ -61,7 +19,7 @@ func AppendNumber(b []byte, f float64) []byte {
 
 // AppendField appends `,"name":` for the field of an object that has one before.
 func AppendField(b []byte, name string) []byte {
-	return append(AppendString(append(b, ','), name), ':')
+	return append(parley.AppendJSONString(append(b, ','), name), ':')
 }
 
 // AppendObject appends raw, which must be a JSON object, without white space
