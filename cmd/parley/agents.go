@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,16 +16,12 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "agents", Short: "List, make and archive agents"}
 
 	var all bool
-	list := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		query := url.Values{}
 		if !all {
 			query.Set("status", string(parley.AgentActive))
 		}
-		agents, err := everyPage(query, func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(cmd.Context(), q) })
+		agents, err := everyPage(query, func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(ctx, q) })
 		if err != nil {
 			return err
 		}
@@ -40,47 +37,35 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 			rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status)}
 		}
 		return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS"}, rows)
-	}}
+	})}
 	list.Flags().BoolVar(&all, "all", false, "archived ones too")
 
 	var input client.AgentInput
 	var model string
-	create := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
+	create := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Name, input.Model = args[0], parley.ModelID(model)
-		agent, err := server.CreateAgent(cmd.Context(), input)
+		agent, err := server.CreateAgent(ctx, input)
 		if err != nil {
 			return err
 		}
 		return term.printAgent(agent, shared)
-	}}
+	})}
 	create.Flags().StringVar(&input.Slug, "slug", "", "short name for addresses; made from NAME when not given")
 	create.Flags().StringVar(&input.SystemPrompt, "system-prompt", "", "what the agent is told to be")
 	create.Flags().StringVar(&input.Description, "description", "", "what the agent is for")
 	create.Flags().StringVar(&model, "model", "", "provider/model; the server's default when not given")
 	create.Flags().StringSliceVar(&input.Tools, "tool", nil, "a tool the agent may use (repeatable)")
 
-	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
-		agent, err := server.Agent(cmd.Context(), args[0])
+	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		agent, err := server.Agent(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return term.printAgent(agent, shared)
-	}}
-	archive := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
-		return server.ArchiveAgent(cmd.Context(), args[0])
-	}}
+	})}
+	archive := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		return server.ArchiveAgent(ctx, args[0])
+	})}
 	command.AddCommand(list, create, show, archive)
 	return command
 }

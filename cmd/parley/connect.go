@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"parley"
 	"parley/client"
@@ -46,6 +49,18 @@ func (f *flags) connect(env func(string) string) (*client.Client, error) {
 		}
 	}
 	return client.New(options)
+}
+
+// asking makes a command's RunE of what it asks the server.
+func (f *flags) asking(run func(ctx context.Context, server *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		server, err := f.connect(getenv)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		return run(cmd.Context(), server, args)
+	}
 }
 
 // localToken reads the data directory's token file, making it if it is not there.

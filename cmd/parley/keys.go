@@ -45,12 +45,8 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
 	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
-	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
-		page, err := server.Keys(cmd.Context())
+	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := server.Keys(ctx)
 		if err != nil {
 			return err
 		}
@@ -66,18 +62,14 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 			rows[i] = []string{k.ID.String(), k.Name, string(k.Role), k.Prefix + "…", k.CreatedAt.String(), state}
 		}
 		return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "CREATED", "STATE"}, rows)
-	}}
-	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
+	})}
+	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		id, err := parley.ParseID(args[0])
 		if err != nil {
 			return err
 		}
-		return server.RevokeKey(cmd.Context(), id)
-	}}
+		return server.RevokeKey(ctx, id)
+	})}
 	command.AddCommand(create, list, revoke)
 	return command
 }

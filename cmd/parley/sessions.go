@@ -20,18 +20,14 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 
 	filters := map[string]*string{}
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
 		for name, value := range filters {
 			if *value != "" {
 				query.Set(name, *value)
 			}
 		}
-		page, err := server.Sessions(cmd.Context(), query)
+		page, err := server.Sessions(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -43,18 +39,14 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			rows[i] = []string{s.ID.String(), string(s.Status), strconv.FormatInt(s.Statistics.Messages, 10), s.UpdatedAt.String(), s.Title}
 		}
 		return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
-	}}
+	})}
 	for _, name := range []string{"agent", "status", "feature", "task", "type", "tag", "archived"} {
 		filters[name] = list.Flags().String(name, "", "only sessions with this "+name)
 	}
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
 
-	show := &cobra.Command{Use: "show SESSION", Short: "Show a session's conversation", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
-		export, err := exportSession(cmd.Context(), server, args[0])
+	show := &cobra.Command{Use: "show SESSION", Short: "Show a session's conversation", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		export, err := exportSession(ctx, server, args[0])
 		if err != nil {
 			return err
 		}
@@ -69,15 +61,11 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			fmt.Fprintf(term.out, "\n%s\n%s\n", headline(m), body(m))
 		}
 		return nil
-	}}
+	})}
 
 	var output string
-	export := &cobra.Command{Use: "export SESSION", Short: "Write a session with its messages, turns and calls as one JSON file", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
-		export, err := exportSession(cmd.Context(), server, args[0])
+	export := &cobra.Command{Use: "export SESSION", Short: "Write a session with its messages, turns and calls as one JSON file", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		export, err := exportSession(ctx, server, args[0])
 		if err != nil {
 			return err
 		}
@@ -89,20 +77,16 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return os.WriteFile(output, append(raw, '\n'), 0o600)
-	}}
+	})}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
 
-	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		server, err := shared.connect(getenv)
-		if err != nil {
-			return err
-		}
+	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		id, err := parley.ParseID(args[0])
 		if err != nil {
 			return err
 		}
-		return server.DeleteSession(cmd.Context(), id)
-	}}
+		return server.DeleteSession(ctx, id)
+	})}
 	command.AddCommand(list, show, export, remove)
 	return command
 }
