@@ -42,7 +42,7 @@ lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
 lint-openapi: ## the OpenAPI document through a linter, pinned
 	@mkdir -p .cache
 	go run ./cmd/parley openapi > .cache/openapi.json
-	npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml .cache/openapi.json
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml .cache/openapi.json
 
 fmt: ## gofmt the tree
 	gofmt -w $$(git ls-files '*.go')
