@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,8 @@ func (w *writer) loop() {
 				return
 			}
 		}
+		batch = w.gather(batch)
+		runtime.Gosched() // who is about to write, on a busy machine, gets to come along
 		w.commit(w.gather(batch))
 		if w.broken != nil {
 			w.abandon()
