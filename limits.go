@@ -17,6 +17,8 @@ const (
 	DefaultPage = 100  // rows of a list when no limit is given
 	MaxPage     = 1000 // rows of a list at most
 
+	MaxPageBytes = 8 << 20 // of content in a page of messages or events; the row that reaches it is the last
+
 	MaxAnswerBytes  = 16 << 20 // text, reasoning and arguments of one model answer
 	MaxStreamLine   = 4 << 20  // one line of a provider's stream
 	TitleRunes      = 80       // a title made from the first message

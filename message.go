@@ -151,6 +151,12 @@ type Message struct {
 	UpdatedAt     Time            `json:"updated_at"`
 }
 
+// Size is about how many bytes the message takes: those of its content and
+// what else has no small bound.
+func (m *Message) Size() int {
+	return len(m.Content) + len(m.ContextNote) + len(m.ProviderData) + len(m.Metadata)
+}
+
 // Version is one durable piece of a streaming message: the store flush (D4).
 type Version struct {
 	MessageID ID          `json:"message_id"`

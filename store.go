@@ -401,7 +401,8 @@ type SessionStore interface {
 	// ArchiveFeature archives all sessions of a feature that have no unfinished
 	// turn, one transaction each, and returns the archived and the busy ones.
 	ArchiveFeature(ctx context.Context, scope Scope, feature string) (archived, busy []ID, err error)
-	// Events reads durable events after a sequence, ascending, complete.
+	// Events reads durable events after a sequence, ascending, complete: at most
+	// limit, and no more behind the one with which they reach MaxPageBytes.
 	Events(ctx context.Context, scope Scope, sessionID ID, after int64, limit int) ([]Event, error)
 	// Heads reads where sessions stand; unknown ones count as deleted.
 	Heads(ctx context.Context, sessionIDs []ID) ([]HeadState, error)
@@ -422,6 +423,7 @@ type MessageQuery struct {
 	Descending    bool   // no queued ones
 	RecordOnly    bool   // no queued ones
 	Limit         int
+	MaxBytes      int // end behind the row with which their content reaches this, but not before the second; 0: no bound
 }
 
 // MessageStore reads messages.

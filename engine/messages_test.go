@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -249,6 +250,49 @@ func TestPagesAddUp(t *testing.T) {
 	}
 	_, err = h.Turns(t.Context(), h.member, session.ID, engine.TurnList{Paging: engine.Paging{Cursor: *page.Next}})
 	wantCode(t, err, parley.CodeInvalid, "cursor")
+}
+
+// A page of large messages ends early, in every view, and the next one goes on.
+func TestLargePagesEndEarly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nobody)
+	session := h.open(t, engine.SessionInput{})
+	no, large := false, text(strings.Repeat("x", parley.MaxPageBytes/10))
+	const messages = 24
+	for range messages {
+		h.post(t, session.ID, engine.MessageInput{Content: large, Respond: &no})
+	}
+	pages := func(view func(engine.MessageList) (int, *string, error)) (sizes []int) {
+		list := engine.MessageList{}
+		for {
+			n, next, err := view(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sizes = append(sizes, n); next == nil {
+				return sizes
+			}
+			list.Cursor = *next
+		}
+	}
+	for name, view := range map[string]func(engine.MessageList) (int, *string, error){
+		"flat": func(list engine.MessageList) (int, *string, error) {
+			page, err := h.Messages(t.Context(), h.member, session.ID, list)
+			return len(page.Data), page.Next, err
+		},
+		"chat": func(list engine.MessageList) (int, *string, error) {
+			page, err := h.Chat(t.Context(), h.member, session.ID, list)
+			return len(page.Data), page.Next, err
+		},
+		"transcript": func(list engine.MessageList) (int, *string, error) {
+			page, err := h.Transcript(t.Context(), h.member, session.ID, list)
+			return len(page.Data), page.Next, err
+		},
+	} {
+		if diff := cmp.Diff([]int{9, 9, 6}, pages(view)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
 }
 
 // An outside agent keeps its record here: nothing starts, the views fold it.

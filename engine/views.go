@@ -107,11 +107,16 @@ func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessi
 	}
 	limit := query.Limit
 	query.Limit++
+	query.MaxBytes = parley.MaxPageBytes
 	rows, err := e.store.Messages(ctx, scope, sessionID, query)
 	if err != nil {
 		return Page[parley.Message]{}, err
 	}
-	for extend != nil && len(rows) > limit && limit < maxFolded && extend(rows[limit-1], rows[limit]) {
+	size := bytesOf(rows)
+	if n := len(rows); n > 1 && n <= limit && size >= query.MaxBytes {
+		limit = n - 1 // full before its time: the last row begins the next page
+	}
+	for extend != nil && len(rows) > limit && limit < maxFolded && size < maxFoldedBytes && extend(rows[limit-1], rows[limit]) {
 		limit++
 		if limit < len(rows) {
 			continue
@@ -122,15 +127,25 @@ func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessi
 		if err != nil {
 			return Page[parley.Message]{}, err
 		}
-		rows = append(rows, more...)
+		rows, size = append(rows, more...), size+bytesOf(more)
 	}
 	return pageOf(rows, limit, func(last parley.Message) cursor {
 		return messageCursor(order, last.Sequence, last.Position)
 	}), nil
 }
 
-// maxFolded bounds the rows of a page that is extended to whole turns.
-const maxFolded = 2 * parley.MaxPage
+// The bounds of a page that is extended to whole turns.
+const (
+	maxFolded      = 2 * parley.MaxPage
+	maxFoldedBytes = 2 * parley.MaxPageBytes
+)
+
+func bytesOf(rows []parley.Message) (n int) {
+	for i := range rows {
+		n += rows[i].Size()
+	}
+	return n
+}
 
 func place(query *parley.MessageQuery, order Order, last parley.Message) {
 	if last.Sequence == 0 && order == Ascending {

@@ -23,6 +23,7 @@ import (
 const (
 	HeaderTimeout  = 10 * time.Second // until a request's headers are there
 	BodyTimeout    = 30 * time.Second // until its body is there
+	AnswerTimeout  = 2 * time.Minute  // until its answer is taken; streams have WriteTimeout for each write instead
 	IdleTimeout    = 2 * time.Minute  // of a connection between requests
 	MaxHeaderBytes = 32 << 10
 	maxURLBytes    = 8 << 10
@@ -37,6 +38,7 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: HeaderTimeout,
+		WriteTimeout:      AnswerTimeout,
 		IdleTimeout:       IdleTimeout,
 		MaxHeaderBytes:    MaxHeaderBytes,
 	}

@@ -145,6 +145,28 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	})
 }
 
+// Nor does an ordinary answer wait for its reader for ever.
+func TestAnswerThatIsNeverReadIsCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, ended := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux()}, make(chan struct{})
+		a.register([]route{{method: http.MethodGet, paths: []string{"/large"}, name: "get", open: true, serve: func(_ *api, x *exchange) error {
+			defer close(ended)
+			return x.sendBytes(http.StatusOK, make([]byte, 1<<20))
+		}}})
+		piped(t, a, func(client net.Conn) {
+			start := time.Now()
+			if _, err := io.WriteString(client, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			if took := time.Since(start); took != AnswerTimeout {
+				t.Errorf("cut off after %s, want %s", took, AnswerTimeout)
+			}
+		})
+	})
+}
+
 // Data stays on one line, whatever the event's JSON looks like.
 func TestFrameIsOneLineOfData(t *testing.T) {
 	t.Parallel()

@@ -21,9 +21,14 @@ func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley
 			}, sessionID, after, limited(limit)); err != nil {
 			return err
 		}
+		size := 0
 		for i := range events {
 			if err := completeSettled(c, &events[i]); err != nil {
 				return err
+			}
+			if size += len(events[i].Data); size >= parley.MaxPageBytes {
+				events = events[:i+1]
+				break
 			}
 		}
 		return nil

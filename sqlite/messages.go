@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"parley"
 )
@@ -30,13 +31,25 @@ func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parl
 			return err
 		}
 		messages = make([]parley.Message, 0, min(limited(query.Limit), parley.MaxPage))
-		return listMessages(c, listedColumns, at, query, func(r *row) error {
+		size := 0
+		err = listMessages(c, listedColumns, at, query, func(r *row) error {
 			messages = append(messages, scanListed(r, at))
+			size += messages[len(messages)-1].Size()
+			if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
+				return errPageFull
+			}
 			return nil
 		})
+		if errors.Is(err, errPageFull) {
+			return nil
+		}
+		return err
 	})
 	return messages, err
 }
+
+// errPageFull ends a query whose rows are large enough.
+var errPageFull = errors.New("sqlite: the page is full")
 
 // MessageIDs lists ids and places alone.
 func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (refs []parley.MessageRef, err error) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func testEvents(t *testing.T, open Open) {
 		"ListenersAreToldInOrder":       eventsLive,
 		"ConcurrentSessions":            eventsConcurrent,
 		"Pages":                         eventsPages,
+		"LargePagesEndEarly":            eventsLarge,
 		"ReadyCancelAndSettledAreHints": eventsHints,
 		"HeadsFollow":                   eventsHeads,
 		"TheFeedTellsOfSessions":        eventsFeed,
@@ -179,6 +181,34 @@ func eventsPages(t *testing.T, w *world) {
 	}
 	_, err = w.store.Events(w.ctx, w.neighbour(t, "other").scope, session, 0, 10)
 	refused(t, "another workspace's events", err, parley.CodeNotFound)
+}
+
+// eventsLarge: a read of large events ends early, and the next one goes on.
+func eventsLarge(t *testing.T, w *world) {
+	id := w.session(t)
+	for range 3 {
+		w.exchange(t, id, "go", strings.Repeat("x", parley.MaxPageBytes/2))
+	}
+	var seen int64
+	var reads []int
+	for {
+		events, err := w.store.Events(w.ctx, w.scope, id, seen, parley.MaxPage)
+		must(t, "Events", err)
+		if len(events) == 0 {
+			break
+		}
+		size := 0
+		for _, e := range events {
+			if seen++; e.Sequence != seen {
+				t.Fatalf("event %d where %d belongs", e.Sequence, seen)
+			}
+			size += len(e.Data)
+		}
+		reads = append(reads, size>>20)
+	}
+	if len(reads) != 2 || reads[0] != parley.MaxPageBytes>>20 {
+		t.Errorf("reads of %v MB", reads)
+	}
 }
 
 func eventsHints(t *testing.T, w *world) {

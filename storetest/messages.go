@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ func testMessages(t *testing.T, open Open) {
 		"each filter finds its messages":        testMessageFilters,
 		"the queue stands at the end":           testMessageQueue,
 		"pages hold still while others arrive":  testMessagePages,
+		"pages end where they are large":        testLargePages,
 		"what is written is read back":          testMessageRoundTrip,
 		"marks change and nothing else":         testMarks,
 		"versions are slices of the settled":    testVersions,
@@ -223,6 +225,26 @@ func testMessagePages(t *testing.T, w *world) {
 		}
 		backward.AfterSequence = next + 1
 		w.exchange(t, id, "another", "answer")
+	}
+}
+
+func testLargePages(t *testing.T, w *world) {
+	id := w.session(t)
+	for range 5 {
+		w.post(t, id, w.say(strings.Repeat("large ", 100), alone))
+	}
+	w.post(t, id, w.say("small", alone))
+	for bound, want := range map[int]int{0: 6, 1: 2, 1000: 2, 1500: 3, 1 << 20: 6} {
+		for _, descending := range []bool{false, true} {
+			page, err := w.store.Messages(w.ctx, w.scope, id, parley.MessageQuery{MaxBytes: bound, Descending: descending, RecordOnly: true})
+			must(t, "Messages", err)
+			if descending && bound > 1 && bound < 1<<20 {
+				want++ // begins with the small one
+			}
+			if len(page) != want {
+				t.Errorf("%d bytes, descending %t: %d messages, want %d", bound, descending, len(page), want)
+			}
+		}
 	}
 }
 
