@@ -153,6 +153,9 @@ func (e *Engine) sessionQuery(ctx context.Context, scope parley.Scope, list Sess
 // sessionChange validates a patch. It reads the session only when the patch
 // changes a part of something, or needs its owner.
 func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.SessionChange, error) {
+	if patch.Visibility.Set { // null is the default
+		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
+	}
 	var change parley.SessionChange
 	set(patch.Title, &change.Title)
 	set(patch.Instructions, &change.Instructions)

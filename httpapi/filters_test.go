@@ -24,11 +24,12 @@ func TestSessionFilters(t *testing.T) {
 	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+away.ID.String(), `{"archived":true}`)
 	all := []string{"done", "full", "parent"}
 	for query, titles := range map[string][]string{
-		"":                                  all,
-		"agent=ada":                         {"full"},
-		"agent_id=" + agent.ID.String():     {"full"},
-		"agent=parley":                      {"done", "parent"},
-		"project_id=" + project.ID.String(): {"full"},
+		"":                              all,
+		"agent=ada":                     {"full"},
+		"agent_id=" + agent.ID.String(): {"full"},
+		"agent=parley":                  {"done", "parent"},
+		"agent=ada&agent_id=" + agent.ID.String(): {"full"},
+		"project_id=" + project.ID.String():       {"full"},
 		"parent_session_id=" + parent.ID.String(): {"full"},
 		"type=qa-task":                      {"full"},
 		"feature=pay":                       {"full"},
@@ -170,6 +171,16 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 		problem := got.problem(t)
 		if len(problem.Errors) == 0 || !strings.Contains(query, problem.Errors[0].Field+"=") {
 			t.Errorf("%s: errors %+v name no parameter of it", query, problem.Errors)
+		}
+	}
+	agent := want[parley.Agent](s, 200, "GET", "/v1/agents/parley", "").ID.String()
+	want[parley.Session](s, 201, "POST", "/v1/agents/parley/sessions", `{"agent_id":"`+agent+`"}`)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"other"}`)
+	for _, got := range []reply{
+		s.do("POST", "/v1/agents/other/sessions", `{"agent_id":"`+agent+`"}`), s.do("GET", "/v1/agents/other/sessions?agent=parley", ""),
+	} {
+		if got.status != 422 || got.problem(t).Errors[0].Field != "agent_id" {
+			t.Errorf("two agents: status %d %s", got.status, got.body)
 		}
 	}
 	if got := s.do("GET", sessions+"agent=nobody", ""); got.status != 404 {

@@ -29,8 +29,10 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 		return err
 	}
 	if agent := x.r.PathValue("agent"); agent != "" {
-		if input.AgentID != "" && input.AgentID != agent {
-			return parley.InvalidField("agent_id", "is another agent than the one in the path; leave it out")
+		if input.AgentID != "" {
+			if err := a.sameAgent(x, input.AgentID, agent); err != nil {
+				return err
+			}
 		}
 		input.AgentID = agent
 	}
@@ -57,6 +59,26 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 	return x.sendSession(status, &opened.Session)
 }
 
+// sameAgent refuses a request that names two agents; each may be named by id or
+// slug.
+func (a *api) sameAgent(x *exchange, one, other string) error {
+	if one == other {
+		return nil
+	}
+	first, err := a.engine.Agent(x.r.Context(), x.principal, one)
+	if err != nil {
+		return err
+	}
+	second, err := a.engine.Agent(x.r.Context(), x.principal, other)
+	if err != nil {
+		return err
+	}
+	if first.ID != second.ID {
+		return parley.InvalidField("agent_id", "is another agent than the one already named; leave it out")
+	}
+	return nil
+}
+
 func serveListSessions(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.SessionList{
@@ -70,12 +92,15 @@ func serveListSessions(a *api, x *exchange) error {
 		return args.err
 	}
 	for _, agent := range []string{args.text("agent_id"), x.r.PathValue("agent")} {
-		if agent != "" && list.Agent != "" && list.Agent != agent {
-			return parley.InvalidField("agent", "the agent is named twice, differently")
+		if agent == "" {
+			continue
 		}
-		if agent != "" {
-			list.Agent = agent
+		if list.Agent != "" {
+			if err := a.sameAgent(x, list.Agent, agent); err != nil {
+				return err
+			}
 		}
+		list.Agent = agent
 	}
 	sessions, err := a.engine.Sessions(x.r.Context(), x.principal, list)
 	if err != nil {
