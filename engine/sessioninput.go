@@ -40,9 +40,6 @@ func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal p
 	if session.Metadata, err = checkMetadata(input.Metadata); err != nil {
 		return none, err
 	}
-	if err := checkInstructions(session.Instructions); err != nil {
-		return none, err
-	}
 	if err := e.checkOverrides(session.Overrides); err != nil {
 		return none, err
 	}
@@ -50,6 +47,9 @@ func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal p
 		return none, err
 	}
 	agent, err := e.agent(ctx, scope, either(input.AgentID, parley.BuiltinAgentSlug))
+	if err != nil && input.AgentID == "" && parley.ErrorCode(err) == parley.CodeNotFound {
+		return none, parley.Errorf(parley.CodeNotFound, "The workspace has no agent %q any more, which sessions that name none are of; give agent_id.", parley.BuiltinAgentSlug)
+	}
 	if err != nil {
 		return none, err
 	}
@@ -172,9 +172,6 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 	); err != nil {
 		return change, err
 	}
-	if err := checkInstructions(patch.Instructions.Value); err != nil {
-		return change, err
-	}
 	if patch.Tags.Set {
 		tags, err := checkTags(patch.Tags.Value)
 		if err != nil {
@@ -234,8 +231,4 @@ func set[T any](change parley.Change[T], to **T) {
 	if change.Set {
 		*to = &change.Value
 	}
-}
-
-func checkInstructions(text string) error {
-	return parley.CheckText("instructions", text, parley.MaxTextBytes)
 }

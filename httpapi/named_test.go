@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -59,6 +60,22 @@ func TestKeysOfTypeFeatureTask(t *testing.T) {
 			t.Errorf("%s is two sessions", body)
 		}
 	}
+}
+
+// A session that names no agent is of the built-in one; without it the way out
+// is said.
+func TestSessionsThatNameNoAgent(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	builtin := want[parley.Agent](s, 200, "GET", "/v1/agents/parley", "")
+	if session := s.session(`{}`); session.AgentID != builtin.ID {
+		t.Errorf("agent %s, want %s", session.AgentID, builtin.ID)
+	}
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/parley", `{"slug":"mine"}`)
+	if got := s.do("POST", "/v1/sessions", `{}`); got.status != 404 || !strings.Contains(string(got.body), "agent_id") {
+		t.Errorf("status %d %s", got.status, got.body)
+	}
+	s.session(`{"agent_id":"mine"}`)
 }
 
 // Archived: hidden, refused to messages with the way back, still found by key.
