@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -47,18 +46,25 @@ func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.parley, "./cmd/parley")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
-			return nil, err
+			return nil, closing(err, l)
 		}
 	}
 	if l.provider, err = bench.Start(ctx, nil, self, "provider"); err != nil {
-		return nil, err
+		return nil, closing(err, l)
 	}
-	l.proxy, err = bench.Start(ctx, nil, self, "proxy", "http://"+l.provider.Line)
-	return l, err
+	if l.proxy, err = bench.Start(ctx, nil, self, "proxy", "http://"+l.provider.Line); err != nil {
+		return nil, closing(err, l)
+	}
+	return l, nil
 }
 
 func (l *lab) close() error {
-	errs := []error{l.proxy.Stop(), l.provider.Stop()}
+	var errs []error
+	for _, reference := range []*bench.Process{l.proxy, l.provider} {
+		if reference != nil {
+			errs = append(errs, reference.Stop())
+		}
+	}
 	if l.ownDir {
 		errs = append(errs, os.RemoveAll(l.dir))
 	}
@@ -105,29 +111,38 @@ func (p *parleyRun) end() error {
 
 // do sends JSON and decodes the answer into out.
 func (p *parleyRun) do(ctx context.Context, method, path, body string, out any) error {
+	raw, err := p.read(ctx, method, path, body)
+	if err != nil || out == nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// read sends JSON and returns the answer.
+func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+path, strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := p.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	raw := bytes.NewBuffer(make([]byte, 0, 64<<10))
+	if response.ContentLength > 0 {
+		raw.Grow(int(response.ContentLength) + bytes.MinRead)
+	}
+	if _, err := raw.ReadFrom(response.Body); err != nil {
+		return nil, err
 	}
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, raw)
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, raw)
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(raw, out)
+	return raw.Bytes(), nil
 }
 
 // agent makes an agent with a context policy and returns its slug.
