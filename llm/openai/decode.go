@@ -160,8 +160,9 @@ func (d *decoder) delta(chunks []parley.Chunk) []parley.Chunk {
 		switch string(name) {
 		case "content":
 			if !s.IsArray() {
-				from, ok := s.At(), false
-				f.content, ok = s.String()
+				from := s.At()
+				content, ok := s.String()
+				f.content = content
 				d.last.content(from, s.At(), ok)
 				continue
 			}
