@@ -47,6 +47,15 @@ type Agent struct {
 	UpdatedAt    Time        `json:"updated_at"`
 }
 
+// MarshalJSON writes null for what is absent.
+func (a Agent) MarshalJSON() ([]byte, error) {
+	type plain Agent
+	return EncodeJSON(struct {
+		*plain
+		Model *ModelID `json:"model"`
+	}{(*plain)(&a), OrNull(a.Model)})
+}
+
 // ToolRef is an entry of an agent's tools: the name of a tool that the server
 // has, or the definition of one that a client answers. In JSON a string or an object.
 type ToolRef struct {
@@ -97,6 +106,15 @@ type Policy struct {
 	Limit int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages, for recent."`
 }
 
+// MarshalJSON writes null for what is absent.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	type plain Policy
+	return EncodeJSON(struct {
+		*plain
+		Limit *int `json:"limit"`
+	}{(*plain)(&p), OrNull(p.Limit)})
+}
+
 // Validate reports the field that breaks a rule.
 func (p Policy) Validate() error {
 	switch p.Kind {
@@ -138,6 +156,16 @@ type RetryPolicy struct {
 	Backoff   Backoff               `json:"backoff,omitempty" enum:"exponential,linear" doc:"Default exponential."`
 	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"10000" doc:"Longest pause of ours between attempts; default 10000. A provider's Retry-After is waited for beyond it."`
 	Sentences map[ErrorClass]string `json:"sentences,omitempty" doc:"Own explanations, by error class."`
+}
+
+// MarshalJSON writes null for what is absent.
+func (p RetryPolicy) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Retries   *int                  `json:"retries"`
+		Backoff   *Backoff              `json:"backoff"`
+		MaxWaitMS *int64                `json:"max_wait_ms"`
+		Sentences map[ErrorClass]string `json:"sentences"`
+	}{p.Retries, OrNull(p.Backoff), OrNull(p.MaxWaitMS), p.Sentences})
 }
 
 // The retry defaults and bounds.

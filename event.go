@@ -18,8 +18,8 @@ const (
 	EventMessageRemoved   EventType = "message.removed"   // {message_id}
 	EventMessageMarked    EventType = "message.marked"    // {message_id, marks}
 	EventStepStarted      EventType = "step.started"      // {turn_id, step, call_id, message_id, attempt, model}
-	EventStepGenerated    EventType = "step.generated"    // {turn_id, step, messages}: authoritative
-	EventStepError        EventType = "step.error"        // {turn_id, step, messages, error}: authoritative
+	EventStepGenerated    EventType = "step.generated"    // {turn_id, step, error, messages}: authoritative; error is null
+	EventStepError        EventType = "step.error"        // {turn_id, step, error, messages}: authoritative
 	EventStepRetrying     EventType = "step.retrying"     // {turn_id, step, attempt, class, wait_ms}
 	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
@@ -62,7 +62,7 @@ type Event struct {
 type SettledStep struct {
 	TurnID   ID               `json:"turn_id"`
 	Step     int              `json:"step"`
-	Error    *Failure         `json:"error,omitempty"`
+	Error    *Failure         `json:"error"`
 	Messages []SettledMessage `json:"messages"`
 }
 

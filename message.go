@@ -131,9 +131,9 @@ type Message struct {
 	ContextNote   string          `json:"context_note,omitempty"` // volatile context rendered once, sent unchanged ever after
 	ToolCallID    string          `json:"tool_call_id,omitempty"` // of the call that a tool_result answers
 	ToolName      string          `json:"tool_name,omitempty"`
-	CoversThrough *int64          `json:"covers_through,omitempty"` // of a summary
+	CoversThrough *int64          `json:"covers_through"` // of a summary
 	Internal      bool            `json:"internal"`
-	Steer         bool            `json:"steer,omitempty"` // queued for the running turn's next step
+	Steer         bool            `json:"steer"` // queued for the running turn's next step
 	Model         ModelID         `json:"model,omitempty"`
 	AgentType     string          `json:"agent_type,omitempty"`
 	Iteration     int             `json:"iteration,omitempty"`
@@ -149,6 +149,25 @@ type Message struct {
 	Revision      int             `json:"-"` // edits while queued
 	CreatedAt     Time            `json:"created_at"`
 	UpdatedAt     Time            `json:"updated_at"`
+}
+
+// MarshalJSON writes null for what is absent.
+func (m Message) MarshalJSON() ([]byte, error) {
+	type plain Message
+	return EncodeJSON(struct {
+		*plain
+		Sequence      *int64   `json:"sequence"`
+		ContextNote   *string  `json:"context_note"`
+		ToolCallID    *string  `json:"tool_call_id"`
+		ToolName      *string  `json:"tool_name"`
+		Model         *ModelID `json:"model"`
+		AgentType     *string  `json:"agent_type"`
+		Iteration     *int     `json:"iteration"`
+		TokenEstimate *int     `json:"token_estimate"`
+	}{
+		(*plain)(&m), OrNull(m.Sequence), OrNull(m.ContextNote), OrNull(m.ToolCallID), OrNull(m.ToolName),
+		OrNull(m.Model), OrNull(m.AgentType), OrNull(m.Iteration), OrNull(m.TokenEstimate),
+	})
 }
 
 // Size is about how many bytes the message takes: those of its content and

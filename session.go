@@ -103,6 +103,27 @@ type Session struct {
 	FinishedAt      Time            `json:"finished_at"`
 }
 
+// MarshalJSON writes null for what is absent.
+func (s Session) MarshalJSON() ([]byte, error) {
+	type plain Session
+	return EncodeJSON(struct {
+		*plain
+		Type         *string     `json:"type"`
+		Feature      *string     `json:"feature"`
+		Task         *string     `json:"task"`
+		Key          *string     `json:"key"`
+		Instructions *string     `json:"instructions"`
+		Model        *ModelID    `json:"model"`
+		SystemPrompt *string     `json:"system_prompt"`
+		Tools        *[]ToolRef  `json:"tools"`
+		During       *During     `json:"during"`
+		WaitReason   *WaitReason `json:"wait_reason"`
+	}{
+		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, OrNull(s.During), OrNull(s.WaitReason),
+	})
+}
+
 // Statistics are sums over a session's record (B2).
 type Statistics struct {
 	Messages   int64 `json:"messages"`    // in the record
@@ -162,4 +183,13 @@ type Project struct {
 	Icon         string `json:"icon,omitempty"`
 	CreatedAt    Time   `json:"created_at"`
 	LastAccessAt Time   `json:"last_access_at"`
+}
+
+// MarshalJSON writes null for what is absent.
+func (p Project) MarshalJSON() ([]byte, error) {
+	type plain Project
+	return EncodeJSON(struct {
+		*plain
+		Icon *string `json:"icon"`
+	}{(*plain)(&p), OrNull(p.Icon)})
 }

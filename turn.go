@@ -101,6 +101,16 @@ type Turn struct {
 	FinishedAt       Time       `json:"finished_at"`
 }
 
+// MarshalJSON writes null for what is absent.
+func (t Turn) MarshalJSON() ([]byte, error) {
+	type plain Turn
+	return EncodeJSON(struct {
+		*plain
+		WaitReason *WaitReason `json:"wait_reason"`
+		Iteration  *int        `json:"iteration"`
+	}{(*plain)(&t), OrNull(t.WaitReason), OrNull(t.Iteration)})
+}
+
 // Failure is an error as the record keeps it: for turns, calls and messages.
 type Failure struct {
 	Class    ErrorClass `json:"class"`
@@ -108,6 +118,16 @@ type Failure struct {
 	Detail   string     `json:"detail,omitempty"`   // what the provider said, redacted
 	Attempts int        `json:"attempts,omitempty"` // model attempts made, the first included
 	RetryAt  Time       `json:"retry_at"`           // when the provider says that it helps to try again
+}
+
+// MarshalJSON writes null for what is absent.
+func (f Failure) MarshalJSON() ([]byte, error) {
+	type plain Failure
+	return EncodeJSON(struct {
+		*plain
+		Detail   *string `json:"detail"`
+		Attempts *int    `json:"attempts"`
+	}{(*plain)(&f), OrNull(f.Detail), OrNull(f.Attempts)})
 }
 
 // Tokens are sums over calls; calls of unknown usage add nothing and are counted.
@@ -173,6 +193,31 @@ type Call struct {
 	CreatedAt      Time         `json:"created_at"`
 	FirstTokenMS   *int64       `json:"first_token_ms"`
 	TotalMS        *int64       `json:"total_ms"`
+}
+
+// MarshalJSON writes null for what is absent, in the manifest's ranges too: kept
+// in the record, where their size is bounded, they leave it out.
+func (c Call) MarshalJSON() ([]byte, error) {
+	type plain Call
+	type whole struct {
+		From   int64   `json:"from"`
+		To     int64   `json:"to"`
+		Except []int64 `json:"except"`
+		Reason string  `json:"reason"`
+	}
+	type manifest struct {
+		Policy string  `json:"policy"`
+		Ranges []whole `json:"ranges"`
+	}
+	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges))}
+	for i, r := range c.Manifest.Ranges {
+		shown.Ranges[i] = whole(r)
+	}
+	return EncodeJSON(struct {
+		*plain
+		Manifest manifest      `json:"manifest"`
+		Finish   *FinishReason `json:"finish_reason"`
+	}{(*plain)(&c), shown, OrNull(c.Finish)})
 }
 
 // Manifest says which messages of the record a call was shown, and why: at

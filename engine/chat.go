@@ -34,8 +34,20 @@ type ChatMessage struct {
 	ToolCalls  []ChatCall           `json:"tool_calls,omitempty"`
 	ToolCallID string               `json:"tool_call_id,omitempty"`
 	ToolName   string               `json:"tool_name,omitempty"`
-	Error      *parley.Failure      `json:"error,omitempty"`
+	Error      *parley.Failure      `json:"error"`
 	CreatedAt  parley.Time          `json:"created_at"`
+}
+
+// MarshalJSON writes null for what is absent.
+func (m ChatMessage) MarshalJSON() ([]byte, error) {
+	type plain ChatMessage
+	return parley.EncodeJSON(struct {
+		*plain
+		Reasoning  *string    `json:"reasoning"`
+		ToolCalls  []ChatCall `json:"tool_calls"`
+		ToolCallID *string    `json:"tool_call_id"`
+		ToolName   *string    `json:"tool_name"`
+	}{(*plain)(&m), parley.OrNull(m.Reasoning), m.ToolCalls, parley.OrNull(m.ToolCallID), parley.OrNull(m.ToolName)})
 }
 
 // ChatCall is a tool call of an assistant message.

@@ -328,7 +328,7 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 	}
 	want := []string{
 		`user {"text":"What is the answer?"}`, `reasoning_content "hm"`, `content "Let me look."`,
-		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
+		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
 		`content "It is 42."`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -39,6 +39,17 @@ type BlockCall struct {
 	Result        json.RawMessage `json:"result"` // a parley.ToolResultContent; null while it runs
 }
 
+// MarshalJSON writes null for what is absent.
+func (c BlockCall) MarshalJSON() ([]byte, error) {
+	return parley.EncodeJSON(struct {
+		ID            string          `json:"id"`
+		Name          string          `json:"name"`
+		Arguments     json.RawMessage `json:"arguments"`
+		ArgumentsText *string         `json:"arguments_text"`
+		Result        json.RawMessage `json:"result"`
+	}{c.ID, c.Name, c.Arguments, parley.OrNull(c.ArgumentsText), c.Result})
+}
+
 // Entry is a row of the transcript: a message (Message set), or the output of
 // an agent's turn folded into blocks.
 type Entry struct {
@@ -47,10 +58,22 @@ type Entry struct {
 	Author  parley.Author        `json:"author"`
 	Model   parley.ModelID       `json:"model,omitempty"`
 	Status  parley.MessageStatus `json:"status"`
-	Message *parley.Message      `json:"message,omitempty"`
+	Message *parley.Message      `json:"message"`
 	Blocks  []Block              `json:"blocks,omitempty"`
 	From    int64                `json:"from_sequence,omitempty"`
 	To      int64                `json:"to_sequence,omitempty"`
+}
+
+// MarshalJSON writes null for what is absent.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	type plain Entry
+	return parley.EncodeJSON(struct {
+		*plain
+		Model  *parley.ModelID `json:"model"`
+		Blocks []Block         `json:"blocks"`
+		From   *int64          `json:"from_sequence"`
+		To     *int64          `json:"to_sequence"`
+	}{(*plain)(&e), parley.OrNull(e.Model), e.Blocks, parley.OrNull(e.From), parley.OrNull(e.To)})
 }
 
 // Transcript is the view "transcript": what people read. Internal messages are

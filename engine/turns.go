@@ -29,6 +29,26 @@ type CallDetail struct {
 	Reason  string          `json:"reason,omitempty"` // why it is not exact
 }
 
+// MarshalJSON writes the call's fields and the detail's in one object, null for
+// what is absent.
+func (d CallDetail) MarshalJSON() ([]byte, error) {
+	call, err := d.Call.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	detail, err := parley.EncodeJSON(struct {
+		System  string          `json:"system_prompt"`
+		Tools   json.RawMessage `json:"tools"`
+		Request json.RawMessage `json:"request"`
+		Exact   bool            `json:"exact"`
+		Reason  *string         `json:"reason"`
+	}{d.System, d.Tools, d.Request, d.Exact, parley.OrNull(d.Reason)})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(call[:len(call)-1], ','), detail[1:]...), nil
+}
+
 // Turn reads one.
 func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Turn, error) {
 	scope, err := authorise(principal, ReadSessions)

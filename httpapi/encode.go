@@ -42,10 +42,10 @@ func appendText(to []byte, name, text string) []byte {
 	return parley.AppendJSONString(append(to, name...), text)
 }
 
-// appendUnlessEmpty leaves an empty text out.
-func appendUnlessEmpty(to []byte, name, text string) []byte {
+// appendTextOrNull writes null for an empty text.
+func appendTextOrNull(to []byte, name, text string) []byte {
 	if text == "" {
-		return to
+		return append(append(to, name...), "null"...)
 	}
 	return appendText(to, name, text)
 }
@@ -59,6 +59,14 @@ func appendCountOrNull(to []byte, name string, n *int64) []byte {
 		return append(append(to, name...), "null"...)
 	}
 	return appendCount(to, name, *n)
+}
+
+// appendNumberOrNull writes null for 0.
+func appendNumberOrNull(to []byte, name string, n int64) []byte {
+	if n == 0 {
+		return append(append(to, name...), "null"...)
+	}
+	return appendCount(to, name, n)
 }
 
 func appendFlag(to []byte, name string, value bool) []byte {
@@ -80,11 +88,7 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 	to = appendID(append(to, `,"workspace_id":`...), m.WorkspaceID)
 	to = appendID(append(to, `,"session_id":`...), m.SessionID)
 	to = appendID(append(to, `,"log_id":`...), m.LogID)
-	if m.Sequence == 0 {
-		to = append(to, `,"sequence":null`...)
-	} else {
-		to = appendCount(to, `,"sequence":`, m.Sequence)
-	}
+	to = appendNumberOrNull(to, `,"sequence":`, m.Sequence)
 	to = appendCountOrNull(to, `,"position":`, m.Position)
 	to = appendID(append(to, `,"turn_id":`...), m.TurnID)
 	to = appendCount(to, `,"step":`, int64(m.Step))
@@ -94,21 +98,15 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 	to = appendID(append(to, `,"id":`...), m.Author.ID)
 	to = appendText(to, `,"name":`, m.Author.Name)
 	to = appendRaw(append(to, `},"content":`...), m.Content)
-	to = appendUnlessEmpty(to, `,"context_note":`, m.ContextNote)
-	to = appendUnlessEmpty(to, `,"tool_call_id":`, m.ToolCallID)
-	to = appendUnlessEmpty(to, `,"tool_name":`, m.ToolName)
-	if m.CoversThrough != nil {
-		to = appendCount(to, `,"covers_through":`, *m.CoversThrough)
-	}
+	to = appendTextOrNull(to, `,"context_note":`, m.ContextNote)
+	to = appendTextOrNull(to, `,"tool_call_id":`, m.ToolCallID)
+	to = appendTextOrNull(to, `,"tool_name":`, m.ToolName)
+	to = appendCountOrNull(to, `,"covers_through":`, m.CoversThrough)
 	to = appendFlag(to, `,"internal":`, m.Internal)
-	if m.Steer {
-		to = append(to, `,"steer":true`...)
-	}
-	to = appendUnlessEmpty(to, `,"model":`, string(m.Model))
-	to = appendUnlessEmpty(to, `,"agent_type":`, m.AgentType)
-	if m.Iteration != 0 {
-		to = appendCount(to, `,"iteration":`, int64(m.Iteration))
-	}
+	to = appendFlag(to, `,"steer":`, m.Steer)
+	to = appendTextOrNull(to, `,"model":`, string(m.Model))
+	to = appendTextOrNull(to, `,"agent_type":`, m.AgentType)
+	to = appendNumberOrNull(to, `,"iteration":`, int64(m.Iteration))
 	to = append(to, `,"usage":`...)
 	if m.Usage == nil {
 		to = append(to, "null"...)
@@ -126,9 +124,7 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 	to = appendFlag(to, `,"context_edge":`, m.Marks.ContextEdge)
 	to = appendFlag(to, `,"set_aside":`, m.Marks.SetAside)
 	to = append(to, '}')
-	if m.TokenEstimate != 0 {
-		to = appendCount(to, `,"token_estimate":`, int64(m.TokenEstimate))
-	}
+	to = appendNumberOrNull(to, `,"token_estimate":`, int64(m.TokenEstimate))
 	to = m.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
 	to = m.UpdatedAt.AppendJSON(append(to, `,"updated_at":`...))
 	return append(to, '}')
@@ -165,12 +161,12 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = appendID(append(to, `,"log_id":`...), s.LogID)
 	to = appendText(to, `,"kind":`, string(s.Kind))
 	to = appendText(to, `,"mode":`, string(s.Mode))
-	to = appendUnlessEmpty(to, `,"type":`, s.Type)
-	to = appendUnlessEmpty(to, `,"feature":`, s.Feature)
-	to = appendUnlessEmpty(to, `,"task":`, s.Task)
-	to = appendUnlessEmpty(to, `,"key":`, s.Key)
+	to = appendTextOrNull(to, `,"type":`, s.Type)
+	to = appendTextOrNull(to, `,"feature":`, s.Feature)
+	to = appendTextOrNull(to, `,"task":`, s.Task)
+	to = appendTextOrNull(to, `,"key":`, s.Key)
 	to = appendText(to, `,"title":`, s.Title)
-	to = appendUnlessEmpty(to, `,"instructions":`, s.Instructions)
+	to = appendTextOrNull(to, `,"instructions":`, s.Instructions)
 	to = append(to, `,"tags":[`...)
 	for i, tag := range s.Tags {
 		if i > 0 {
@@ -183,9 +179,9 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = appendOverrides(to, &s.Overrides)
 	to = appendOrNull(to, `,"context_policy":`, s.Policy)
 	to = appendOrNull(to, `,"retry_policy":`, s.Retry)
-	to = appendUnlessEmpty(to, `,"during":`, string(s.During))
+	to = appendTextOrNull(to, `,"during":`, string(s.During))
 	to = appendText(to, `,"status":`, string(s.Status))
-	to = appendUnlessEmpty(to, `,"wait_reason":`, string(s.WaitReason))
+	to = appendTextOrNull(to, `,"wait_reason":`, string(s.WaitReason))
 	to = appendStatistics(append(to, `,"statistics":`...), &s.Statistics)
 	to = appendCount(to, `,"last_sequence":`, s.LastSequence)
 	to = appendCount(to, `,"last_event_sequence":`, s.LastEvent)
@@ -200,8 +196,10 @@ func appendSession(to []byte, s *parley.Session) []byte {
 
 // appendOverrides writes the flat fields that a session sets over its agent.
 func appendOverrides(to []byte, o *parley.Overrides) []byte {
-	to = appendUnlessEmpty(to, `,"model":`, string(o.Model))
-	if o.SystemPrompt != nil {
+	to = appendTextOrNull(to, `,"model":`, string(o.Model))
+	if o.SystemPrompt == nil {
+		to = append(to, `,"system_prompt":null`...)
+	} else {
 		to = appendText(to, `,"system_prompt":`, *o.SystemPrompt)
 	}
 	if (o.Parameters == parley.Parameters{}) {
@@ -213,10 +211,7 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 		to = appendOrNull(to, `,"seed":`, o.Seed)
 		to = appendOrNull(to, `,"reasoning_effort":`, o.ReasoningEffort)
 	}
-	if o.Tools != nil {
-		to = appendOther(to, `,"tools":`, *o.Tools)
-	}
-	return to
+	return appendOrNull(to, `,"tools":`, o.Tools)
 }
 
 func appendStatistics(to []byte, s *parley.Statistics) []byte {
@@ -242,12 +237,21 @@ func appendOrNull[T any](to []byte, name string, value *T) []byte {
 
 // appendEntry writes a transcript's row; a message in it has its one form.
 func appendEntry(to []byte, e *engine.Entry) []byte {
-	bare := *e
-	bare.Message = nil
-	to = appendOther(to, "", bare)
+	to = appendText(to, `{"role":`, string(e.Role))
+	to = appendID(append(to, `,"turn_id":`...), e.TurnID)
+	to = appendText(to, `,"author":{"kind":`, string(e.Author.Kind))
+	to = appendID(append(to, `,"id":`...), e.Author.ID)
+	to = appendText(to, `,"name":`, e.Author.Name)
+	to = appendTextOrNull(to, `},"model":`, string(e.Model))
+	to = appendText(to, `,"status":`, string(e.Status))
+	to = append(to, `,"message":`...)
 	if e.Message == nil {
-		return to
+		to = append(to, "null"...)
+	} else {
+		to = appendMessage(to, e.Message)
 	}
-	to = appendMessage(append(to[:len(to)-1], `,"message":`...), e.Message)
+	to = appendOther(to, `,"blocks":`, e.Blocks)
+	to = appendNumberOrNull(to, `,"from_sequence":`, e.From)
+	to = appendNumberOrNull(to, `,"to_sequence":`, e.To)
 	return append(to, '}')
 }

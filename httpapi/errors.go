@@ -62,7 +62,7 @@ type Problem struct {
 	Detail    string         `json:"detail" doc:"What is wrong and what to do, for a person."`
 	Code      parley.Code    `json:"code" doc:"What is wrong, for a program."`
 	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id; the server's log knows it."`
-	Errors    []FieldProblem `json:"errors,omitempty" doc:"The fields and parameters that break a rule."`
+	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null when it is about none."`
 }
 
 // FieldProblem names one field of the input and its rule, never its value.
@@ -150,18 +150,17 @@ func appendProblem(to []byte, p Problem) []byte {
 	to = parley.AppendJSONString(append(to, `,"detail":`...), p.Detail)
 	to = parley.AppendJSONString(append(to, `,"code":`...), string(p.Code))
 	to = appendID(append(to, `,"request_id":`...), p.RequestID)
+	if len(p.Errors) == 0 {
+		return append(to, `,"errors":null}`...)
+	}
+	to = append(to, `,"errors":[`...)
 	for i, field := range p.Errors {
-		if i == 0 {
-			to = append(to, `,"errors":[`...)
-		} else {
+		if i > 0 {
 			to = append(to, ',')
 		}
 		to = parley.AppendJSONString(append(to, `{"field":`...), field.Field)
 		to = parley.AppendJSONString(append(to, `,"message":`...), field.Message)
 		to = append(to, '}')
 	}
-	if len(p.Errors) > 0 {
-		to = append(to, ']')
-	}
-	return append(to, '}')
+	return append(to, "]}"...)
 }

@@ -14,34 +14,34 @@ const (
 	agentInputExample = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.","model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
 	agentExample      = `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"",` +
 		`"system_prompt":"You write release notes for {{project.name}}.","runtime":"standard","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,` +
-		`"tools":["current_time"],"context_policy":null,"retry_policy":{},"tags":["docs"],"lead_id":null,"status":"active","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+		`"tools":["current_time"],"context_policy":null,"retry_policy":{"retries":null,"backoff":null,"max_wait_ms":null,"sentences":null},"tags":["docs"],"lead_id":null,"status":"active","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 
 	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user","content":{"text":"Draft the notes."}}}`
 	sessionExample      = `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
-		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"log_id":"` + otherIDExample + `","kind":"agent","mode":"foreground","title":"Version 2","tags":["docs"],"pinned":false,"metadata":{},` +
-		`"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"context_policy":null,"retry_policy":null,"status":"running",` +
+		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"log_id":"` + otherIDExample + `","kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
+		`"model":null,"system_prompt":null,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"tools":null,"context_policy":null,"retry_policy":null,"during":null,"status":"running","wait_reason":null,` +
 		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0},` +
 		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
-		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"internal":false,"usage":null,"content_hash":"` + hashExample + `",` +
-		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `",` +
+		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
-	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","trigger_message_id":"` + messageIDExample + `","status":"completed","attempt":1,"takeovers":0,"step":1,` +
-		`"agent_id":"` + agentIDExample + `","agent_version":1,"loop_id":null,"error":null,"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +
+	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","trigger_message_id":"` + messageIDExample + `","status":"completed","wait_reason":null,"attempt":1,"takeovers":0,"step":1,` +
+		`"agent_id":"` + agentIDExample + `","agent_version":1,"loop_id":null,"iteration":null,"error":null,"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +
 		`"created_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":"` + timeExample + `"}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample + `"],"by":"holder"}`
 
 	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +
 		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` + hashExample + `",` +
-		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"reason":"policy"}]},"request_hash":"` + hashExample + `","encoder_version":1,` +
+		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}]},"request_hash":"` + hashExample + `","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cost":0.0001,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample       = `{` + callFields + `}`
-	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true}`
+	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null}`
 
-	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
+	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
 	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"price":null}],"default":"sim/echo","next":null}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	keyFields        = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","created_at":"` + timeExample + `","revoked_at":null`

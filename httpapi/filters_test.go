@@ -101,7 +101,7 @@ func TestMessageFilters(t *testing.T) {
 		}
 	}
 	for _, view := range []string{"transcript", "chat"} {
-		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 || strings.Contains(string(got.body), "note") {
+		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 || strings.Contains(string(got.body), `"note"`) {
 			t.Errorf("view %s: status %d, or it shows an internal message: %s", view, got.status, got.body)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // messageBytes is what a listed message commonly takes.
-const messageBytes = 1100
+const messageBytes = 1300
 
 // servePostMessage is the hot path: one strict decode, one transaction, and for
 // a stream the turn's frames from the place before the post.

@@ -164,12 +164,25 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if isAlways(property) {
 			p.Nullable = false
 		}
-		_, mayClear := r.names[t]
-		if p.Ref != "" && field.Type.Kind() == reflect.Pointer && (mayClear || !strings.Contains(field.Tag.Get("json"), "omitempty")) {
+		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {
 			r.nullable[name] = append(r.nullable[name], property)
+		}
+		if _, isFlat := r.names[t]; isFlat || !strings.Contains(field.Tag.Get("json"), "omitempty") {
+			continue
+		}
+		p.Nullable = p.Ref == "" // what is absent is null
+		if !isSetting(t) {
+			s.Required = append(s.Required, property)
 		}
 	}
 	amend(name, s)
+	s.PrecomputeMessages()
+}
+
+// isSetting reports the types that are parts of inputs and answers alike: in an
+// input their fields may be left out.
+func isSetting(t reflect.Type) bool {
+	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]()
 }
 
 // amend says of single schemas what their types cannot.
@@ -184,6 +197,8 @@ func amend(name string, s *huma.Schema) {
 	case "Session":
 		s.Properties["metadata"] = object("Whatever the client keeps with the session.")
 		s.Properties["archived_at"].Description = "Null unless archived."
+	case "Problem":
+		s.Properties["errors"].Nullable = true
 	case "SettledMessage":
 		s.Properties["content"] = object("By role, as in a message.")
 	case "ToolDefinition":

@@ -111,7 +111,7 @@ func serveListSessions(a *api, x *exchange) error {
 }
 
 // sessionBytes is what a listed session commonly takes.
-const sessionBytes = 1400
+const sessionBytes = 1650
 
 func serveSession(a *api, x *exchange) error {
 	id, err := x.pathID("session")

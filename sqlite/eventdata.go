@@ -28,7 +28,7 @@ func startedData(turn *parley.Turn) json.RawMessage {
 
 // endedData is the data of the event that ends a turn: it carries the turn.
 func endedData(turn *parley.Turn) (json.RawMessage, error) {
-	encoded, err := json.Marshal(turn)
+	encoded, err := turn.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +112,15 @@ func toolCompletedData(m *parley.Message) (json.RawMessage, error) {
 // and as it is stored: without contents.
 func settledData(turnID parley.ID, step int, failure *parley.Failure, messages []parley.SettledMessage) (complete, stored json.RawMessage, err error) {
 	prefix := strconv.AppendInt(append(turnData(turnID), `,"step":`...), int64(step), 10)
-	if failure != nil {
-		encoded, err := json.Marshal(failure)
+	prefix = append(prefix, `,"error":`...)
+	if failure == nil {
+		prefix = append(prefix, "null"...)
+	} else {
+		encoded, err := failure.MarshalJSON()
 		if err != nil {
 			return nil, nil, err
 		}
-		prefix = append(append(prefix, `,"error":`...), encoded...)
+		prefix = append(prefix, encoded...)
 	}
 	prefix = append(prefix, `,"messages":[`...)
 	size := len(prefix)

@@ -229,7 +229,11 @@ func (t *txn) flush(h *head) error {
 		h.listed = true
 		data := append(appendID([]byte(`{"session_id":`), h.ID), `,"status":`...)
 		data = append(parley.AppendJSONString(data, string(h.Status)), `,"wait_reason":`...)
-		data = append(parley.AppendJSONString(data, string(h.WaitReason)), '}')
+		if h.WaitReason == "" {
+			data = append(data, "null}"...)
+		} else {
+			data = append(parley.AppendJSONString(data, string(h.WaitReason)), '}')
+		}
 		t.feed(h, parley.FeedSessionStatusChanged, data)
 	}
 	if h.listed {

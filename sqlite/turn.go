@@ -153,7 +153,7 @@ func (t *txn) undelivered(h *head, turnID parley.ID) ([]parley.Message, error) {
 
 // updatedFeed tells the lists that a session changed.
 func (t *txn) updatedFeed(h *head) {
-	encoded, err := json.Marshal(&h.Session)
+	encoded, err := h.Session.MarshalJSON()
 	if err != nil { // its parts were decoded from JSON before: a hint may be lost
 		t.store.log.Warn("a session could not be encoded for the feed", "session", h.ID.String(), "error", err)
 		return

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"parley"
+	"parley/engine"
+)
+
+// wholeness checks answers against the document, and that they leave out no
+// property of their schemas.
+type wholeness struct {
+	*testing.T
+	schemas shown
+	seen    map[string]bool // names of the schemas that were met
+}
+
+// feedData and endedData are the data of session.updated and of the events
+// that end a turn.
+type (
+	feedData struct {
+		Session parley.Session `json:"session"`
+	}
+	endedData struct {
+		TurnID parley.ID   `json:"turn_id"`
+		Turn   parley.Turn `json:"turn"`
+	}
+)
+
+func newWholeness(t *testing.T) *wholeness {
+	t.Helper()
+	schemas := newRegistry()
+	list := routes()
+	for i := range list {
+		for _, answer := range list[i].answers {
+			schemas.response(answer)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[parley.SettledStep](), reflect.TypeFor[engine.BlockCall](), reflect.TypeFor[feedData](), reflect.TypeFor[endedData](), reflect.TypeFor[Problem]()} {
+		schemas.Schema(of, true, "") // of streams, blocks and errors
+	}
+	return &wholeness{t, shown{schemas, schemas.Map()}, map[string]bool{}}
+}
+
+func (w *wholeness) check(about string, of reflect.Type, body []byte) {
+	w.Helper()
+	schema := w.schemas.Schema(of, true, "")
+	v := value(w.T, body)
+	var result huma.ValidateResult
+	huma.Validate(w.schemas, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &result)
+	for _, err := range result.Errors {
+		w.Errorf("%s: %v", about, err)
+	}
+	w.walk(about, schema, v)
+}
+
+func (w *wholeness) walk(at string, schema *huma.Schema, v any) {
+	w.Helper()
+	if schema == nil { // any JSON
+		return
+	}
+	for _, form := range schema.AnyOf {
+		if form.Ref != "" && v != nil {
+			schema = form
+		}
+	}
+	if schema.Ref != "" {
+		w.seen[strings.TrimPrefix(schema.Ref, schemaPrefix)] = true
+		schema = w.schemas.SchemaFromRef(schema.Ref)
+	}
+	switch v := v.(type) {
+	case []any:
+		for i, item := range v {
+			w.walk(fmt.Sprintf("%s[%d]", at, i), schema.Items, item)
+		}
+	case map[string]any:
+		for name, property := range schema.Properties {
+			inside, ok := v[name]
+			if !ok {
+				w.Errorf("%s leaves out %s", at, name)
+				continue
+			}
+			if inside != nil {
+				w.walk(at+"."+name, property, inside)
+			}
+		}
+	}
+}
+
+// Absent is null: the answers of every route name all their fields.
+func TestAnswersLeaveNothingOut(t *testing.T) {
+	t.Parallel()
+	s, w := startServer(t), newWholeness(t)
+	answered := map[string]bool{}
+	do := func(route string, of reflect.Type, status int, method, path, body string) []byte {
+		t.Helper()
+		got := s.do(method, path, body, "Authorization", "Bearer "+testToken)
+		if got.status != status {
+			t.Fatalf("%s: status %d: %s", route, got.status, got.body)
+		}
+		w.check(route, of, got.body)
+		answered[route] = true
+		return got.body
+	}
+	idOf := func(body []byte) string {
+		t.Helper()
+		var v struct{ ID string }
+		if err := json.Unmarshal(body, &v); err != nil {
+			t.Fatal(err)
+		}
+		return v.ID
+	}
+	agent, session, message := reflect.TypeFor[parley.Agent](), reflect.TypeFor[parley.Session](), reflect.TypeFor[parley.Message]()
+
+	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"bare"}`)
+	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`)
+	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
+	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
+	do("getAgentVersion", agent, 200, "GET", "/v1/agents/bare/versions/1", "")
+	do("listAgents", reflect.TypeFor[page[parley.Agent]](), 200, "GET", "/v1/agents", "")
+
+	feed := s.stream("GET", "/v1/events", "", "Authorization", "Bearer "+testToken)
+	feed.until("resync")
+	id := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{}}`))
+	updated := feed.until("session.updated")
+	w.check("feed", reflect.TypeFor[feedData](), updated[len(updated)-1].data.Data)
+	at := "/v1/sessions/" + id
+	do("getSession", session, 200, "GET", at, "")
+	do("updateSession", session, 200, "PATCH", at, `{"pinned":true}`)
+	do("ensureSession", session, 201, "PUT", "/v1/sessions/by-key", `{"key":"k","feature":"f"}`)
+	do("getSessionByKey", session, 200, "GET", "/v1/sessions/by-key?key=k", "")
+	do("listSessions", reflect.TypeFor[page[parley.Session]](), 200, "GET", "/v1/sessions", "")
+	do("setClientSession", session, 200, "PUT", "/v1/clients/tab/session", `{"session_id":"`+id+`"}`)
+	do("getClientSession", session, 200, "GET", "/v1/clients/tab/session", "")
+
+	// A turn with a tool, one that fails and one that is cancelled.
+	posted := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"What time is it?"}}`))
+	s.finished(id)
+	s.told(id, `{"content":{"text":"x"},"model":"sim/fail-auth-9"}`)
+	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).until("step.generating")
+	do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"behind"}}`)
+	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")
+	do("cancelTurn", reflect.TypeFor[engine.CancelResult](), 200, "POST", at+"/cancel", `{"queued":true}`)
+	do("getMessage", message, 200, "GET", "/v1/messages/"+posted, "")
+	do("updateMessage", message, 200, "PATCH", "/v1/messages/"+posted, `{"marks":{"pinned":true}}`)
+	do("markMessage", message, 200, "PUT", "/v1/messages/"+posted+"/marks", `{"pinned":false}`)
+	rows := want[page[parley.Message]](s, 200, "GET", at+"/messages", "").Data
+	do("listVersions", reflect.TypeFor[page[parley.Version]](), 200, "GET", "/v1/messages/"+rows[1].ID.String()+"/versions", "")
+	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")
+	transcript := do("listMessages", reflect.TypeFor[page[engine.Entry]](), 200, "GET", at+"/messages?view=transcript", "")
+	do("listMessages", reflect.TypeFor[page[engine.ChatMessage]](), 200, "GET", at+"/messages?view=chat", "")
+	do("listMessages", reflect.TypeFor[page[engine.MessageID]](), 200, "GET", at+"/messages?view=ids", "")
+	do("listTurns", reflect.TypeFor[page[parley.Turn]](), 200, "GET", at+"/turns", "")
+	do("getTurn", reflect.TypeFor[parley.Turn](), 200, "GET", "/v1/turns/"+rows[0].TurnID.String(), "")
+	do("listCalls", reflect.TypeFor[page[parley.Call]](), 200, "GET", at+"/calls", "")
+	do("getCall", reflect.TypeFor[engine.CallDetail](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String(), "")
+	w.blocks(transcript)
+	w.events(s.stream("GET", at+"/events", ""))
+
+	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
+	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
+	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
+	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
+	do("getPrincipal", reflect.TypeFor[parley.Principal](), 200, "GET", "/v1/principal", "")
+	do("archiveFeature", reflect.TypeFor[engine.FeatureArchived](), 200, "POST", "/v1/sessions/archive", `{"feature":"f"}`)
+	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
+	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
+	do("createKey", reflect.TypeFor[engine.NewKey](), 201, "POST", "/v1/keys", `{"name":"ci"}`)
+	do("listKeys", reflect.TypeFor[page[parley.Key]](), 200, "GET", "/v1/keys", "")
+	do("problem", reflect.TypeFor[Problem](), 404, "GET", "/v1/agents/none", "")
+	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/agents?limit=x", "")
+
+	list := routes()
+	for i := range list {
+		for _, answer := range list[i].answers {
+			if answer.goType != nil && !answered[list[i].name] {
+				t.Errorf("no answer of %s was looked at", list[i].name)
+			}
+		}
+	}
+	for _, name := range []string{"Block", "Message", "ManifestRange", "Failure", "Policy", "RetryPolicy", "ChatCall", "SettledMessage"} {
+		if !w.seen[name] {
+			t.Errorf("no answer held a %s", name)
+		}
+	}
+}
+
+// blocks checks what the document leaves open: the contents of a transcript's blocks.
+func (w *wholeness) blocks(transcript []byte) {
+	w.Helper()
+	var entries page[engine.Entry]
+	if err := json.Unmarshal(transcript, &entries); err != nil {
+		w.Fatal(err)
+	}
+	met := map[engine.BlockType]bool{}
+	for _, entry := range entries.Data {
+		for _, block := range entry.Blocks {
+			met[block.Type] = true
+			switch block.Type {
+			case engine.BlockToolCall:
+				w.check("tool_call", reflect.TypeFor[engine.BlockCall](), block.Content)
+			case engine.BlockError:
+				w.check("error", reflect.TypeFor[parley.Failure](), block.Content)
+			}
+		}
+	}
+	if !met[engine.BlockToolCall] || !met[engine.BlockError] {
+		w.Errorf("blocks of %v", met)
+	}
+}
+
+// events checks what events carry, up to the first cancelled turn.
+func (w *wholeness) events(stream *frames) {
+	w.Helper()
+	for _, frame := range stream.until(string(parley.EventSessionCancelled)) {
+		switch kind := parley.EventType(frame.event); {
+		case kind.EndsTurn():
+			w.check(frame.event, reflect.TypeFor[endedData](), frame.data.Data)
+		case kind == parley.EventStepGenerated || kind == parley.EventStepError:
+			w.check(frame.event, reflect.TypeFor[parley.SettledStep](), frame.data.Data)
+		}
+	}
+}
