@@ -24,7 +24,17 @@ func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err er
 }
 
 // Messages lists the record by sequence, then the queue by position.
-func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
+func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error) {
+	if first, second, ok := halves(query); ok {
+		if messages, err := s.inHalves(ctx, scope, sessionID, query, first, second); err != nil || messages != nil {
+			return messages, err
+		}
+	}
+	return s.page(ctx, scope, sessionID, query)
+}
+
+// page reads a page by one query.
+func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		at, err := placeOf(c, scope, sessionID)
 		if err != nil {
