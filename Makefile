@@ -27,7 +27,7 @@ test: ## every test: unit, conformance, vendors' SDKs and whole-process, with th
 	$(MAKE) e2e
 
 e2e: ## tests of the real binary: kill -9, drains, disk full
-	go test -timeout 15m -count=1 ./e2e/...
+	go test -v -timeout 15m -count=1 ./e2e/... # -v: a skip says why
 
 bench: ## the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures

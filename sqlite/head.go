@@ -120,6 +120,16 @@ func (t *txn) lockClaim(fence parley.Fence) (*head, error) {
 	return h, nil
 }
 
+// lockTurn locks a claimed session and reads the turn that the claim is for.
+func (t *txn) lockTurn(fence parley.Fence) (*head, *parley.Turn, error) {
+	h, err := t.lockClaim(fence)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn, err := t.currentTurn(h)
+	return h, turn, err
+}
+
 // visible reports whether a scope shows a session.
 func visible(scope parley.Scope, s *parley.Session) bool {
 	return s.WorkspaceID == scope.WorkspaceID &&

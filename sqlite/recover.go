@@ -10,11 +10,7 @@ import (
 // RecoverTurn implements parley.TurnStore.
 func (s *Store) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
 	return transact(ctx, s, func(tx *txn) (state parley.TurnState, err error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return state, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return state, err
 		}

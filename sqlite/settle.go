@@ -9,11 +9,7 @@ import (
 // SettleStep implements parley.TurnStore.
 func (s *Store) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
 	return transact(ctx, s, func(tx *txn) (settled parley.StepSettled, err error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return settled, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return settled, err
 		}
@@ -240,11 +236,7 @@ func (t *txn) recordResult(h *head, m *parley.Message) error {
 // ParkTurn implements parley.TurnStore.
 func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Turn, error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return parley.Turn{}, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return parley.Turn{}, err
 		}
@@ -277,11 +269,7 @@ func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.
 // FinishTurn implements parley.TurnStore.
 func (s *Store) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
 	return transact(ctx, s, func(tx *txn) (parley.StepSettled, error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return parley.StepSettled{}, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return parley.StepSettled{}, err
 		}
@@ -304,11 +292,7 @@ func (s *Store) FinishTurn(ctx context.Context, fence parley.Fence, end parley.T
 // ReleaseTurn implements parley.TurnStore.
 func (s *Store) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
 	return s.write(ctx, func(tx *txn) error {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return err
 		}

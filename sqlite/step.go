@@ -33,11 +33,7 @@ func (s *Store) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley
 // BeginStep implements parley.TurnStore.
 func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
 	return transact(ctx, s, func(tx *txn) (begun parley.StepBegun, err error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return begun, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return begun, err
 		}
@@ -149,11 +145,7 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 // RetryCall implements parley.TurnStore.
 func (s *Store) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
 	return s.write(ctx, func(tx *txn) error {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return err
 		}
@@ -190,11 +182,7 @@ func (s *Store) BeginCall(ctx context.Context, fence parley.Fence, begin parley.
 // OpenBlock implements parley.TurnStore.
 func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Message, error) {
-		h, err := tx.lockClaim(fence)
-		if err != nil {
-			return parley.Message{}, err
-		}
-		turn, err := tx.currentTurn(h)
+		h, turn, err := tx.lockTurn(fence)
 		if err != nil {
 			return parley.Message{}, err
 		}
