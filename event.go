@@ -96,12 +96,22 @@ type Commit struct {
 	Settled     []ID        // messages that stream no more
 	Ready       bool        // a session became ready: claimers may look
 	Cancel      ID          // turn whose cancellation was asked for, if any
+
+	// Remote: another process committed it, and what is known of it came by a hint
+	// that may be late, merged with others or doubled. It has no Events and no
+	// Settled; LastEvent says how far the session is, 0 for no news of that. Without
+	// a session it says that any of them may be ready.
+	Remote    bool
+	LastEvent int64
+	FeedLost  bool // of Remote: list changes of the workspace are missing from Feed
 }
 
 // Hints is told of commits, after they are durable and in their order per
 // session. It carries no truth: whoever listens re-reads by sequence, and
 // losing a call loses nothing. A store calls it before it answers the transition's
-// caller, on the goroutine that commits: calls must not block.
+// caller, on the goroutine that commits: calls must not block. A store that
+// several processes share calls it for the commits of the others too, marked
+// Remote and in no order.
 type Hints interface {
 	Committed(Commit)
 }

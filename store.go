@@ -23,8 +23,9 @@ type Store interface {
 	ClientStore
 	OutboxStore
 
-	// Listen adds a listener that is told of every commit of this process. Call it
-	// before the first transition.
+	// Listen adds a listener that is told of every commit of this process, and as
+	// far as hints come of those of other processes (Commit.Remote). Call it before
+	// the first transition.
 	Listen(hints Hints)
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
