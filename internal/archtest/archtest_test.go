@@ -24,6 +24,7 @@ var rules = []struct {
 }{
 	{".", nil}, // the words: standard library only
 	{"internal/archtest", nil},
+	{"internal/pgtest", nil},
 	{"prompt", []string{"."}},
 	{"live", []string{"."}},
 	{"sqlite", []string{"."}},
