@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/client"
+)
+
+// The trial's size.
+const (
+	chaosSessions = 200
+	chaosTurns    = 2000
+	chaosWatchers = 30                      // beside the drivers
+	chaosThink    = 3500 * time.Millisecond // mean time between two messages of a person
+	loadBound     = 4 * time.Minute
+	repairBound   = 10 * time.Second
+)
+
+// TestChaosOnSQLite is the trial with the one process that SQLite takes:
+// failures 30, 31, 33 and 42 under a load of many sessions.
+func TestChaosOnSQLite(t *testing.T) {
+	row(t, func(t *testing.T, at uint64) {
+		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 2*time.Second)
+	})
+}
+
+// row runs a trial as often as asked for, with a seed of its own each time.
+func row(t *testing.T, once func(*testing.T, uint64)) {
+	t.Helper()
+	first := *seed
+	if first == 0 {
+		first = rand.Uint64()
+	}
+	for i := range *trials {
+		at := first + uint64(i)
+		if !t.Run(fmt.Sprint(at), func(t *testing.T) { once(t, at) }) {
+			t.Fatalf("again with: go test ./e2e/cluster -run '%s$' -count=1 -seed %d", t.Name(), at)
+		}
+	}
+}
+
+// chaos lets people work at sessions while everything breaks around them, and
+// checks the record when all is quiet again.
+func chaos(x *trial, sessions, turns, watchers int, think time.Duration) {
+	defer x.tell()
+	ctx, cancel := context.WithTimeout(x.t.Context(), loadBound)
+	defer cancel()
+	drivers := make([]*driver, sessions)
+	for i := range drivers {
+		drivers[i] = newDriver(x, i)
+		if err := drivers[i].open(ctx, i); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	breaking, whole := context.WithCancel(ctx)
+	defer whole()
+	var breaks, load sync.WaitGroup
+	breaks.Go(func() { newFaults(x).run(breaking) })
+	others := x.watchAll(ctx, drivers, watchers)
+	began := time.Now()
+	for _, d := range drivers {
+		load.Go(func() { d.drive(ctx, turns/sessions, think) })
+	}
+	load.Wait()
+	x.t.Logf("the load took %s", time.Since(began).Round(time.Second))
+	whole()
+	breaks.Wait()
+	x.settle(ctx, drivers)
+	others.leave()
+	if ctx.Err() != nil {
+		x.problem("the trial took longer than %s", loadBound)
+	}
+	for _, p := range x.processes {
+		if err := p.terminate(); err != nil {
+			x.problem("%v", err)
+		}
+	}
+	x.verify(drivers, others.watchers)
+}
+
+// settle waits until no turn is unfinished, and lets the drivers see the end.
+func (x *trial) settle(ctx context.Context, drivers []*driver) {
+	ctx, cancel := context.WithTimeout(ctx, settleBound)
+	defer cancel()
+	for _, d := range drivers {
+		var s parley.Session
+		for {
+			err := x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
+				s, err = c.Session(ctx, d.session)
+				return err
+			})
+			if err == nil && s.TurnID.IsZero() {
+				break
+			}
+			if ctx.Err() != nil || (err != nil && parley.ErrorCode(err) != parley.CodeUnavailable) {
+				x.problem("session %s does not come to rest: turn %s, %v", d.session, s.TurnID, err)
+				break
+			}
+			pause(ctx, 50*time.Millisecond)
+		}
+		if !d.until(ctx, func() bool { return d.fold.last >= s.LastEvent }) {
+			x.problem("session %s: the driver's stream stands at event %d of %d", d.session, d.fold.last, s.LastEvent)
+		}
+	}
+}
+
+// audience are the watchers that stay where they are until their connection
+// breaks: what they miss must come by itself.
+type audience struct {
+	x        *trial
+	watchers []*watcher
+	drivers  []*driver // whose sessions they watch
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+func (x *trial) watchAll(ctx context.Context, drivers []*driver, count int) *audience {
+	ctx, stop := context.WithCancel(ctx)
+	a := &audience{x: x, stop: stop}
+	for i := range count {
+		d := drivers[i*len(drivers)/count]
+		w := &watcher{x: x, account: d.account, session: d.session, stays: true, fold: newFold(), random: rand.New(rand.NewPCG(x.seed, 1<<41+uint64(i)))}
+		a.watchers, a.drivers = append(a.watchers, w), append(a.drivers, d)
+		a.wg.Go(func() { w.until(ctx, func() bool { return false }) }) // ended by leave
+	}
+	return a
+}
+
+// leave waits until the audience has seen everything, for as long as a lost
+// notification may take to be repaired, and ends it.
+func (a *audience) leave() {
+	deadline, cancel := context.WithTimeout(context.Background(), repairBound)
+	defer cancel()
+	for i, w := range a.watchers {
+		for w.seen.Load() < a.drivers[i].fold.last {
+			if !pause(deadline, 20*time.Millisecond) {
+				a.x.problem("session %s: a watcher that stays at its process stands at event %d of %d", w.session, w.seen.Load(), a.drivers[i].fold.last)
+				break
+			}
+		}
+	}
+	a.stop()
+	a.wg.Wait()
+}

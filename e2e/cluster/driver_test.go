@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"parley"
+	"parley/client"
+)
+
+// settleBound is how long the end of a turn may be waited for: leases run out,
+// processes and the database start again, and the queue before it is worked off.
+const settleBound = 90 * time.Second
+
+// post is a message that was admitted: a process answered 2xx.
+type post struct {
+	script  script
+	message parley.ID
+	turn    parley.ID
+	during  parley.During
+}
+
+// driver is a person at one session: it posts, waits for answers, adds to a
+// running turn, changes its mind. It also folds what it watches.
+type driver struct {
+	watcher
+	posts   []post
+	cancels int // asked for, interrupts included
+}
+
+func newDriver(x *trial, number int) *driver {
+	random := rand.New(rand.NewPCG(x.seed, uint64(number)))
+	return &driver{watcher: watcher{x: x, account: x.accounts[number%len(x.accounts)], random: random, fold: newFold()}}
+}
+
+// open makes the driver's session; its key makes that safe to repeat.
+func (d *driver) open(ctx context.Context, number int) error {
+	return d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
+		session, err := c.CreateSession(ctx, client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number)})
+		d.session = session.ID
+		return err
+	})
+}
+
+// drive posts a number of messages, in the ways of people.
+func (d *driver) drive(ctx context.Context, messages int, think time.Duration) {
+	for len(d.posts) < messages && ctx.Err() == nil {
+		if !pause(ctx, time.Duration(d.random.Int64N(int64(2*think)))) {
+			return
+		}
+		first := len(d.posts)
+		switch choice := d.random.IntN(100); {
+		case choice < 45:
+			d.post(ctx, "")
+		case choice < 60:
+			d.stream(ctx)
+		case choice < 74:
+			d.post(ctx, "")
+			d.post(ctx, "")
+		case choice < 86:
+			d.post(ctx, "")
+			d.hesitate(ctx)
+			d.post(ctx, parley.DuringSteer)
+		case choice < 96:
+			d.post(ctx, "")
+			d.hesitate(ctx)
+			d.cancel(ctx)
+		default:
+			d.post(ctx, "")
+			d.hesitate(ctx)
+			d.cancels++
+			d.post(ctx, parley.DuringInterrupt)
+		}
+		for _, p := range d.posts[first:] {
+			d.follow(ctx, p.turn)
+		}
+	}
+}
+
+func (d *driver) hesitate(ctx context.Context) {
+	pause(ctx, time.Duration(d.random.IntN(400))*time.Millisecond)
+}
+
+// script makes up the next turn.
+func (d *driver) script() script {
+	return script{
+		N: int(d.x.next.Add(1)), Steps: 1 + d.random.IntN(3), Words: 5 + d.random.IntN(40), PaceMS: d.random.IntN(12),
+		Calls: d.random.IntN(3), RestMS: d.random.IntN(40), Times: d.random.IntN(2),
+	}
+}
+
+// post admits one message.
+func (d *driver) post(ctx context.Context, during parley.During) {
+	s := d.script()
+	if s.Calls+s.Times == 0 {
+		s.Times = 1
+	}
+	input := client.UserMessage(s.String())
+	input.During = during
+	key := fmt.Sprintf("n%d", s.N)
+	var posted client.Posted
+	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
+		posted, err = c.PostMessage(ctx, d.session, input, key)
+		return err
+	})
+	if err != nil {
+		d.refused(ctx, "posting", err)
+		return
+	}
+	d.posts = append(d.posts, post{script: s, message: posted.Message.ID, turn: posted.Message.TurnID, during: during})
+	d.x.count("messages admitted")
+	if d.random.IntN(10) == 0 {
+		d.repeat(ctx, input, key, posted.Message.ID)
+	}
+}
+
+// repeat sends a message again, as a client does that has not heard the answer.
+func (d *driver) repeat(ctx context.Context, input client.MessageInput, key string, first parley.ID) {
+	var again client.Posted
+	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
+		again, err = c.PostMessage(ctx, d.session, input, key)
+		return err
+	})
+	switch {
+	case err != nil:
+		d.refused(ctx, "posting again", err)
+	case again.Message.ID != first:
+		d.x.problem("the key %s made the messages %s and %s", key, first, again.Message.ID)
+	}
+}
+
+// stream admits a message and reads its turn from the same answer; when that
+// breaks, it asks again with the key, elsewhere.
+func (d *driver) stream(ctx context.Context) {
+	s := d.script()
+	if s.Calls+s.Times == 0 {
+		s.Times = 1
+	}
+	var turn parley.ID
+	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
+		for frame, err := range c.StreamMessage(ctx, d.session, client.UserMessage(s.String()), fmt.Sprintf("n%d", s.N)) {
+			if err != nil {
+				return err
+			}
+			if frame.Type.EndsTurn() {
+				ended, err := frame.Turn()
+				if turn = ended.ID; err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || turn.IsZero() {
+		d.refused(ctx, "streaming", err)
+		return
+	}
+	d.posts = append(d.posts, post{script: s, turn: turn})
+	d.x.count("messages admitted")
+}
+
+// cancel stops whatever runs; that nothing does is an answer too.
+func (d *driver) cancel(ctx context.Context) {
+	d.cancels++
+	queued := d.random.IntN(2) == 0
+	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
+		_, err := c.Cancel(ctx, d.session, client.CancelInput{Queued: queued})
+		return err
+	})
+	switch parley.ErrorCode(err) {
+	case parley.CodeConflict, parley.CodeNothingToCancel:
+		d.x.count("cancels that came too late")
+	case "":
+		d.x.count("cancels")
+	default:
+		d.refused(ctx, "cancelling", err)
+	}
+}
+
+// follow watches until a turn has ended.
+func (d *driver) follow(ctx context.Context, turn parley.ID) {
+	bounded, cancel := context.WithTimeout(ctx, settleBound)
+	defer cancel()
+	ended := func() bool { return d.fold.ended[turn] != "" }
+	if !d.until(bounded, ended) && ctx.Err() == nil && bounded.Err() != nil {
+		d.x.problem("turn %s of session %s was not seen to end within %s", turn, d.session, settleBound)
+	}
+}
+
+// refused reports an answer that a client like this one never gets.
+func (d *driver) refused(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		d.x.problem("%s in session %s: %v", what, d.session, err)
+	}
+}

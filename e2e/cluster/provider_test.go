@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// script is what a message's text tells the provider to do with its turn: so
+// many steps, each but the last with tool calls, of so many words each.
+type script struct {
+	N      int `json:"n"` // tells messages apart
+	Steps  int `json:"steps"`
+	Words  int `json:"words"`
+	PaceMS int `json:"pace_ms"`
+	Calls  int `json:"calls"`   // of the tool whose effect counts, in each step but the last
+	RestMS int `json:"rest_ms"` // that the tool takes before its effect, and after it
+	Times  int `json:"times"`   // further calls of current_time
+}
+
+func (s script) String() string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // integers
+	}
+	return string(raw)
+}
+
+// text is the whole answer of a step, from 1.
+func (s script) text(step int) string {
+	var text strings.Builder
+	for _, word := range s.words(step) {
+		text.WriteString(word)
+	}
+	return text.String()
+}
+
+func (s script) words(step int) []string {
+	words := []string{fmt.Sprintf("n%d step %d of %d:", s.N, step, s.Steps)}
+	for i := range s.Words {
+		words = append(words, fmt.Sprintf(" word%d", i))
+	}
+	return words
+}
+
+// provider answers Chat Completions by the scripts in its requests. It also
+// holds each request against what must be true of one.
+type provider struct {
+	url      string
+	mu       sync.Mutex // guards problems and requests
+	problems []string
+	requests int
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := &provider{}
+	server := httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	p.url = server.URL + "/v1"
+	return p
+}
+
+// chatMessage is what the provider reads of a request's messages.
+type chatMessage struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Calls   []struct {
+		ID string `json:"id"`
+	} `json:"tool_calls"`
+	CallID string `json:"tool_call_id"`
+}
+
+func (m chatMessage) text() string {
+	var text string
+	if json.Unmarshal(m.Content, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(m.Content, &parts) // neither: no text
+	for _, part := range parts {
+		text += part.Text
+	}
+	return text
+}
+
+func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Messages []chatMessage `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s, step, problem := place(body.Messages)
+	p.mu.Lock()
+	p.requests++
+	if problem != "" {
+		p.problems = append(p.problems, problem)
+	}
+	p.mu.Unlock()
+	if problem != "" {
+		http.Error(w, problem, http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	answer(r.Context(), w, s, step)
+}
+
+// tell reports the requests that could not be.
+func (p *provider) tell(x *trial) {
+	x.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.add("model requests", p.requests)
+	for _, problem := range p.problems {
+		x.problem("a request to the model: %s", problem)
+	}
+}
+
+// place finds the script that a request stands in, and which of its steps comes
+// next. The agents of the trials are shown the running turn alone, so the first
+// message of a user is the turn's trigger and what other users' messages there
+// are were steered in.
+func place(messages []chatMessage) (s script, step int, problem string) {
+	found := false
+	open := map[string]bool{}
+	step = 1
+	for _, m := range messages {
+		switch m.Role {
+		case "user":
+			if len(open) > 0 {
+				return s, step, fmt.Sprintf("turn n%d: a user's message stands between calls and their results", s.N)
+			}
+			if !found && json.Unmarshal([]byte(m.text()), &s) == nil {
+				found = true
+			}
+		case "assistant":
+			if len(m.Calls) > 0 {
+				step++
+			}
+			for _, call := range m.Calls {
+				open[call.ID] = true
+			}
+		case "tool":
+			if !open[m.CallID] {
+				return s, step, fmt.Sprintf("turn n%d: a result answers %q, which is not open", s.N, m.CallID)
+			}
+			delete(open, m.CallID)
+		}
+	}
+	switch {
+	case !found:
+		return s, step, fmt.Sprintf("a request of %d messages holds no script", len(messages))
+	case len(open) > 0:
+		return s, step, fmt.Sprintf("turn n%d: %d calls have no result", s.N, len(open))
+	case step > s.Steps:
+		return s, step, fmt.Sprintf("turn n%d was asked for step %d of %d", s.N, step, s.Steps)
+	}
+	return s, step, ""
+}
+
+// answer streams a step word by word.
+func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
+	out := http.NewResponseController(w)
+	send := func(delta, finish string) bool {
+		_, err := fmt.Fprintf(w, `data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", s.N, step, delta, finish)
+		return err == nil && out.Flush() == nil
+	}
+	for _, word := range s.words(step) {
+		if !send(fmt.Sprintf(`{"content":%q}`, word), "null") {
+			return
+		}
+		if s.PaceMS > 0 && !pause(ctx, time.Duration(s.PaceMS)*time.Millisecond) {
+			return
+		}
+	}
+	finish := `"stop"`
+	if step < s.Steps {
+		finish = `"tool_calls"`
+		for i := range s.Calls + s.Times {
+			name, arguments := "effect", fmt.Sprintf(`{"before_ms":%d,"after_ms":%d}`, s.RestMS, s.RestMS)
+			if i >= s.Calls {
+				name, arguments = "current_time", `{}`
+			}
+			if !send(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`, i, s.N, step, i, name, arguments), "null") {
+				return
+			}
+		}
+	}
+	if send(`{}`, finish) {
+		_, _ = fmt.Fprintf(w, `data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", s.N, step, 10, s.Words, 10+s.Words)
+	}
+}

@@ -1,0 +1,67 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"time"
+
+	"parley"
+)
+
+// effectsVariable names the file that counts the effects of all processes.
+const effectsVariable = "PARLEY_TRIAL_EFFECTS"
+
+// effect is a tool whose effect must not be repeated: it appends the id of its
+// call to a file. It says so by declaring nothing, and takes its time before and
+// after, so that processes die at either side of it.
+type effect struct{}
+
+// Definition implements parley.Tool.
+func (effect) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{
+		Name:        "effect",
+		Description: "Does something that must not be done twice.",
+		Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{"after_ms":{"type":"integer"},` +
+			`"before_ms":{"type":"integer"}},"type":"object"}`),
+	}
+}
+
+// Annotations implements parley.Tool.
+func (effect) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
+
+// Call implements parley.Tool.
+func (effect) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	var arguments struct {
+		Before int64 `json:"before_ms"`
+		After  int64 `json:"after_ms"`
+	}
+	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+		return nil, err
+	}
+	if err := rest(ctx, arguments.Before); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(os.Getenv(effectsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.WriteString(call.ID + "\n"); err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(`{"done":true}`), rest(ctx, arguments.After)
+}
+
+func rest(ctx context.Context, ms int64) error {
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
