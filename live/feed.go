@@ -14,14 +14,16 @@ type feedQueue struct {
 	reason string // of a resync that goes before the events; "" for none
 }
 
-func (q *feedQueue) push(event parley.FeedEvent) {
+// push adds an event; false when the reader is too slow and is told so instead.
+func (q *feedQueue) push(event parley.FeedEvent) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.events) >= feedEvents {
 		q.events, q.reason = nil, ReasonOverflow
-		return // the resync covers this one too
+		return false // the resync covers this one too
 	}
 	q.events = append(q.events, event)
+	return true
 }
 
 // pop takes the next resync reason or event.

@@ -40,6 +40,7 @@ type Options struct {
 type Hub struct {
 	source Source
 	log    *slog.Logger
+	counts counts
 
 	mu     sync.RWMutex // guards all below, and membership of rooms in the map
 	rooms  map[parley.ID]*room
@@ -135,7 +136,9 @@ func (h *Hub) announce(c parley.Commit) {
 	for w := range h.feeds[c.WorkspaceID] {
 		for _, event := range c.Feed {
 			if visible(w.scope, event) {
-				w.feed.push(event)
+				if !w.feed.push(event) {
+					h.counts.overflows.Add(1)
+				}
 				w.signal()
 			}
 		}

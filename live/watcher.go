@@ -28,6 +28,7 @@ type Watcher struct {
 	feed  *feedQueue // nil without the feed
 
 	wake  chan struct{} // holds a token when there may be something
+	seen  bool          // counted among the watchers; of Watch, then of the reader's goroutine
 	ended atomic.Bool   // the hub or the reader has closed it
 	batch atomic.Uint32 // deltas of one message and kind go out once per batch; from 1
 
@@ -55,6 +56,8 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 		w.ended.Store(true)
 		return w
 	}
+	w.seen = true
+	h.counts.watchers.Add(1)
 	if request.Feed {
 		w.feed = new(feedQueue)
 		w.feed.reason = ReasonConnected
@@ -82,11 +85,13 @@ func (w *Watcher) Next(ctx context.Context) (Frame, error) {
 		if w.ready {
 			frame := w.ahead
 			w.ahead, w.ready = Frame{}, false
+			w.hub.counts.frame(frame.Kind)
 			return frame, nil
 		}
 		frame, found := w.look()
 		switch found {
 		case lookFrame:
+			w.hub.counts.frame(frame.Kind)
 			return frame, nil
 		case lookEnd:
 			return Frame{}, io.EOF
@@ -118,6 +123,10 @@ func (w *Watcher) Buffered() bool {
 // Close ends the subscription.
 func (w *Watcher) Close() {
 	w.ended.Store(true)
+	if w.seen {
+		w.seen = false
+		w.hub.counts.watchers.Add(-1)
+	}
 	if w.timer != nil {
 		w.timer.Stop()
 	}

@@ -35,6 +35,9 @@ type writer struct {
 	broken error     // what the fault hook said: the writer is dead
 	paused time.Time // when the readers were last asked to pause
 
+	commits     atomic.Int64 // transactions made durable
+	transitions atomic.Int64 // in them
+
 	mu        sync.Mutex     // guards listeners
 	listeners []parley.Hints // in the order of Listen
 }
@@ -257,6 +260,8 @@ func (w *writer) together(members []*member) error {
 		return err
 	}
 	w.tx.settled()
+	w.commits.Add(1)
+	w.transitions.Add(int64(len(members)))
 	return w.ask(FaultCommitted)
 }
 

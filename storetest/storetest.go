@@ -41,6 +41,7 @@ func Run(t *testing.T, open Open) {
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"Clients":     testClients,
+		"Gauges":      testGauges,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,6 +27,7 @@ type answer struct {
 	usage   parley.Usage
 	finish  parley.FinishReason // "" until the answer is complete
 	failure *parley.Failure     // why there is no answer
+	status  int                 // the HTTP status that the provider failed with, else 0
 	retry   retryable
 	started time.Time
 	first   time.Time // of the first chunk
@@ -44,7 +45,7 @@ func (a *answer) again() {
 	first.refusal, first.data, first.reasoned, first.texted = "", nil, false, false
 	first.chunks.Store(0)
 	a.rows, a.blocks = a.rows[:1], a.blocks[:0]
-	a.bytes, a.usage, a.finish, a.failure, a.retry = 0, parley.Usage{}, "", nil, retryable{}
+	a.bytes, a.usage, a.finish, a.failure, a.status, a.retry = 0, parley.Usage{}, "", nil, 0, retryable{}
 	a.first, a.ended = time.Time{}, time.Time{}
 }
 

@@ -11,6 +11,7 @@ import (
 // question is a step's request, ready to be sent.
 type question struct {
 	place   place
+	request *parley.ModelRequest // for an observer that reads contents, else nil
 	encoded parley.EncodedRequest
 	call    parley.Call // all but ID, MessageID and Attempt
 	system  string
@@ -47,6 +48,7 @@ func (t *turn) ask(q question) (*answer, error) {
 			return a, nil
 		}
 		notice := parley.RetryNotice{Attempt: a.attempt + 1, Class: a.failure.Class, Wait: wait}
+		t.w.observer.CallRetried(t.at, &q.call, notice)
 		if err := t.w.store.RetryCall(t.writes, t.fence, a.step, a.call, notice); err != nil {
 			a.drop()
 			return nil, err
@@ -66,15 +68,17 @@ var errNotBegun = errors.New("worker: the step could not begin")
 // attempt sends the request and collects its answer. The request is on its way
 // while the store opens the step (or the call, of a further attempt); nothing of
 // the answer is shown before that has committed.
-func (t *turn) attempt(a *answer, q question) error {
+func (t *turn) attempt(a *answer, q question) (err error) {
 	call := q.call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}
 	begin := parley.StepBegin{Call: call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers}
 
 	t.attempts++
-	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.ctx, t.attempts))
+	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.at, t.attempts))
 	defer stop(nil)
+	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: &call, Request: q.request})
+	defer func() { t.w.observer.CallEnded(ctx, a.observed(&call, err)) }()
 	opened := make(chan error, 1)
 	go func() { // ends with the transaction; this attempt waits for it
 		err := t.open(a, begin)
@@ -144,7 +148,7 @@ func (t *turn) judge(a *answer, broken error) error {
 		if stored.Code == parley.CodeFenced {
 			return broken
 		}
-		t.w.log.Error("an answer could not be kept whole", "turn_id", t.fence.TurnID, "error", broken)
+		t.w.log.ErrorContext(t.at, "an answer could not be kept whole", "turn_id", t.fence.TurnID, "error", broken)
 		a.finish, a.failure = "", brokenFailure(broken)
 	case broken != nil:
 		a.finish = ""
@@ -180,4 +184,38 @@ func (a *answer) record() {
 	default:
 		a.call.Outcome = parley.CallCompleted
 	}
+}
+
+// observed is what the observer is told of an attempt.
+func (a *answer) observed(call *parley.Call, broken error) parley.CallEnded {
+	ended := parley.CallEnded{
+		Call: call, Settled: &a.call, Took: a.ended.Sub(a.started), Status: a.status, Answer: a.parts, Broken: broken,
+	}
+	if !a.first.IsZero() {
+		ended.FirstToken = a.first.Sub(a.started)
+	}
+	return ended
+}
+
+// parts are the answer's rows in order, as a request would show them.
+func (a *answer) parts() []parley.RequestPart {
+	var parts []parley.RequestPart
+	for _, r := range a.rows {
+		if r.stream == nil {
+			continue
+		}
+		if r.role == parley.RoleToolCall {
+			parts = append(parts, parley.RequestPart{
+				Kind: parley.PartToolCall, CallID: r.callID, Name: r.toolName, Arguments: []byte(r.stream.Text(parley.KindArguments)),
+			})
+			continue
+		}
+		if reasoning := r.stream.Text(parley.KindReasoning); reasoning != "" {
+			parts = append(parts, parley.RequestPart{Kind: parley.PartReasoning, Text: reasoning})
+		}
+		if text := r.stream.Text(parley.KindText); text != "" {
+			parts = append(parts, parley.RequestPart{Kind: parley.PartText, Text: text})
+		}
+	}
+	return parts
 }

@@ -115,9 +115,12 @@ type slot struct {
 	lease *lease
 }
 
-func (s *slot) ProcessID() parley.ID   { return s.lease.id }
-func (s *slot) Run(claim parley.Claim) { s.w.start(s.lease, claim) }
-func (s *slot) Release()               { s.w.release() }
+func (s *slot) ProcessID() parley.ID { return s.lease.id }
+func (s *slot) Release()             { s.w.release() }
+func (s *slot) Run(claim parley.Claim) {
+	s.w.observer.Claimed(1, true)
+	s.w.start(s.lease, claim)
+}
 
 // start runs a claimed turn in a goroutine of its own, in a slot reserved
 // before. A run of the same turn under an older claim lets go first.

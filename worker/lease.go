@@ -75,6 +75,7 @@ func (w *Worker) leaseLoop(held *lease) {
 		w.lease = nil
 		w.mu.Unlock()
 		held.end(ErrLeaseLost)
+		w.observer.LeaseLost()
 		w.log.Warn("the lease of this process was lost; its turns were aborted", "process_id", held.id)
 		if held = w.registerAgain(); held == nil {
 			return

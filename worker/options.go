@@ -31,6 +31,7 @@ type Options struct {
 	ProcessName string           // for people; host and pid by default
 	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
+	Observer    parley.Observer // is told what the worker does; nil: nobody
 
 	sleep  func(ctx context.Context, d time.Duration) bool // false when ctx ended first
 	jitter func(limit time.Duration) time.Duration         // somewhere in [0, limit]

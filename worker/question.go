@@ -23,6 +23,9 @@ func (t *turn) question(at place, steers []parley.Message) (question, *parley.Fa
 	}
 	request, manifest, err := prompt.Build(t.settings, selection, steers, t.definitions)
 	if err == nil {
+		if t.w.observer.Contents() { // else it need not outlive its encoding
+			q.request = &request
+		}
 		q.encoded, err = t.model.Encode(request)
 	}
 	if err != nil {

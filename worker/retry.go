@@ -19,13 +19,14 @@ type retryable struct {
 func (a *answer) fail(err error) {
 	var model *parley.ModelError
 	if !errors.As(err, &model) {
-		a.turn.w.log.Error("a model adapter failed in an unknown way",
+		a.turn.w.log.ErrorContext(a.turn.at, "a model adapter failed in an unknown way",
 			"turn_id", a.turn.fence.TurnID, "model", a.turn.settings.Model, "error", err)
 		model = parley.NewModelError(parley.ClassInternal, false, "", err)
 	}
 	a.failure = &parley.Failure{
 		Class: model.Class, Sentence: a.turn.settings.Retry.Sentence(model.Class), Detail: model.Message, Attempts: a.attempt,
 	}
+	a.status = model.Status
 	a.retry = retryable{helps: model.Retryable, after: model.RetryAfter}
 	if model.Class == parley.ClassRateLimit && model.RetryAfter > 0 {
 		a.failure.RetryAt = parley.TimeOf(a.turn.w.options.now().Add(model.RetryAfter))

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"parley"
 )
 
 // run runs a turn and gives its slot back.
 func (w *Worker) run(ctx context.Context, running, older *run) {
+	began := time.Now()
+	ctx = w.observer.TurnBegan(ctx, &running.claim)
 	defer func() {
 		running.cancel(nil)
+		w.observer.TurnEnded(ctx, w.endOf(running, time.Since(began)))
 		w.mu.Lock()
 		if w.runs[running.claim.Fence.TurnID] == running {
 			delete(w.runs, running.claim.Fence.TurnID)
@@ -30,7 +34,8 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		return
 	}
 	if parley.ErrorCode(err) == parley.CodeFenced || running.lease.ctx.Err() != nil {
-		w.log.Debug("a turn was lost to another holder", "turn_id", running.claim.Fence.TurnID)
+		w.log.DebugContext(ctx, "a turn was lost to another holder", "turn_id", running.claim.Fence.TurnID)
+		w.noteEnd(running.claim.Fence.TurnID, parley.RunLost, nil)
 		return
 	}
 	w.giveUp(ctx, running, err)
@@ -80,7 +85,7 @@ func brokenFailure(broken error) *parley.Failure {
 // is left to the sweep.
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
-	w.log.Error("a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
+	w.log.ErrorContext(ctx, "a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
 	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
@@ -93,11 +98,15 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			//nolint:contextcheck // as above
 			_, err = w.store.FinishTurn(running.lease.ctx, fence, parley.TurnEnd{Status: status, Failure: failure})
 		}
-		if err == nil || parley.ErrorCode(err) == parley.CodeFenced {
+		if parley.ErrorCode(err) == parley.CodeFenced {
+			w.noteEnd(fence.TurnID, parley.RunLost, nil)
+			return
+		}
+		if err == nil {
 			return
 		}
 		if !transient(err) {
-			w.log.Error("a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
+			w.log.ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
 			return
 		}
 		//nolint:contextcheck // as above

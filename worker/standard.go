@@ -80,7 +80,9 @@ type turn struct {
 	claim parley.Claim
 	fence parley.Fence
 	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
-	ctx context.Context //nolint:containedctx // a turn is one run: its two contexts end with it
+	ctx context.Context //nolint:containedctx // a turn is one run: its contexts end with it
+	// at is ctx within the step that runs, for its calls and tools.
+	at context.Context //nolint:containedctx // as above
 	// writes is for store calls: it ends with the lease alone.
 	writes      context.Context //nolint:containedctx // as above
 	author      parley.Author
@@ -156,7 +158,7 @@ func (t *turn) findTools() error {
 		}
 		tool, ok := t.w.tools.Tool(ref.Name)
 		if !ok {
-			t.w.log.Warn("an agent names a tool that this server does not have",
+			t.w.log.WarnContext(t.ctx, "an agent names a tool that this server does not have",
 				"turn_id", t.fence.TurnID, "agent_id", t.claim.Agent.ID, "tool", ref.Name)
 			continue
 		}
@@ -191,6 +193,19 @@ func (t *turn) advance(at place) (place, error) {
 	if at.answered && len(steers) == 0 { // it was taken back
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnCompleted})
 	}
+	t.at = t.w.observer.StepBegan(t.ctx, at.step)
+	next, err := t.take(at, steers)
+	broken := err
+	if parley.ErrorCode(err) == parley.CodeMore { // a steer changed meanwhile
+		next, err, broken = at, nil, nil
+		next.steers = true
+	}
+	t.w.observer.StepEnded(t.at, broken)
+	return next, err
+}
+
+// take takes a step that shows steers. CodeMore asks for it to be taken again.
+func (t *turn) take(at place, steers []parley.Message) (place, error) {
 	q, failure, err := t.question(at, steers)
 	if err != nil {
 		return over(), err
@@ -200,9 +215,6 @@ func (t *turn) advance(at place) (place, error) {
 	}
 	a, err := t.ask(q)
 	switch {
-	case parley.ErrorCode(err) == parley.CodeMore: // a steer changed meanwhile
-		at.steers = true
-		return at, nil
 	case err != nil:
 		return over(), err
 	case a.failure == nil && a.finish == "":

@@ -134,7 +134,7 @@ type toolOutcome struct {
 // runBatch runs calls at once and records each result by its own transaction.
 // When the run is interrupted, calls without a result stay so.
 func (t *turn) runBatch(step int, calls []toolCall) error {
-	ctx, stop := context.WithTimeout(t.ctx, t.w.options.ToolTimeout)
+	ctx, stop := context.WithTimeout(t.at, t.w.options.ToolTimeout)
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	open := 0
@@ -185,22 +185,31 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 // callTool runs a tool. Whatever goes wrong in there is a result.
 func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.ToolResultContent) {
 	started := time.Now()
+	toolCall := parley.ToolCall{
+		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
+		ID: call.id, Arguments: call.arguments,
+	}
+	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Call: &toolCall})
+	outcome := parley.ToolFailed
 	defer func() {
 		if value := recover(); value != nil {
-			t.w.log.Error("a tool panicked", "turn_id", t.fence.TurnID, "tool", call.name,
+			outcome = parley.ToolPanicked
+			t.w.log.ErrorContext(ctx, "a tool panicked", "turn_id", t.fence.TurnID, "tool", call.name,
 				"panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 			content = failedResult(resultPanic)
 		}
-		took := time.Since(started).Milliseconds()
-		content.ExecutionTimeMS = &took
+		took := time.Since(started)
+		content.ExecutionTimeMS = new(took.Milliseconds())
+		t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Outcome: outcome, Result: &content, Took: took})
 	}()
-	result, err := call.tool.Call(ctx, parley.ToolCall{
-		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		ID: call.id, Arguments: call.arguments,
-	})
+	result, err := call.tool.Call(ctx, toolCall)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		outcome = parley.ToolTimedOut
 		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout))
+	case err != nil && ctx.Err() != nil:
+		outcome = parley.ToolStopped
+		return failedResult(parley.Clip(toolErrorText(err), 4096))
 	case err != nil:
 		return failedResult(parley.Clip(toolErrorText(err), 4096))
 	case len(result) > MaxToolResultBytes:
@@ -210,6 +219,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.Too
 	case !json.Valid(result) || parley.CheckJSON(result) != nil:
 		return failedResult(resultNoJSON)
 	}
+	outcome = parley.ToolSucceeded
 	return parley.ToolResultContent{Result: result, Success: true}
 }
 

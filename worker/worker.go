@@ -24,6 +24,7 @@ const evictPatience = 5 * time.Second
 // parley.Runner for the engine and parley.Hints for the store.
 type Worker struct {
 	store    Store
+	observer parley.Observer
 	models   parley.ModelSource
 	tools    parley.ToolSource
 	hub      *live.Hub
@@ -60,6 +61,10 @@ type run struct {
 	lease  *lease
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the run has let go of its turn
+
+	// How it ended, for the observer; guarded by Worker.mu.
+	outcome parley.TurnOutcome // "" until the store has taken an end
+	failure *parley.Failure
 }
 
 // New makes a worker; Start sets it to work. Let the store tell it of commits
@@ -77,6 +82,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
 	}
+	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	w.runtimes[parley.StandardRuntime] = &standard{w}
 	for _, runtime := range options.Runtimes {

@@ -1,0 +1,46 @@
+package live
+
+import (
+	"sync/atomic"
+
+	"parley"
+)
+
+// counts are what the hub counts while it runs.
+type counts struct {
+	watchers  atomic.Int64
+	events    atomic.Int64
+	deltas    atomic.Int64
+	overflows atomic.Int64
+}
+
+// frame counts a frame that a watcher is given.
+func (c *counts) frame(kind FrameKind) {
+	switch kind {
+	case DeltaFrame:
+		c.deltas.Add(1)
+	case EventFrame:
+		c.events.Add(1)
+	}
+}
+
+// Stats tells what the watchers of this process do. It looks at every room, as
+// the poller does.
+func (h *Hub) Stats() parley.StreamStats {
+	stats := parley.StreamStats{
+		Watchers: int(h.counts.watchers.Load()),
+		Events:   h.counts.events.Load(), Deltas: h.counts.deltas.Load(), Overflows: h.counts.overflows.Load(),
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, watchers := range h.feeds {
+		stats.Feeds += len(watchers)
+	}
+	for _, r := range h.rooms {
+		r.mu.Lock()
+		stats.Seats += len(r.seats)
+		stats.Streams += len(r.streams)
+		r.mu.Unlock()
+	}
+	return stats
+}

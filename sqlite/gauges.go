@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// readyCount counts the waiting turns of a priority, to a bound.
+const readyCount = `SELECT count(*) FROM (SELECT 1 FROM ready WHERE priority = ? LIMIT ?)`
+
+// readyOldest finds the oldest waiting turn of a priority: it steps from
+// workspace to workspace by the index and looks at the first row of each.
+const readyOldest = `
+WITH RECURSIVE waiting (id) AS (
+  SELECT min(workspace_id) FROM ready
+  UNION ALL
+  SELECT (SELECT min(workspace_id) FROM ready WHERE workspace_id > waiting.id) FROM waiting WHERE waiting.id IS NOT NULL
+)
+SELECT coalesce(min((SELECT ready_at FROM ready r
+  WHERE r.workspace_id = waiting.id AND r.priority = ? AND r.not_before <= ? ORDER BY ready_at, session_id LIMIT 1)), 0)
+FROM waiting WHERE waiting.id IS NOT NULL`
+
+var _ parley.GaugeStore = (*Store)(nil)
+
+// Queue implements parley.GaugeStore.
+func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
+	var stats parley.QueueStats
+	now := parley.Now()
+	err := s.read(ctx, func(c *conn) error {
+		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
+			if err := c.each(readyCount, func(r *row) error {
+				into.Waiting = r.int()
+				return nil
+			}, priority, parley.MaxQueueCount); err != nil {
+				return err
+			}
+			if into.Waiting == 0 {
+				continue
+			}
+			if err := c.each(readyOldest, func(r *row) error {
+				if oldest := parley.Time(r.int64()); oldest > 0 {
+					into.Oldest = max(0, time.Duration(now-oldest)*time.Millisecond)
+				}
+				return nil
+			}, priority, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return stats, err
+}
+
+// Stats implements parley.GaugeStore.
+func (s *Store) Stats() parley.DatabaseStats {
+	return parley.DatabaseStats{Writer: &parley.WriterStats{
+		Queued:      len(s.writer.queue) + len(s.writer.urgent),
+		Commits:     s.writer.commits.Load(),
+		Transitions: s.writer.transitions.Load(),
+	}}
+}

@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// unobserved is the observer of a worker that has none.
+type unobserved struct{}
+
+var _ parley.Observer = unobserved{}
+
+func (unobserved) Contents() bool                                                    { return false }
+func (unobserved) TurnBegan(ctx context.Context, _ *parley.Claim) context.Context    { return ctx }
+func (unobserved) TurnEnded(context.Context, parley.TurnRun)                         {}
+func (unobserved) StepBegan(ctx context.Context, _ int) context.Context              { return ctx }
+func (unobserved) StepEnded(context.Context, error)                                  {}
+func (unobserved) CallBegan(ctx context.Context, _ parley.CallBegun) context.Context { return ctx }
+func (unobserved) CallEnded(context.Context, parley.CallEnded)                       {}
+func (unobserved) CallRetried(context.Context, *parley.Call, parley.RetryNotice)     {}
+func (unobserved) ToolBegan(ctx context.Context, _ parley.ToolBegun) context.Context { return ctx }
+func (unobserved) ToolEnded(context.Context, parley.ToolEnded)                       {}
+func (unobserved) Claimed(int, bool)                                                 {}
+func (unobserved) LeaseLost()                                                        {}
+func (unobserved) Swept(int)                                                         {}
+func (unobserved) Stored(parley.Operation, time.Duration, error)                     {}
+
+// observe sets who is told of what the worker does.
+func (w *Worker) observe(observer parley.Observer) {
+	w.observer = unobserved{}
+	if observer != nil {
+		w.observer = observer
+		w.store = &observedStore{Store: w.store, observer: observer, ended: w.noteEnd}
+	}
+}
+
+// noteEnd notes how the store left a turn that runs here.
+func (w *Worker) noteEnd(turnID parley.ID, outcome parley.TurnOutcome, failure *parley.Failure) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if running := w.runs[turnID]; running != nil {
+		running.outcome, running.failure = outcome, failure
+	}
+}
+
+// endOf is what the observer is told of a run that is over.
+func (w *Worker) endOf(running *run, took time.Duration) parley.TurnRun {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ended := parley.TurnRun{Claim: &running.claim, Outcome: running.outcome, Failure: running.failure, Took: took}
+	if ended.Outcome == "" {
+		ended.Outcome = parley.RunLeft
+	}
+	return ended
+}
+
+// Stats tells what the worker has to do.
+func (w *Worker) Stats() parley.WorkerStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return parley.WorkerStats{Slots: w.options.Slots, Running: w.options.Slots - w.free, Draining: w.draining}
+}
+
+// observedStore is a Store whose writes an observer is told of. It also notes
+// how the runs of its worker ended, whichever runtime ran them.
+type observedStore struct {
+	Store
+
+	observer parley.Observer
+	ended    func(turnID parley.ID, outcome parley.TurnOutcome, failure *parley.Failure)
+}
+
+// stored makes a call of the store and tells of it.
+func stored[T any](s *observedStore, operation parley.Operation, call func() (T, error)) (T, error) {
+	started := time.Now()
+	answer, err := call()
+	s.observer.Stored(operation, time.Since(started), err)
+	return answer, err
+}
+
+// wrote is stored for a call without an answer.
+func (s *observedStore) wrote(operation parley.Operation, call func() error) error {
+	started := time.Now()
+	err := call()
+	s.observer.Stored(operation, time.Since(started), err)
+	return err
+}
+
+// over notes the end of a run whose turn the store has left in a state.
+func (s *observedStore) over(turn *parley.Turn) {
+	switch turn.Status {
+	case parley.TurnCompleted:
+		s.ended(turn.ID, parley.RunCompleted, nil)
+	case parley.TurnFailed:
+		s.ended(turn.ID, parley.RunFailed, turn.Error)
+	case parley.TurnCancelled:
+		s.ended(turn.ID, parley.RunCancelled, nil)
+	case parley.TurnWaiting:
+		s.ended(turn.ID, parley.RunParked, nil)
+	}
+}
+
+func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int) ([]parley.Claim, error) {
+	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.Store.Claim(ctx, processID, n) })
+	if len(claims) > 0 {
+		s.observer.Claimed(len(claims), false)
+	}
+	return claims, err
+}
+
+func (s *observedStore) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
+	return stored(s, parley.OperationRecoverTurn, func() (parley.TurnState, error) { return s.Store.RecoverTurn(ctx, fence) })
+}
+
+func (s *observedStore) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+	return stored(s, parley.OperationBeginStep, func() (parley.StepBegun, error) { return s.Store.BeginStep(ctx, fence, begin) })
+}
+
+func (s *observedStore) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+	return s.wrote(parley.OperationRetryCall, func() error { return s.Store.RetryCall(ctx, fence, step, failed, notice) })
+}
+
+func (s *observedStore) BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error {
+	return s.wrote(parley.OperationBeginCall, func() error { return s.Store.BeginCall(ctx, fence, begin) })
+}
+
+func (s *observedStore) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+	return stored(s, parley.OperationOpenBlock, func() (parley.Message, error) { return s.Store.OpenBlock(ctx, fence, open) })
+}
+
+// AppendVersions counts each session that was fenced as a write refused.
+func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.FencedVersion) ([]parley.ID, error) {
+	started := time.Now()
+	fenced, err := s.Store.AppendVersions(ctx, versions)
+	took := time.Since(started)
+	if err != nil || len(fenced) == 0 {
+		s.observer.Stored(parley.OperationAppendVersions, took, err)
+		return fenced, err
+	}
+	for range fenced {
+		s.observer.Stored(parley.OperationAppendVersions, took, errVersionFenced)
+	}
+	return fenced, nil
+}
+
+// errVersionFenced is what an observer is told of a skipped version.
+var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped") //nolint:gochecknoglobals // an error value
+
+func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
+	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.Store.SettleStep(ctx, fence, settle) })
+	if err == nil && settle.End != nil && !settled.More {
+		s.over(&settled.Turn)
+	}
+	return settled, err
+}
+
+func (s *observedStore) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+	return stored(s, parley.OperationSettleTool, func() (parley.Message, error) { return s.Store.SettleTool(ctx, fence, settle) })
+}
+
+func (s *observedStore) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	turn, err := stored(s, parley.OperationParkTurn, func() (parley.Turn, error) { return s.Store.ParkTurn(ctx, fence, reason) })
+	if err == nil {
+		s.over(&turn)
+	}
+	return turn, err
+}
+
+func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+	settled, err := stored(s, parley.OperationFinishTurn, func() (parley.StepSettled, error) { return s.Store.FinishTurn(ctx, fence, end) })
+	if err == nil && !settled.More {
+		s.over(&settled.Turn)
+	}
+	return settled, err
+}
+
+func (s *observedStore) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
+	err := s.wrote(parley.OperationReleaseTurn, func() error { return s.Store.ReleaseTurn(ctx, fence) })
+	if err == nil {
+		s.ended(fence.TurnID, parley.RunReleased, nil)
+	}
+	return err
+}
+
+func (s *observedStore) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
+	return stored(s, parley.OperationRenewLease, func() ([]parley.ID, error) { return s.Store.RenewLease(ctx, processID, lease) })
+}
+
+func (s *observedStore) Sweep(ctx context.Context) (int, error) {
+	touched, err := stored(s, parley.OperationSweep, func() (int, error) { return s.Store.Sweep(ctx) })
+	if err == nil {
+		s.observer.Swept(touched)
+	}
+	return touched, err
+}
+
+func (s *observedStore) ApplyOutbox(ctx context.Context) (bool, error) {
+	return stored(s, parley.OperationApplyOutbox, func() (bool, error) { return s.Store.ApplyOutbox(ctx) })
+}
