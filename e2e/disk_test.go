@@ -16,18 +16,7 @@ import (
 // with room again everything works without a restart.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
-		if os.Getenv("CI") != "" && os.Getuid() == 0 && !strings.Contains(err.Error(), "not permitted") {
-			t.Fatalf("mounting a small tmpfs: %v", err)
-		}
-		t.Skipf("a small tmpfs cannot be mounted here (%v), so no disk can be filled", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "8m")
 	data := filepath.Join(dir, "data")
 	s := start(t, data)
 	session := newSession(t, s.client, "sim/echo")
@@ -76,6 +65,25 @@ func TestFullDisk(t *testing.T) {
 	}
 	record(t, s.client, session.ID)
 	s.terminate()
+}
+
+// smallDisk is a directory that holds only so much; the test is skipped where
+// none can be made.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+",mode=0700"); err != nil {
+		if os.Getenv("CI") != "" && os.Getuid() == 0 && !strings.Contains(err.Error(), "not permitted") {
+			t.Fatalf("mounting a small tmpfs: %v", err)
+		}
+		t.Skipf("a small tmpfs cannot be mounted here (%v), so no disk can be filled", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // fill writes a file until the disk is full.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"os"
+	"strconv"
 	"time"
 
 	"parley"
@@ -73,9 +74,20 @@ func (w *writer) truncateLog() bool {
 	return w.checkpoint()
 }
 
-// checkpoint empties the log; no reader is active.
+// checkpoint empties the log; none of this process's readers is active. It does
+// not wait for a reader of another process, such as a backup: nobody could write
+// meanwhile.
 func (w *writer) checkpoint() bool {
 	done := false
+	if _, err := w.conn.run("PRAGMA busy_timeout = 0"); err != nil {
+		w.store.log.Warn("the write-ahead log could not be emptied", "error", err)
+		return false
+	}
+	defer func() {
+		if _, err := w.conn.run("PRAGMA busy_timeout = " + strconv.Itoa(busyTimeoutMS)); err != nil {
+			w.store.log.Warn("the wait for locks could not be set", "error", err)
+		}
+	}()
 	if _, err := w.conn.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
 		done = r.int64() == 0
 		return nil

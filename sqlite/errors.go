@@ -46,6 +46,16 @@ func mapError(path string, err error) error {
 	return err
 }
 
+// isDamage reports whether an error says that a file is no database, or no whole one.
+func isDamage(err error) bool {
+	var failed *driver.Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	code := failed.Code() & 0xff
+	return code == codes.SQLITE_NOTADB || code == codes.SQLITE_CORRUPT
+}
+
 func storageFull(cause error) error {
 	return parley.WrapError(parley.CodeStorageFull, cause, "the disk that holds Parley's data is full; make room and try again. Reading still works.")
 }

@@ -131,13 +131,21 @@ func (s *Store) open(ctx context.Context, options Options) error {
 	return nil
 }
 
-func (s *Store) dsn() string {
-	return "file:" + (&url.URL{Path: s.path}).EscapedPath()
+func (s *Store) dsn() string { return dsn(s.path) }
+
+// dsn names a database file to the driver.
+func dsn(path string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath()
 }
 
 // connect opens a connection with this store's settings.
 func (s *Store) connect(ctx context.Context, cache int) (*conn, error) {
-	connector, err := driver.NewConnector(s.dsn())
+	return openConn(ctx, s.dsn(), connectionPragmas(cache)...)
+}
+
+// openConn opens a connection with settings of its own.
+func openConn(ctx context.Context, dsn string, pragmas ...string) (*conn, error) {
+	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +154,7 @@ func (s *Store) connect(ctx context.Context, cache int) (*conn, error) {
 		return nil, err
 	}
 	c := newConn(raw)
-	for _, pragma := range connectionPragmas(cache) {
+	for _, pragma := range pragmas {
 		if _, err := c.run(pragma); err != nil {
 			return nil, errors.Join(err, c.close())
 		}

@@ -73,6 +73,8 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
 		keysCommand(shared, term),
+		backupCommand(shared, term),
+		restoreCommand(shared, term),
 		doctorCommand(shared, term),
 		openapiCommand(term),
 	)

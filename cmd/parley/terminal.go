@@ -19,9 +19,16 @@ type terminal struct {
 // interactive reports whether a person types the input.
 func (t terminal) interactive() bool {
 	file, ok := t.in.(*os.File)
-	if !ok {
-		return false
-	}
+	return ok && isTerminal(file)
+}
+
+// watched reports whether a person reads what is written to a stream.
+func watched(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && isTerminal(file)
+}
+
+func isTerminal(file *os.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

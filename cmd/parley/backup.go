@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/sqlite"
+)
+
+// progressEvery is how often a person sees how far a long command is.
+const progressEvery = 200 * time.Millisecond
+
+func backupCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE|-",
+		Short: "Copy the database to a new file, also while the server runs",
+		Long:  "Copy the SQLite database of the data directory to a new file, or with - to\nstandard output. The server may run meanwhile: the copy is one consistent moment,\nand nothing waits for it. The copy is checked (every page, the schema's version, every record\nagainst its hashes) before the file gets its name; nothing is overwritten. For\nPostgreSQL see docs/backup.md.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := shared.dataDir(getenv)
+			if err != nil {
+				return err
+			}
+			if args[0] == "-" && watched(term.out) {
+				return parley.Errorf(parley.CodeInvalid, "a backup is no text: send it somewhere, as in parley backup - | gzip > parley.db.gz")
+			}
+			if args[0] == "-" {
+				return backupTo(cmd.Context(), dir, term)
+			}
+			contents, err := sqlite.Backup(cmd.Context(), dir, args[0], term.progress("copying"))
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(contents)
+			}
+			_, err = fmt.Fprintf(term.out, "%s: %s. Every page and every record was checked.\n", args[0], contentsLine(contents))
+			return err
+		},
+	}
+}
+
+// backupTo makes a checked backup in the directory for temporary files and
+// writes it to standard output.
+func backupTo(ctx context.Context, dir string, term terminal) (err error) {
+	scratch, err := os.MkdirTemp("", "parley-backup-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	path := filepath.Join(scratch, sqlite.DatabaseFile)
+	contents, err := sqlite.Backup(ctx, dir, path, term.progress("copying"))
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path) //nolint:gosec // made above
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := io.Copy(term.out, file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(term.err, contentsLine(contents))
+	return err
+}
+
+func restoreCommand(shared *flags, term terminal) *cobra.Command {
+	var replace bool
+	command := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Put a backup into the data directory",
+		Long:  "Put a backup made by `parley backup` into the data directory. The server must not\nrun. The backup is checked as a whole before it takes its place, in one step. A\ndatabase that is there is refused, or with --replace kept under another name.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := shared.dataDir(getenv)
+			if err != nil {
+				return err
+			}
+			restored, err := sqlite.Restore(cmd.Context(), args[0], dir, sqlite.RestoreOptions{Replace: replace, Progress: term.progress("copying")})
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(restored)
+			}
+			if restored.Kept != "" {
+				if _, err := fmt.Fprintf(term.out, "The database that was there is now %s; remove it when you no longer need it.\n", restored.Kept); err != nil {
+					return err
+				}
+			}
+			_, err = fmt.Fprintf(term.out, "%s holds %s. Every page and every record was checked.\n", dir, contentsLine(restored.Contents))
+			return err
+		},
+	}
+	command.Flags().BoolVar(&replace, "replace", false, "put the backup in the place of a database that is there, which is kept under another name")
+	return command
+}
+
+func contentsLine(c sqlite.Contents) string {
+	return fmt.Sprintf("%d sessions with %d messages in %d workspaces, %d KiB", c.Sessions, c.Messages, c.Workspaces, (c.Bytes+1023)>>10)
+}
+
+// progress shows a person how far something is; nobody else is told.
+func (t terminal) progress(what string) func(done, total int) {
+	if !watched(t.err) {
+		return nil
+	}
+	var shown time.Time
+	return func(done, total int) {
+		if done < total && time.Since(shown) < progressEvery {
+			return
+		}
+		shown = time.Now()
+		fmt.Fprintf(t.err, "\r%s %3d %%", what, 100*done/max(total, 1))
+		if done >= total {
+			fmt.Fprintln(t.err)
+		}
+	}
+}

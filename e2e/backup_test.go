@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/client"
+)
+
+// TestBackup backs a server up while it works, restores the copy elsewhere, and
+// goes on there.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	s := start(t, dir)
+	quiet := newSession(t, s.client, "sim/echo")
+	if _, err := s.client.PostMessage(t.Context(), quiet.ID, client.UserMessage("kept"), ""); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, s.client, quiet.ID, turnDeadline)
+	before := record(t, s.client, quiet.ID)
+
+	busy := newSession(t, s.client, "sim/echo")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	posting := make(chan error, 1)
+	go func() { // ended by cancel
+		poster := s.connect()
+		for {
+			if _, err := poster.PostMessage(ctx, busy.ID, client.UserMessage("more"), ""); err != nil {
+				posting <- err
+				return
+			}
+		}
+	}()
+	file := filepath.Join(elsewhere, "backup.db")
+	out, errOut, err := parleyCommand(t, dir, "backup", file, "--json")
+	var contents struct{ Sessions, Messages int64 }
+	if err != nil || json.Unmarshal([]byte(out), &contents) != nil || contents.Sessions != 2 || contents.Messages < 2 {
+		t.Fatalf("backup beside a running server: %v, %q\n%s", err, out, errOut)
+	}
+	if _, errOut, err := parleyCommand(t, dir, "backup", file); exitCode(err) != 1 || !strings.Contains(errOut, "overwrites nothing") {
+		t.Errorf("over a file: %v %q", err, errOut)
+	}
+	if _, errOut, err := parleyCommand(t, dir, "restore", file, "--replace"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+		t.Errorf("under a running server: %v %q", err, errOut)
+	}
+	cancel()
+	if err := <-posting; !errors.Is(err, context.Canceled) {
+		t.Errorf("posting during the backup: %v", err)
+	}
+
+	// What a killed server left in its log is in a backup, too.
+	s.kill()
+	streamed := exec.Command(binary, "--data", dir, "backup", "-")
+	streamed.Env = append(cleanEnvironment(), "TMPDIR="+t.TempDir())
+	var errText bytes.Buffer
+	streamed.Stderr = &errText
+	raw, err := streamed.Output()
+	if err != nil || !bytes.HasPrefix(raw, []byte("SQLite format 3\x00")) {
+		t.Fatalf("to standard output: %v, %d bytes\n%s", err, len(raw), &errText)
+	}
+	after := filepath.Join(elsewhere, "after.db")
+	if err := os.WriteFile(after, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, backup := range []string{file, after} {
+		restored := filepath.Join(t.TempDir(), "data")
+		if _, errOut, err := parleyCommand(t, restored, "restore", backup); err != nil {
+			t.Fatalf("restore %s: %v\n%s", backup, err, errOut)
+		}
+		if _, errOut, err := parleyCommand(t, restored, "restore", backup); exitCode(err) != 1 || !strings.Contains(errOut, "--replace") {
+			t.Errorf("over a database: %v %q", err, errOut)
+		}
+		other := start(t, restored)
+		if diff := cmp.Diff(before, record(t, other.client, quiet.ID)); diff != "" {
+			t.Errorf("the record is another (-source +restored):\n%s", diff)
+		}
+		settled(t, other.client, busy.ID, turnDeadline)
+		record(t, other.client, busy.ID)
+		if _, err := other.client.PostMessage(t.Context(), quiet.ID, client.UserMessage("go on"), ""); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, other.client, quiet.ID, turnDeadline)
+		other.terminate()
+	}
+}
+
+// TestBackupToAFullDisk is failure 38: a backup for which there is no room says
+// so, and leaves nothing.
+func TestBackupToAFullDisk(t *testing.T) {
+	t.Parallel()
+	small := smallDisk(t, "128k")
+	dir := t.TempDir()
+	s := start(t, dir)
+	session := newSession(t, s.client, "sim/echo")
+	file := filepath.Join(small, "backup.db")
+	_, errOut, err := parleyCommand(t, dir, "backup", file)
+	if exitCode(err) != 1 || !strings.Contains(errOut, "there is no room") {
+		t.Errorf("got %v, %q", err, errOut)
+	}
+	if entries, err := os.ReadDir(small); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("go on"), ""); err != nil {
+		t.Errorf("the server: %v", err)
+	}
+	settled(t, s.client, session.ID, turnDeadline)
+	s.terminate()
+	whole := filepath.Join(t.TempDir(), "backup.db")
+	if _, errOut, err := parleyCommand(t, dir, "backup", whole); err != nil {
+		t.Fatalf("%v\n%s", err, errOut)
+	}
+	target := filepath.Join(small, "data")
+	if _, errOut, err = parleyCommand(t, target, "restore", whole); exitCode(err) != 1 || !strings.Contains(errOut, "there is no room") {
+		t.Errorf("restoring: %v, %q", err, errOut)
+	}
+	if entries, err := os.ReadDir(target); err != nil || len(entries) != 1 || entries[0].Name() != "parley.lock" {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}

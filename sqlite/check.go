@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/internal/transfer"
+)
+
+// headPage is the number of sessions whose heads are read at a time.
+const headPage = 500
+
+// check reads a whole database that nobody writes to: SQLite's own check of
+// every page, the schema's version, and each record against its hashes. name is
+// what the sentences call it.
+func check(ctx context.Context, c *conn, name string) (contents Contents, err error) {
+	if contents.Schema, err = schemaOf(c, name); err != nil {
+		return contents, err
+	}
+	if err := c.each("PRAGMA integrity_check(1)", func(r *row) error {
+		if says := r.text(); says != "ok" {
+			return parley.Errorf(parley.CodeUnavailable, "%s is damaged: %s", name, says)
+		}
+		return nil
+	}); err != nil {
+		return contents, err
+	}
+	if _, err := c.one("SELECT count(*) FROM workspaces", func(r *row) error {
+		contents.Workspaces = r.int64()
+		return nil
+	}); err != nil {
+		return contents, err
+	}
+	var records transfer.Records
+	if err := feedRecords(ctx, c, &records); err != nil {
+		return contents, err
+	}
+	contents.Sessions, contents.Messages = records.Sessions, records.Messages
+	return contents, nil
+}
+
+// schemaOf is the newest migration in a database. CodeUnavailable when this
+// program does not know it, or when there is none.
+func schemaOf(c *conn, name string) (int64, error) {
+	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'")
+	if err != nil {
+		return 0, err
+	}
+	var schema int64
+	if found {
+		if _, err := c.one("SELECT max(version_id) FROM goose_db_version WHERE is_applied = 1", func(r *row) error {
+			schema = r.int64()
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	newest, err := newestMigration()
+	switch {
+	case err != nil:
+		return 0, err
+	case schema == 0:
+		return 0, parley.Errorf(parley.CodeUnavailable, "%s is no database of Parley's", name)
+	case schema > newest:
+		return 0, parley.Errorf(parley.CodeUnavailable, "%s was written by a newer Parley (schema %d; this one knows %d): use that version or a later one", name, schema, newest)
+	}
+	return schema, nil
+}
+
+// newestMigration is the schema that this program knows.
+func newestMigration() (newest int64, err error) {
+	files, err := fs.ReadDir(migrations, "migrations")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		number, _, _ := strings.Cut(file.Name(), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, version)
+	}
+	return newest, nil
+}
+
+// feedRecords feeds the records of all sessions that are not deleted.
+func feedRecords(ctx context.Context, c *conn, records *transfer.Records) error {
+	for after, more := (parley.ID{}), true; more; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var heads []transfer.Head
+		if err := c.each("SELECT session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?",
+			func(r *row) error {
+				heads = append(heads, transfer.Head{SessionID: r.id(), LogID: r.id(), LastSequence: r.int64(), LastHash: r.hash()})
+				return nil
+			}, after[:], headPage); err != nil {
+			return err
+		}
+		for _, head := range heads {
+			after = head.SessionID
+			if err := feedRecord(c, head, records); err != nil {
+				return err
+			}
+		}
+		more = len(heads) == headPage
+	}
+	return records.End()
+}
+
+func feedRecord(c *conn, head transfer.Head, records *transfer.Records) error {
+	if err := records.Begin(head); err != nil {
+		return err
+	}
+	return c.each(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, content_hash
+ FROM messages WHERE log_id = ? AND sequence IS NOT NULL ORDER BY sequence`, func(r *row) error {
+		return records.Add(transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
+			Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
+			CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(),
+		}, ContentHash: r.hash()})
+	}, head.LogID)
+}
