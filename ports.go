@@ -36,8 +36,9 @@ const (
 
 // Runner is the worker of this process, as the engine sees it.
 type Runner interface {
-	// Offer reserves a free slot; false when there is none, or the process drains.
-	Offer() (Slot, bool)
+	// Offer reserves a free slot for a turn of a workspace; false when there is none
+	// for it, when others wait for one, or when the process drains.
+	Offer(workspaceID ID) (Slot, bool)
 	// Cancel stops a turn that runs here; done is closed when it has let go, nil
 	// when it does not run here.
 	Cancel(turnID ID) (done <-chan struct{})

@@ -245,10 +245,11 @@ type TurnStore interface {
 	// PostMessage records a message, and for one that starts a turn creates that
 	// turn, in one transaction. On an idle session the message enters the record
 	// at once; while a turn is unfinished During decides. With claimBy set (a
-	// process that has a free slot) a turn that may run at once is claimed in the
-	// same transaction. A tool_result answers a waiting turn. CodeNotFound,
-	// CodeArchived, CodeBusy (reject), CodeConflict (late or orphan result, full
-	// queue), CodeKeyReused.
+	// process that has a free slot for the workspace) a turn that may run at once
+	// is claimed in the same transaction, unless the session is in the background:
+	// such turns wait for Claim and its shares. A tool_result answers a waiting
+	// turn. CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or
+	// orphan result, full queue), CodeKeyReused.
 	PostMessage(ctx context.Context, scope Scope, sessionID ID, message NewMessage, claimBy ID) (Posted, error)
 
 	// EditQueued replaces the content of a queued message. CodeConflict once it is
@@ -259,10 +260,12 @@ type TurnStore interface {
 	// its turn too. CodeConflict once it is in the record.
 	RemoveQueued(ctx context.Context, scope Scope, messageID ID) (Message, error)
 
-	// Claim takes up to n ready sessions for a process: fair over workspaces,
-	// oldest within each, foreground before background. The trigger enters the
-	// record if it was queued; session.started is written.
-	Claim(ctx context.Context, processID ID, n int) ([]Claim, error)
+	// Claim takes up to n ready sessions (never more than MaxClaims) for a process
+	// with a lease: round robin over the workspaces that wait, oldest within each,
+	// foreground before background, none that occupancy does not admit. Occupancy
+	// is of the process, without the n places. The trigger enters the record if it
+	// was queued; session.started is written. CodeFenced without a lease.
+	Claim(ctx context.Context, processID ID, n int, occupancy Occupancy) ([]Claim, error)
 
 	// RecoverTurn settles what an earlier attempt left open: streaming messages
 	// become failed (interrupted) with the text of their versions, an open call
@@ -332,7 +335,7 @@ type TurnStore interface {
 type Process struct {
 	ID    ID
 	Name  string // host and pid, for people
-	Slots int    // turns that it runs at once; 0: those it holds and those it asks for
+	Slots int    // turns that it runs at once, for people
 }
 
 // LeaseStore keeps the leases of processes, by the database's clock.
@@ -340,10 +343,15 @@ type LeaseStore interface {
 	// RegisterProcess starts a lease.
 	RegisterProcess(ctx context.Context, process Process, lease time.Duration) error
 	// RenewLease prolongs it, and returns the turns claimed by this process whose
-	// cancellation was asked for. CodeFenced when the lease is gone.
+	// cancellation was asked for. A lease that has run out and that no sweep took
+	// lives on; CodeFenced when it is gone.
 	RenewLease(ctx context.Context, processID ID, lease time.Duration) (cancels []ID, err error)
 	// ReleaseProcess ends the lease of a process that holds no claim any more.
 	ReleaseProcess(ctx context.Context, processID ID) error
+	// NextExpiry is how long until the first lease of any process runs out unless
+	// renewed; 0 or less when one has, an hour when there is no process. It is
+	// cheap: every process asks about once a second.
+	NextExpiry(ctx context.Context) (time.Duration, error)
 	// Sweep takes over the claims of processes whose lease has expired: flagged
 	// turns are cancelled, a turn taken over CrashLoopLimit times without progress
 	// fails as crash_loop, the others become ready. It also repairs any session

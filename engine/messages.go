@@ -69,7 +69,7 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		return parley.Posted{}, err
 	}
 	message.Idempotency = idempotency
-	run := e.offer(!message.TurnID.IsZero())
+	run := e.offer(scope.WorkspaceID, !message.TurnID.IsZero())
 	posted, err := e.store.PostMessage(ctx, scope, sessionID, message, run.processID())
 	if err != nil {
 		run.settle(nil)

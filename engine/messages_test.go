@@ -22,8 +22,8 @@ type slots struct {
 	cancel   func(turnID parley.ID) <-chan struct{}
 }
 
-func (s *slots) Offer() (parley.Slot, bool) { return slot{s}, true }
-func (s *slots) Runtimes() []string         { return []string{parley.StandardRuntime} }
+func (s *slots) Offer(parley.ID) (parley.Slot, bool) { return slot{s}, true }
+func (s *slots) Runtimes() []string                  { return []string{parley.StandardRuntime} }
 func (s *slots) Cancel(turnID parley.ID) <-chan struct{} {
 	if s.cancel == nil {
 		return nil

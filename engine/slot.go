@@ -6,11 +6,11 @@ import "parley"
 type reserved struct{ slot parley.Slot }
 
 // offer reserves a slot for a message that starts a turn.
-func (e *Engine) offer(startsTurn bool) reserved {
+func (e *Engine) offer(workspaceID parley.ID, startsTurn bool) reserved {
 	if !startsTurn || e.runner == nil {
 		return reserved{}
 	}
-	if slot, ok := e.runner.Offer(); ok {
+	if slot, ok := e.runner.Offer(workspaceID); ok {
 		return reserved{slot}
 	}
 	return reserved{}

@@ -18,7 +18,8 @@ const cachedAgents = 256
 
 // Claim implements parley.TurnStore: round robin over the workspaces that wait,
 // beginning behind the one served last, the oldest session of each.
-func (s *Store) Claim(ctx context.Context, processID parley.ID, n int) ([]parley.Claim, error) {
+func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
+	n = min(n, parley.MaxClaims)
 	return transact(ctx, s, func(tx *txn) ([]parley.Claim, error) {
 		allowed, err := tx.mayClaim(processID)
 		if err != nil {
@@ -27,10 +28,7 @@ func (s *Store) Claim(ctx context.Context, processID parley.ID, n int) ([]parley
 		if !allowed {
 			return nil, parley.Errorf(parley.CodeFenced, "this process has no lease")
 		}
-		picker, err := tx.newPicker(processID, n)
-		if err != nil {
-			return nil, err
-		}
+		picker := newPicker(n, occupancy)
 		var claims []parley.Claim
 		for len(claims) < n {
 			id, err := picker.next(tx)
@@ -64,6 +62,15 @@ func (t *txn) mayClaim(processID parley.ID) (bool, error) {
 		return false, nil
 	}
 	return t.has("SELECT 1 FROM processes WHERE id = ?", processID)
+}
+
+// claimsDirectly reports whether a post to a session may claim its turn for a
+// process: background turns wait for Claim, which knows their share.
+func (t *txn) claimsDirectly(h *head, processID parley.ID) (bool, error) {
+	if h.Mode == parley.ModeBackground {
+		return false, nil
+	}
+	return t.mayClaim(processID)
 }
 
 // claim makes a process the holder of a session's queued turn: its trigger

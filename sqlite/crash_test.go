@@ -85,7 +85,7 @@ func queue(text string, during parley.During) move {
 
 func claim() move {
 	return move{"claim", func(a *actor) error {
-		claims, err := a.store.Claim(a.ctx, a.process, 1)
+		claims, err := a.store.Claim(a.ctx, a.process, 1, parley.Occupancy{Slots: 10})
 		if err == nil && len(claims) != 1 {
 			return errors.New("nothing to claim")
 		}

@@ -2,62 +2,48 @@ package sqlite
 
 import "parley"
 
-// The shares of a process's slots (DESIGN §4): what one workspace may hold while
-// others wait, and what background work may hold.
-const (
-	workspaceShare  = 80 // percent
-	backgroundShare = 50 // percent
-)
-
-// picker chooses the sessions of one Claim. It reads only the ready rows that it
-// offers, however many wait.
+// picker chooses the sessions of one Claim: round robin over the workspaces that
+// wait and that the process's occupancy admits, beginning behind the one served
+// last. It reads only the ready rows that it offers, however many wait.
 type picker struct {
 	asked      int // sessions wanted
-	slots      int // of the process: held and free
-	priority   int // 0 foreground, then 1 background
+	occupancy  parley.Occupancy
+	mode       parley.Mode // foreground, then background
 	workspaces []parley.ID
+	more       bool // others may wait than those listed
 	at         int
 	tried      int // workspaces without an offer since the last one
-	held       map[parley.ID]int
-	background int
+	taken      int // sessions since the workspaces were listed
+	listed     bool
 }
 
-// newPicker counts what the process holds. Its slots are as many as it said, and
-// never fewer than these and the n that it asks for.
-func (t *txn) newPicker(processID parley.ID, n int) (*picker, error) {
-	p := &picker{asked: n, slots: n, held: map[parley.ID]int{}}
-	err := t.each("SELECT workspace_id, mode = 'background', count(*) FROM heads WHERE holder = ? GROUP BY 1, 2", func(r *row) error {
-		workspace, background, count := r.id(), r.bool(), r.int()
-		p.held[workspace] += count
-		p.slots += count
-		if background {
-			p.background += count
-		}
-		return nil
-	}, processID)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := t.one("SELECT slots FROM processes WHERE id = ?", func(r *row) error {
-		p.slots = max(p.slots, r.int())
-		return nil
-	}, processID); err != nil {
-		return nil, err
-	}
-	return p, p.survey(t, n)
+func newPicker(n int, occupancy parley.Occupancy) *picker {
+	return &picker{asked: n, occupancy: occupancy.Clone(), mode: parley.ModeForeground}
 }
 
-// survey lists the workspaces that wait, at most as many as can be served,
-// beginning behind the one served last.
-func (p *picker) survey(t *txn, n int) error {
-	p.workspaces, p.at, p.tried = p.workspaces[:0], 0, 0
+// priority is the rank of ready rows of a mode.
+func priority(mode parley.Mode) int {
+	if mode == parley.ModeBackground {
+		return 1
+	}
+	return 0
+}
+
+// survey lists the workspaces that wait and are admitted, at most as many as can
+// be served and one more. Those refused hold turns here, so that it passes over
+// few, whatever the number of workspaces.
+func (p *picker) survey(t *txn) error {
+	p.workspaces, p.at, p.tried, p.taken, p.more, p.listed = p.workspaces[:0], 0, 0, 0, false, true
+	if !p.occupancy.AdmitsAny(p.mode) {
+		return nil
+	}
 	last := t.lastServed
-	for wrapped := false; len(p.workspaces) <= n; {
+	for wrapped := false; ; {
 		var found parley.ID
 		if _, err := t.one("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", func(r *row) error {
 			found = r.id()
 			return nil
-		}, last[:], p.priority); err != nil {
+		}, last[:], priority(p.mode)); err != nil {
 			return err
 		}
 		switch {
@@ -65,29 +51,32 @@ func (p *picker) survey(t *txn, n int) error {
 			return nil
 		case found.IsZero():
 			wrapped, last = true, parley.ID{}
-		default:
+			continue
+		case len(p.workspaces) > p.asked:
+			p.more = true
+			return nil
+		case p.occupancy.Admits(found, p.mode):
 			p.workspaces = append(p.workspaces, found)
-			last = found
 		}
+		last = found
 	}
-	return nil
 }
 
 // next is the session to claim next; the zero id when no more may be.
 func (p *picker) next(t *txn) (parley.ID, error) {
 	for {
-		if p.priority == 1 && p.background >= max(1, p.slots*backgroundShare/100) {
-			return parley.ID{}, nil
-		}
 		if p.tried >= len(p.workspaces) {
-			if p.priority == 1 {
+			switch {
+			case !p.listed, p.more && p.taken > 0: // those listed may be admitted no more
+			case p.mode == parley.ModeForeground:
+				p.mode = parley.ModeBackground
+			default:
 				return parley.ID{}, nil
 			}
-			p.priority = 1
-			if err := p.survey(t, p.asked); err != nil {
+			if err := p.survey(t); err != nil {
 				return parley.ID{}, err
 			}
-			if len(p.workspaces) == 0 {
+			if len(p.workspaces) == 0 && p.mode == parley.ModeBackground {
 				return parley.ID{}, nil
 			}
 			continue
@@ -95,14 +84,14 @@ func (p *picker) next(t *txn) (parley.ID, error) {
 		workspace := p.workspaces[p.at%len(p.workspaces)]
 		p.at++
 		p.tried++
-		if len(p.workspaces) > 1 && p.held[workspace] >= max(1, p.slots*workspaceShare/100) {
+		if !p.occupancy.Admits(workspace, p.mode) {
 			continue
 		}
 		var id parley.ID
 		if _, err := t.one("SELECT session_id FROM ready WHERE workspace_id = ? AND priority = ? AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1", func(r *row) error {
 			id = r.id()
 			return nil
-		}, workspace, p.priority, t.now); err != nil {
+		}, workspace, priority(p.mode), t.now); err != nil {
 			return parley.ID{}, err
 		}
 		if !id.IsZero() {
@@ -114,9 +103,7 @@ func (p *picker) next(t *txn) (parley.ID, error) {
 
 // took counts a claimed session.
 func (p *picker) took(t *txn, h *head) {
-	p.held[h.WorkspaceID]++
-	if h.Mode == parley.ModeBackground {
-		p.background++
-	}
+	p.taken++
+	p.occupancy.Take(h.WorkspaceID, h.Mode)
 	t.lastServed = h.WorkspaceID
 }

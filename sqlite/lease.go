@@ -10,6 +10,9 @@ import (
 // sweepBatch bounds the sessions of one transaction of a sweep.
 const sweepBatch = 100
 
+// noExpiry is what NextExpiry says when there is no lease.
+const noExpiry = time.Hour
+
 // RegisterProcess implements parley.LeaseStore.
 func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
@@ -51,6 +54,19 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 		_, err := tx.exec("DELETE FROM processes WHERE id = ?", processID)
 		return err
 	})
+}
+
+// NextExpiry implements parley.LeaseStore.
+func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
+	left := noExpiry
+	err := s.read(ctx, func(c *conn) error {
+		_, err := c.one("SELECT lease_until FROM processes ORDER BY lease_until LIMIT 1", func(r *row) error {
+			left = time.Duration(r.int64()-int64(parley.Now())) * time.Millisecond
+			return nil
+		})
+		return err
+	})
+	return left, err
 }
 
 // Sweep implements parley.LeaseStore.

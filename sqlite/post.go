@@ -185,7 +185,7 @@ func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting pa
 	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
 	}
-	claimed, err := t.mayClaim(claimBy)
+	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting pa
 
 // claimPosted claims a queued turn that became the first one by this very post.
 func (t *txn) claimPosted(h *head, m *parley.Message, turn *parley.Turn, claimBy parley.ID, posted *parley.Posted) error {
-	claimed, err := t.mayClaim(claimBy)
+	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil || !claimed {
 		return err
 	}
@@ -260,7 +260,7 @@ func (t *txn) postResult(h *head, m *parley.Message, posting parley.NewMessage, 
 		if err := t.answer(h, turn); err != nil {
 			return err
 		}
-		claimed, err := t.mayClaim(claimBy)
+		claimed, err := t.claimsDirectly(h, claimBy)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func TestSweepRepairsWhatNobodySees(t *testing.T) {
 			if err := store.RegisterProcess(t.Context(), parley.Process{ID: process}, longLease); err != nil {
 				t.Fatal(err)
 			}
-			claims, err := store.Claim(t.Context(), process, 5)
+			claims, err := store.Claim(t.Context(), process, 5, parley.Occupancy{Slots: 10})
 			if err != nil || len(claims) != 1 || claims[0].Turn.ID != a.claim.Turn.ID || claims[0].Fence.Epoch <= a.claim.Fence.Epoch {
 				t.Fatalf("after the repair Claim takes %+v, %v", claims, err)
 			}

@@ -72,7 +72,7 @@ func crashAt(t *testing.T, n int64) bool {
 	w.whole()
 	w.register()
 	for range 4 { // whatever is left runs to its end
-		claims, err := w.store.Claim(ctx, w.process, 4)
+		claims, err := w.store.Claim(ctx, w.process, 4, parley.Occupancy{Slots: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,7 +148,7 @@ func (w *walk) alone(rt *rapid.T) {
 
 func (w *walk) claim(rt *rapid.T) {
 	w.rt = rt
-	claims, err := w.store.Claim(w.ctx, w.process, 3)
+	claims, err := w.store.Claim(w.ctx, w.process, 3, parley.Occupancy{Slots: 10})
 	w.refused(err)
 	for i := range claims {
 		if claims[i].Fence.SessionID == w.session {

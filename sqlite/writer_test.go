@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -378,7 +377,7 @@ func TestClaimsDieWithTheirProcess(t *testing.T) {
 			t.Fatalf("life %d: the turn is %s after %d takeovers", life, got.Status, got.Takeovers)
 		}
 		w.register()
-		claims, err := w.store.Claim(context.Background(), w.process, 1)
+		claims, err := w.store.Claim(context.Background(), w.process, 1, parley.Occupancy{Slots: 10})
 		if err != nil || len(claims) != 1 || claims[0].Turn.Attempt != life+1 {
 			t.Fatalf("life %d: claims %v, %v", life, claims, err)
 		}
@@ -478,30 +477,5 @@ func TestInterruptedMigration(t *testing.T) {
 	w.open(Options{})
 	if _, err := w.store.Workspace(context.Background(), "default"); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestBackgroundShare: what half of the slots is follows from the process's own
-// count, not from how many it asks for at a time.
-func TestBackgroundShare(t *testing.T) {
-	w := newWorld(t, Options{})
-	process := parley.Process{ID: parley.NewID(), Name: "test", Slots: 20}
-	if err := w.store.RegisterProcess(context.Background(), process, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	for range 12 {
-		session := w.session(func(s *parley.Session) { s.Mode = parley.ModeBackground })
-		w.post(session.ID, w.said("work"), parley.ID{})
-	}
-	total := 0
-	for range 6 {
-		claims, err := w.store.Claim(context.Background(), process.ID, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += len(claims)
-	}
-	if total != process.Slots/2 {
-		t.Errorf("background work holds %d of %d slots", total, process.Slots)
 	}
 }

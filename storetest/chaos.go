@@ -48,7 +48,7 @@ func (w *world) settleAll(t *testing.T) {
 	for deadline := time.Now().Add(patience); ; {
 		touched, err := w.store.Sweep(w.ctx)
 		must(t, "Sweep", err)
-		claims, err := w.store.Claim(w.ctx, w.process, 10)
+		claims, err := w.store.Claim(w.ctx, w.process, 10, roomy())
 		must(t, "Claim", err)
 		for _, claim := range claims {
 			_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
@@ -102,7 +102,7 @@ func (c *chaotic) act() {
 			c.run(*posted.Claim)
 		}
 	case 3, 4, 5, 6:
-		claims, err := c.w.store.Claim(c.w.ctx, c.process, 1)
+		claims, err := c.w.store.Claim(c.w.ctx, c.process, 1, roomy())
 		if c.allow(err) && len(claims) == 1 {
 			c.run(claims[0])
 		}

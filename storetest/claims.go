@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 
@@ -11,7 +12,9 @@ func testClaims(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"ExactlyOnceUnderManyClaimers": claimExactlyOnce,
 		"FairOverWorkspaces":           claimFair,
-		"NoWorkspaceTakesNearlyAll":    claimShare,
+		"NoWorkspaceTakesTheReserve":   claimShare,
+		"NewcomersAreFound":            claimNewcomer,
+		"BackgroundPostsAreNotClaimed": claimBackgroundPost,
 		"BackgroundTakesHalf":          claimBackgroundHalf,
 		"OldestFirst":                  claimOldest,
 		"ForegroundBeforeBackground":   claimForeground,
@@ -42,7 +45,7 @@ func claimExactlyOnce(t *testing.T, w *world) {
 	}
 	atOnce(claimers, func(i int) {
 		for {
-			claims, err := w.store.Claim(w.ctx, processes[i], 3)
+			claims, err := w.store.Claim(w.ctx, processes[i], 3, roomy())
 			if err != nil {
 				t.Errorf("Claim: %v", err)
 				return
@@ -76,7 +79,7 @@ func claimFair(t *testing.T, w *world) {
 	for range 3 {
 		other.post(t, other.session(t), other.say("few"))
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, 6)
+	claims, err := w.store.Claim(w.ctx, w.process, 6, roomy())
 	must(t, "Claim", err)
 	count := map[parley.ID]int{}
 	for _, claim := range claims {
@@ -85,46 +88,109 @@ func claimFair(t *testing.T, w *world) {
 	if len(claims) != 6 || count[other.scope.WorkspaceID] != 3 {
 		t.Errorf("of %d claims %d are of the workspace with few sessions; want 6 and 3", len(claims), count[other.scope.WorkspaceID])
 	}
-	rest, err := w.store.Claim(w.ctx, w.process, 100)
+	rest, err := w.store.Claim(w.ctx, w.process, 100, roomy())
 	must(t, "Claim", err)
 	if len(rest) != 17 {
 		t.Errorf("the rest is %d claims; want 17", len(rest))
 	}
 }
 
+// claimShare: whoever holds all slots gets none of the places that are kept for
+// others, however many of its sessions wait and since when.
 func claimShare(t *testing.T, w *world) {
-	const slots, held = 10, 9
-	few := w.neighbour(t, "few")
-	for range slots + held {
+	const slots, reserve = 5, 2
+	for range 2 * slots {
 		w.post(t, w.session(t), w.say("many"))
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, held)
-	if err != nil || len(claims) != held {
-		t.Fatalf("with nobody else waiting Claim took %d, %v; want %d", len(claims), err, held)
+	occupancy := parley.Occupancy{Slots: slots, Reserve: reserve}
+	claims, err := w.store.Claim(w.ctx, w.process, slots+reserve, occupancy)
+	if err != nil || len(claims) != slots {
+		t.Fatalf("of %d slots and a reserve of %d one workspace alone took %d, %v", slots, reserve, len(claims), err)
 	}
+	for range slots {
+		occupancy.Take(w.scope.WorkspaceID, parley.ModeForeground)
+	}
+	few := w.neighbour(t, "few")
 	for range 3 {
 		few.post(t, few.session(t), few.say("few"))
 	}
-	for i := range 2 { // 9 of 10 slots are one workspace's, then 8 of 10: no more for it
-		claim := w.claim(t)
-		if claim.Fence.WorkspaceID != few.scope.WorkspaceID {
-			t.Errorf("claim %d went to the workspace that holds %d of %d slots while another waits", i+1, held-i, slots)
+	claims, err = w.store.Claim(w.ctx, w.process, reserve, occupancy)
+	if err != nil || len(claims) != 1 || claims[0].Fence.WorkspaceID != few.scope.WorkspaceID {
+		t.Fatalf("of the reserve the newcomer got %d, %v; want its first turn alone", len(claims), err)
+	}
+	occupancy.Take(few.scope.WorkspaceID, parley.ModeForeground)
+	claims, err = w.store.Claim(w.ctx, w.process, 1, occupancy)
+	if err != nil || len(claims) != 0 {
+		t.Fatalf("the last place went to a workspace that holds turns: %d claims, %v", len(claims), err)
+	}
+}
+
+// claimNewcomer: workspaces that wait and are not admitted, more of them than
+// there are free places, do not hide one that is.
+func claimNewcomer(t *testing.T, w *world) {
+	const crowd, held = 6, 3
+	occupancy := parley.Occupancy{Slots: crowd * held, Reserve: 2}
+	worlds := []*world{w}
+	for i := range crowd {
+		worlds = append(worlds, w.neighbour(t, "crowd"+strconv.Itoa(i)))
+	}
+	// Whichever comes first in the store's order, each is once the newcomer.
+	for n, newcomer := range worlds {
+		full := occupancy
+		full.Held = nil
+		for i, other := range worlds {
+			if i == n {
+				continue
+			}
+			other.post(t, other.session(t), other.say("more"))
+			for range held {
+				full.Take(other.scope.WorkspaceID, parley.ModeForeground)
+			}
 		}
-		w.answer(t, claims[i], "done")
+		newcomer.post(t, newcomer.session(t), newcomer.say("first"))
+		claims, err := w.store.Claim(w.ctx, w.process, 1, full)
+		if err != nil || len(claims) != 1 || claims[0].Fence.WorkspaceID != newcomer.scope.WorkspaceID {
+			t.Fatalf("workspace %d has nothing running, and %d claims were made, %v; want its own", n, len(claims), err)
+		}
+		for {
+			rest, err := w.store.Claim(w.ctx, w.process, 2*crowd, roomy())
+			must(t, "Claim", err)
+			if len(rest) == 0 {
+				break
+			}
+		}
 	}
 }
 
 func claimBackgroundHalf(t *testing.T, w *world) {
+	background := func(s *parley.Session) { s.Mode = parley.ModeBackground }
 	for range 6 {
-		w.post(t, w.session(t, func(s *parley.Session) { s.Mode = parley.ModeBackground }), w.say("later"))
+		w.post(t, w.session(t, background), w.say("later"))
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, 4)
+	occupancy := parley.Occupancy{Slots: 4, Reserve: 1}
+	claims, err := w.store.Claim(w.ctx, w.process, 5, occupancy)
 	if err != nil || len(claims) != 2 {
-		t.Errorf("of 4 slots background work took %d, %v; want half", len(claims), err)
+		t.Fatalf("of 4 slots background work took %d, %v; want half", len(claims), err)
+	}
+	for range claims {
+		occupancy.Take(w.scope.WorkspaceID, parley.ModeBackground)
 	}
 	w.post(t, w.session(t), w.say("now"))
-	if claim := w.claim(t); claim.Session.Mode != parley.ModeForeground {
-		t.Errorf("the slots that background work leaves are not for the foreground")
+	claims, err = w.store.Claim(w.ctx, w.process, 3, occupancy)
+	if err != nil || len(claims) != 1 || claims[0].Session.Mode != parley.ModeForeground {
+		t.Errorf("the slots that background work leaves are not for the foreground: %d claims, %v", len(claims), err)
+	}
+}
+
+// claimBackgroundPost: a post does not claim a background turn past its share.
+func claimBackgroundPost(t *testing.T, w *world) {
+	background := func(s *parley.Session) { s.Mode = parley.ModeBackground }
+	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session(t, background), w.say("later"), w.process)
+	if err != nil || posted.Claim != nil {
+		t.Fatalf("a post to a background session: %v, claimed %v; want it left to Claim", err, posted.Claim != nil)
+	}
+	if claim := w.claim(t); claim.Turn.ID != posted.Turn.ID {
+		t.Errorf("turn %s was claimed; want the posted one", claim.Turn.ID)
 	}
 }
 
@@ -159,7 +225,7 @@ func claimFirstOnly(t *testing.T, w *world) {
 	session := w.session(t)
 	first := w.post(t, session, w.say("one"))
 	second := w.post(t, session, w.say("two"))
-	claims, err := w.store.Claim(w.ctx, w.process, 10)
+	claims, err := w.store.Claim(w.ctx, w.process, 10, roomy())
 	must(t, "Claim", err)
 	if len(claims) != 1 || claims[0].Turn.ID != first.Turn.ID {
 		t.Fatalf("Claim took %+v; want the first turn alone", claims)
@@ -177,13 +243,13 @@ func claimLimit(t *testing.T, w *world) {
 		w.post(t, w.session(t), w.say("go"))
 	}
 	for _, want := range []int{2, 2, 1, 0} {
-		claims, err := w.store.Claim(w.ctx, w.process, 2)
+		claims, err := w.store.Claim(w.ctx, w.process, 2, roomy())
 		must(t, "Claim", err)
 		if len(claims) != want {
 			t.Errorf("Claim took %d; want %d", len(claims), want)
 		}
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, 0)
+	claims, err := w.store.Claim(w.ctx, w.process, 0, roomy())
 	if err != nil || len(claims) != 0 {
 		t.Errorf("with no free slot Claim took %d, %v", len(claims), err)
 	}
@@ -207,7 +273,7 @@ func claimRacesPosts(t *testing.T, w *world) {
 					got = append(got, *posted.Claim)
 				}
 			} else {
-				got, err = w.store.Claim(w.ctx, w.process, 4)
+				got, err = w.store.Claim(w.ctx, w.process, 4, roomy())
 			}
 			if err != nil {
 				t.Errorf("post or claim: %v", err)

@@ -48,7 +48,7 @@ func queueCounted(t *testing.T, w *world) {
 	if stats := w.queue(t); stats.Foreground.Waiting != 4 || stats.Background.Waiting != 1 {
 		t.Fatalf("the queue is %+v; want 4 and 1 waiting", stats)
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, 3)
+	claims, err := w.store.Claim(w.ctx, w.process, 3, roomy())
 	must(t, "Claim", err)
 	if stats := w.queue(t); stats.Foreground.Waiting != 4-len(claims) || stats.Background.Waiting != 1 {
 		t.Fatalf("after %d claims the queue is %+v", len(claims), stats)
@@ -73,7 +73,7 @@ func queueOldest(t *testing.T, w *world) {
 	if stats.Background.Oldest != 0 {
 		t.Errorf("an empty priority has an age: %s", stats.Background.Oldest)
 	}
-	claims, err := w.store.Claim(w.ctx, w.process, 2)
+	claims, err := w.store.Claim(w.ctx, w.process, 2, roomy())
 	must(t, "Claim", err)
 	if stats := w.queue(t); len(claims) != 2 || stats != (parley.QueueStats{}) {
 		t.Errorf("after %d claims the queue is %+v", len(claims), stats)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"parley"
 )
@@ -10,6 +11,8 @@ func testLeases(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"ALeaseIsKeptAndReleased":   leaseLife,
 		"ALiveLeaseIsLeftAlone":     leaseAlive,
+		"NextExpiry":                leaseNextExpiry,
+		"AnExpiredLeaseIsRenewed":   leaseLate,
 		"AnExpiredLeaseIsTakenOver": leaseExpired,
 		"AFlaggedTurnIsCancelled":   leaseFlagged,
 		"CrashLoop":                 leaseCrashLoop,
@@ -31,6 +34,49 @@ func leaseLife(t *testing.T, w *world) {
 		_, err := w.store.RenewLease(w.ctx, id, longLease)
 		refused(t, "renewing a lease that is "+name, err, parley.CodeFenced)
 	}
+}
+
+func leaseNextExpiry(t *testing.T, w *world) {
+	next := func() time.Duration {
+		t.Helper()
+		left, err := w.store.NextExpiry(w.ctx)
+		must(t, "NextExpiry", err)
+		return left
+	}
+	const short = time.Minute
+	brief := w.register(t)
+	_, err := w.store.RenewLease(w.ctx, brief, short)
+	must(t, "RenewLease", err)
+	if left := next(); left <= 0 || left > short {
+		t.Errorf("beside a long lease and one of %s the first ends in %s", short, left)
+	}
+	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, brief))
+	if left := next(); left <= short || left > longLease {
+		t.Errorf("with a lease of %s alone the first ends in %s", longLease, left)
+	}
+	_, err = w.store.RenewLease(w.ctx, w.process, 0)
+	must(t, "RenewLease", err)
+	if left := next(); left > 0 {
+		t.Errorf("a lease has run out, and the first ends in %s", left)
+	}
+	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, w.process))
+	if left := next(); left <= 0 {
+		t.Errorf("without a process the first lease ends in %s", left)
+	}
+}
+
+// leaseLate: a process that slept past its lease goes on if nobody took over.
+func leaseLate(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	_, err := w.store.RenewLease(w.ctx, w.process, 0)
+	must(t, "RenewLease", err)
+	_, err = w.store.RenewLease(w.ctx, w.process, longLease)
+	must(t, "renewing a lease that ran out and that nobody swept", err)
+	touched, err := w.store.Sweep(w.ctx)
+	if err != nil || touched != 0 {
+		t.Errorf("Sweep touched %d sessions, %v; the lease lives on", touched, err)
+	}
+	w.answer(t, claim, "1")
 }
 
 func leaseAlive(t *testing.T, w *world) {
@@ -163,7 +209,7 @@ func leaseSeveral(t *testing.T, w *world) {
 			break
 		}
 	}
-	claims, err := w.store.Claim(w.ctx, survivor, 10)
+	claims, err := w.store.Claim(w.ctx, survivor, 10, roomy())
 	must(t, "Claim", err)
 	if len(claims) != n {
 		t.Errorf("%d of %d turns are ready again", len(claims), n)

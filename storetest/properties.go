@@ -161,7 +161,7 @@ func (m *machine) post(t *rapid.T) {
 
 func (m *machine) claimIt(t *rapid.T) {
 	turn, unfinished := m.current()
-	claims, err := m.w.store.Claim(m.w.ctx, m.w.process, 5)
+	claims, err := m.w.store.Claim(m.w.ctx, m.w.process, 5, roomy())
 	must(t, "Claim", err)
 	if !unfinished || turn.Status != parley.TurnQueued {
 		if len(claims) != 0 {

@@ -151,7 +151,7 @@ func (w *world) claim(t reporter) parley.Claim {
 
 func (w *world) claimAs(t reporter, process parley.ID) parley.Claim {
 	t.Helper()
-	claims, err := w.store.Claim(w.ctx, process, 1)
+	claims, err := w.store.Claim(w.ctx, process, 1, roomy())
 	must(t, "Claim", err)
 	if len(claims) != 1 {
 		t.Fatalf("Claim took %d sessions; want one", len(claims))
@@ -159,9 +159,12 @@ func (w *world) claimAs(t reporter, process parley.ID) parley.Claim {
 	return claims[0]
 }
 
+// roomy is a process that admits whoever comes.
+func roomy() parley.Occupancy { return parley.Occupancy{Slots: 1 << 20} }
+
 func (w *world) claimsNothing(t reporter) {
 	t.Helper()
-	claims, err := w.store.Claim(w.ctx, w.process, 10)
+	claims, err := w.store.Claim(w.ctx, w.process, 10, roomy())
 	must(t, "Claim", err)
 	if len(claims) != 0 {
 		t.Fatalf("Claim took %d sessions; want none: %+v", len(claims), claims)

@@ -321,7 +321,7 @@ func TestCancelThatOvertakesTheStart(t *testing.T) {
 	sessionID := r.session(parley.Overrides{}, nil)
 	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})
 	r.must(err)
-	slot, ok := w.Offer()
+	slot, ok := w.Offer(r.scope.WorkspaceID)
 	if !ok {
 		t.Fatal("no slot")
 	}

@@ -8,10 +8,8 @@ import (
 	"parley"
 )
 
-const (
-	claimPoll  = time.Second // how often the claimer looks without a hint
-	claimBatch = 256         // sessions per claim at most
-)
+// claimPoll is how often the claimer looks without a hint.
+const claimPoll = time.Second
 
 // claimLoop is the one claimer of the process. Stop ends it.
 func (w *Worker) claimLoop() {
@@ -29,55 +27,63 @@ func (w *Worker) claimLoop() {
 	}
 }
 
-// claimOnce takes as many ready sessions as there are free slots, up to a
-// batch, and reports whether there may be more.
+// claimOnce takes ready sessions for free places, up to a batch, and reports
+// whether there may be more.
 func (w *Worker) claimOnce() bool {
-	n, held := w.reserve(claimBatch)
+	n, occupancy, held := w.reserve()
 	if n == 0 {
 		return false
 	}
-	claims, err := w.store.Claim(held.ctx, held.id, n)
+	claims, err := w.store.Claim(held.ctx, held.id, n, occupancy)
 	if err != nil {
 		if held.ctx.Err() == nil {
 			w.log.Warn("ready sessions could not be claimed", "error", err)
 		}
 		claims = nil
 	}
-	w.giveBack(n-len(claims), len(claims) == n)
+	more := len(claims) == n
+	w.claimed(n, claims, more)
 	for _, claim := range claims {
 		w.start(held, claim)
 	}
-	return len(claims) == n
+	return more
 }
 
-// reserve takes up to n free slots for claims of the current lease.
-func (w *Worker) reserve(n int) (int, *lease) {
+// reserve takes free places for a claim under the current lease. It says who
+// holds the others.
+func (w *Worker) reserve() (int, parley.Occupancy, *lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.draining || w.lease == nil {
-		return 0, nil
+		return 0, parley.Occupancy{}, nil
 	}
-	n = min(n, w.free)
-	w.free -= n
+	n := min(parley.MaxClaims, w.places.Free())
 	if n == 0 {
-		w.hungry = true
+		w.behind = true
+		return 0, parley.Occupancy{}, nil
 	}
-	return n, w.lease
+	w.behind = false
+	occupancy := w.places.Clone()
+	w.places.Taken += n
+	return n, occupancy, w.lease
 }
 
-// giveBack returns slots that a claim did not need; hungry says that there may
-// be more ready sessions than it got.
-func (w *Worker) giveBack(n int, hungry bool) {
+// claimed turns n reserved places into those of the claims, and gives the rest
+// back.
+func (w *Worker) claimed(n int, claims []parley.Claim, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hungry = hungry
-	w.free += n
+	w.behind = w.behind || more
+	w.places.Taken -= n
+	for i := range claims {
+		w.places.Take(claims[i].Fence.WorkspaceID, claims[i].Session.Mode)
+	}
 	w.noteIdle()
 }
 
-// noteIdle tells Stop when every slot is free. w.mu is held.
+// noteIdle tells Stop when every place is free. w.mu is held.
 func (w *Worker) noteIdle() {
-	if w.draining && w.free == w.options.Slots {
+	if w.draining && w.places.Taken == 0 {
 		select {
 		case <-w.idle:
 		default:
@@ -86,13 +92,16 @@ func (w *Worker) noteIdle() {
 	}
 }
 
-// release gives a slot back. The claimer is woken when it wants slots, and when
-// so many are taken that the shares of workspaces and background work may have
-// kept it from claiming.
-func (w *Worker) release() {
+// release gives a place back. While sessions may wait for it (nothing was free,
+// or only what is kept for others, or background work had its share), the claimer
+// looks first: they are older than what is posted next.
+func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	w.mu.Lock()
-	wake := w.hungry || (w.options.Slots-w.free)*2 > w.options.Slots
-	w.free++
+	if w.places.Taken >= w.places.Slots || mode == parley.ModeBackground {
+		w.behind = true
+	}
+	w.places.Leave(workspaceID, mode)
+	wake := w.behind
 	w.noteIdle()
 	w.mu.Unlock()
 	if wake {
@@ -101,28 +110,31 @@ func (w *Worker) release() {
 }
 
 // Offer implements parley.Runner.
-func (w *Worker) Offer() (parley.Slot, bool) {
-	n, held := w.reserve(1)
-	if n == 0 {
+func (w *Worker) Offer(workspaceID parley.ID) (parley.Slot, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining || w.lease == nil || w.behind || !w.places.Admits(workspaceID, parley.ModeForeground) {
 		return nil, false
 	}
-	return &slot{w, held}, true
+	w.places.Take(workspaceID, parley.ModeForeground)
+	return &slot{w, w.lease, workspaceID}, true
 }
 
 // slot implements parley.Slot.
 type slot struct {
-	w     *Worker
-	lease *lease
+	w           *Worker
+	lease       *lease
+	workspaceID parley.ID
 }
 
 func (s *slot) ProcessID() parley.ID { return s.lease.id }
-func (s *slot) Release()             { s.w.release() }
+func (s *slot) Release()             { s.w.release(s.workspaceID, parley.ModeForeground) }
 func (s *slot) Run(claim parley.Claim) {
 	s.w.observer.Claimed(1, true)
 	s.w.start(s.lease, claim)
 }
 
-// start runs a claimed turn in a goroutine of its own, in a slot reserved
+// start runs a claimed turn in a goroutine of its own, in a place taken
 // before. A run of the same turn under an older claim lets go first.
 func (w *Worker) start(held *lease, claim parley.Claim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)

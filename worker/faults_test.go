@@ -67,11 +67,11 @@ func (f *faults) Sweep(ctx context.Context) (int, error) {
 	return f.Store.Sweep(ctx)
 }
 
-func (f *faults) Claim(ctx context.Context, id parley.ID, n int) ([]parley.Claim, error) {
+func (f *faults) Claim(ctx context.Context, id parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
 	if err := f.before("Claim"); err != nil {
 		return nil, err
 	}
-	return f.Store.Claim(ctx, id, n)
+	return f.Store.Claim(ctx, id, n, occupancy)
 }
 
 func (f *faults) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {

@@ -310,14 +310,41 @@ func tooled(names ...string) parley.Overrides {
 	return parley.Overrides{Tools: &refs}
 }
 
-// post posts a user message the way the engine does.
-func (r *rig) post(sessionID parley.ID, text string, during parley.During) parley.Posted {
+// neighbour is the same rig in another workspace.
+func (r *rig) neighbour(name string) *rig {
+	r.Helper()
+	other := &rig{TB: r.TB, store: r.store, hub: r.hub, model: r.model, tools: r.tools, options: r.options, seen: r.seen, worker: r.worker}
+	workspaceID, err := r.store.Workspace(r.Context(), name)
+	r.must(err)
+	other.owner, err = r.store.LocalOwner(r.Context(), workspaceID)
+	r.must(err)
+	other.scope = parley.Scope{WorkspaceID: workspaceID}
+	other.agent, err = r.store.Agent(r.Context(), workspaceID, parley.BuiltinAgentSlug)
+	r.must(err)
+	return other
+}
+
+func (r *rig) said(text string, during parley.During) parley.NewMessage {
 	r.Helper()
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	r.must(err)
-	posted, err := r.postNew(sessionID, parley.NewMessage{
+	return parley.NewMessage{
 		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content, During: during,
-	})
+	}
+}
+
+// post posts a user message the way the engine does.
+func (r *rig) post(sessionID parley.ID, text string, during parley.During) parley.Posted {
+	r.Helper()
+	posted, err := r.postNew(sessionID, r.said(text, during))
+	r.must(err)
+	return posted
+}
+
+// postElsewhere posts one as a process does that has no slot for it.
+func (r *rig) postElsewhere(sessionID parley.ID, text string) parley.Posted {
+	r.Helper()
+	posted, err := r.store.PostMessage(r.Context(), r.scope, sessionID, r.said(text, ""), parley.ID{})
 	r.must(err)
 	return posted
 }
@@ -325,7 +352,7 @@ func (r *rig) post(sessionID parley.ID, text string, during parley.During) parle
 func (r *rig) postNew(sessionID parley.ID, message parley.NewMessage) (parley.Posted, error) {
 	r.Helper()
 	var process parley.ID
-	slot, ok := r.worker.Offer()
+	slot, ok := r.worker.Offer(r.scope.WorkspaceID)
 	if ok {
 		process = slot.ProcessID()
 	}

@@ -60,7 +60,7 @@ func (w *Worker) endOf(running *run, took time.Duration) parley.TurnRun {
 func (w *Worker) Stats() parley.WorkerStats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return parley.WorkerStats{Slots: w.options.Slots, Running: w.options.Slots - w.free, Draining: w.draining}
+	return parley.WorkerStats{Slots: w.options.Slots, Running: w.places.Taken, Draining: w.draining}
 }
 
 // observedStore is a Store whose writes an observer is told of. It also notes
@@ -102,8 +102,8 @@ func (s *observedStore) over(turn *parley.Turn) {
 	}
 }
 
-func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int) ([]parley.Claim, error) {
-	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.Store.Claim(ctx, processID, n) })
+func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
+	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.Store.Claim(ctx, processID, n, occupancy) })
 	if len(claims) > 0 {
 		s.observer.Claimed(len(claims), false)
 	}

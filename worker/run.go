@@ -10,7 +10,7 @@ import (
 	"parley"
 )
 
-// run runs a turn and gives its slot back.
+// run runs a turn and gives its place back.
 func (w *Worker) run(ctx context.Context, running, older *run) {
 	began := time.Now()
 	ctx = w.observer.TurnBegan(ctx, &running.claim)
@@ -23,7 +23,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		}
 		w.mu.Unlock()
 		close(running.done)
-		w.release()
+		w.release(running.claim.Fence.WorkspaceID, running.claim.Session.Mode)
 	}()
 	if older != nil {
 		older.cancel(ErrLeaseLost)

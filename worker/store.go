@@ -11,7 +11,7 @@ type Store interface {
 	parley.LeaseStore
 	parley.OutboxStore
 
-	Claim(ctx context.Context, processID parley.ID, n int) ([]parley.Claim, error)
+	Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error)
 	RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error)
 	PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error)
 	BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error)

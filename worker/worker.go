@@ -46,13 +46,13 @@ type Worker struct {
 	started   bool
 	draining  bool
 	aborted   error // what ended all runs, for those that start still
-	hungry    bool  // the last claim took all it asked for, or could ask for nothing
-	free      int   // slots
+	behind    bool  // sessions may wait that a claim takes before any post gets a slot
+	places    parley.Occupancy
 	lease     *lease
 	runs      map[parley.ID]*run // by turn
 	early     [64]parley.ID      // the latest cancels of turns that did not run here; a renewal tells of others
 	earlyNext int
-	idle      chan struct{} // closed while draining when every slot is free
+	idle      chan struct{} // closed while draining when every place is free
 }
 
 // run is one turn that this process runs.
@@ -78,7 +78,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 		ended:     make(chan struct{}),
-		free:      options.Slots,
+		places:    parley.Occupancy{Slots: options.Slots, Reserve: parley.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
 	}

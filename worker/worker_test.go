@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -16,24 +17,93 @@ import (
 func TestSlots(t *testing.T) {
 	r := newRig(t)
 	r.options.Slots = 2
-	w := r.start(nil)
-	a, okA := w.Offer()
-	_, okB := w.Offer()
-	if _, more := w.Offer(); !okA || !okB || more {
+	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered alone: no claimer but this test
+	held, err := w.register(t.Context())
+	r.must(err)
+	defer held.end(ErrStopped)
+	mine, other := r.scope.WorkspaceID, parley.NewID()
+	a, okA := w.Offer(mine)
+	b, okB := w.Offer(mine)
+	if _, more := w.Offer(mine); !okA || !okB || more {
 		t.Errorf("offers of two slots: %v %v %v", okA, okB, more)
 	}
+	c, ok := w.Offer(other)
+	if !ok {
+		t.Fatal("the place that is kept for others was not offered to another workspace")
+	}
+	if _, ok := w.Offer(parley.NewID()); ok {
+		t.Error("more places were offered than there are")
+	}
 	a.Release()
-	c, ok := w.Offer()
-	if !ok || c.ProcessID() != w.currentLease().id {
+	if _, ok := w.Offer(mine); ok {
+		t.Error("a post was offered a place before those that may wait for it")
+	}
+	if w.claimOnce() {
+		t.Error("more was claimed than there is")
+	}
+	c.Release()
+	w.claimOnce()
+	d, ok := w.Offer(mine)
+	if !ok || d.ProcessID() != held.id {
 		t.Error("a released slot was not offered again")
 	}
-	w.release()
-	c.Release()
+	b.Release()
+	d.Release()
+	if w.places.Taken != 0 || len(w.places.Held) != 0 {
+		t.Errorf("after all were released: %+v", w.places)
+	}
 	if got := w.Runtimes(); !cmp.Equal(got, []string{parley.StandardRuntime}) {
 		t.Errorf("runtimes %v", got)
 	}
 	if w.Cancel(parley.NewID()) != nil {
 		t.Error("a turn that does not run here was cancelled")
+	}
+}
+
+// TestANewcomerDoesNotWait: one workspace's turns hang in every slot and more of
+// them wait; the first turn of another one runs, whether its post or the claimer
+// takes it.
+func TestANewcomerDoesNotWait(t *testing.T) {
+	for _, slots := range []int{1, 2, 64} {
+		for _, direct := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d slots, claimed by the post: %v", slots, direct), func(t *testing.T) {
+				r := newRig(t)
+				r.options.Slots = slots
+				r.options.Drain = time.Millisecond
+				w := r.start(nil)
+				busy := make(chan struct{}, slots)
+				hang := func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+					busy <- struct{}{}
+					<-ctx.Done()
+					yield(parley.Chunk{}, context.Cause(ctx))
+				}
+				for range slots {
+					r.model.play(hang)
+				}
+				for range slots + 3 {
+					r.post(r.session(parley.Overrides{}, nil), "Long", "")
+				}
+				for range slots {
+					<-busy
+				}
+				other := r.neighbour("other")
+				r.model.play(says("At once."))
+				session := other.session(parley.Overrides{}, nil)
+				var turn parley.ID
+				if direct {
+					turn = other.post(session, "Short", "").Turn.ID
+				} else {
+					turn = other.postElsewhere(session, "Short").Turn.ID
+				}
+				if ended := other.ended(turn); ended.Status != parley.TurnCompleted {
+					t.Errorf("the newcomer's turn is %s: %+v", ended.Status, ended.Error)
+				}
+				if got := r.model.sent(); got != slots+1 {
+					t.Errorf("%d requests; %d slots and the newcomer's", got, slots)
+				}
+				r.stop(w)
+			})
+		}
 	}
 }
 
@@ -87,7 +157,7 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() { r.stop(w); close(stopped) }() // ends with the drain
 	r.wait("the drain to begin", w.stopping)
-	if _, ok := w.Offer(); ok {
+	if _, ok := w.Offer(r.scope.WorkspaceID); ok {
 		t.Error("a draining worker offers a slot")
 	}
 	close(goOn)
