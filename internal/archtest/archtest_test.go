@@ -29,6 +29,7 @@ var rules = []struct {
 	{"live", []string{"."}},
 	{"internal/transfer", []string{"."}},
 	{"sqlite", []string{".", "internal/transfer"}},
+	{"postgres", []string{".", "internal/transfer", "internal/transition"}},
 	{"storetest", []string{"."}},
 	{"llm", []string{"."}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},

@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"parley"
+)
+
+// The roles that statements run as.
+const (
+	tenantRole = "parley_tenant" // sees the rows of one workspace
+	systemRole = "parley_system" // sees all: claims, sweep, outbox, keys by hash
+)
+
+// arg is a value on its way into a statement: parley.ID, parley.Hash and
+// parley.Time (zero is NULL), string, int, int64, bool, []byte, json.RawMessage
+// (nil is NULL), *int64, *parley.Money, nil, or for an array []parley.ID,
+// []string, []int64, []int, []bool, [][]byte, []*string or []*int64. Named strings are
+// converted by the caller.
+type arg = any
+
+// statement is one of a batch's statements; visit sees its rows.
+type statement struct {
+	query string
+	args  []arg
+	visit func(*row) error
+	count *int64
+}
+
+// batch is what one round trip sends: statements that are one transaction, all
+// or nothing. It may be sent again; then its visits see the rows again.
+type batch struct {
+	role       string
+	workspace  parley.ID // of a tenant's
+	statements []statement
+	snapshot   bool // all statements see one state; they only read
+}
+
+// tenant begins a batch in a workspace, system one that sees all.
+func tenant(workspaceID parley.ID) *batch {
+	return &batch{role: tenantRole, workspace: workspaceID}
+}
+
+func system() *batch { return &batch{role: systemRole} }
+
+// read adds a statement whose rows are visited in order.
+func (b *batch) read(query string, visit func(*row) error, args ...arg) {
+	b.statements = append(b.statements, statement{query: query, args: args, visit: visit})
+}
+
+// write adds a statement that changes rows.
+func (b *batch) write(query string, args ...arg) {
+	b.statements = append(b.statements, statement{query: query, args: args})
+}
+
+// counted is write that tells how many rows were changed.
+func (b *batch) counted(count *int64, query string, args ...arg) {
+	b.statements = append(b.statements, statement{query: query, args: args, count: count})
+}
+
+// enter is the first statement of each batch.
+const (
+	enterTenant = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true)"
+	enterSystem = "SELECT set_config('role', '" + systemRole + "', true)"
+	beginReads  = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+)
+
+// queued is the batch as the driver takes it, between what a transaction of
+// more than one batch begins and ends with.
+func (b *batch) queued(before, after string) *pgx.Batch {
+	q := &pgx.Batch{}
+	if b.snapshot {
+		before, after = beginReads, "COMMIT"
+	}
+	if before != "" {
+		q.Queue(before)
+	}
+	if b.role == tenantRole {
+		q.Queue(enterTenant, b.workspace.String())
+	} else {
+		q.Queue(enterSystem)
+	}
+	for i := range b.statements {
+		s := &b.statements[i]
+		made := q.Queue(s.query, bind(s.args)...)
+		switch {
+		case s.visit != nil:
+			made.Query(func(rows pgx.Rows) error { return eachRow(rows, s.visit) })
+		case s.count != nil:
+			made.Fn = func(results pgx.BatchResults) error {
+				tag, err := results.Exec()
+				*s.count = tag.RowsAffected()
+				return err
+			}
+		}
+	}
+	if after != "" {
+		q.Queue(after)
+	}
+	return q
+}
+
+// run sends the batch on a connection and reads all of its results. An error of
+// a visit is returned, but the batch is committed all the same: visits of batches
+// that write must not fail.
+func (b *batch) run(ctx context.Context, c *pgxpool.Conn, before, after string) error {
+	results := c.SendBatch(ctx, b.queued(before, after))
+	return results.Close()
+}
+
+func eachRow(rows pgx.Rows, visit func(*row) error) error {
+	r := row{fields: rows.FieldDescriptions()}
+	var failed error
+	for rows.Next() {
+		if failed != nil {
+			continue
+		}
+		r.values, r.next = rows.RawValues(), 0
+		if failed = visit(&r); failed == nil && r.err != nil {
+			failed = r.err
+		}
+	}
+	if failed != nil && !errors.Is(failed, errPageFull) {
+		return failed
+	}
+	return rows.Err()
+}
+
+// errPageFull ends the visits of a query whose rows are large enough.
+var errPageFull = errors.New("postgres: the page is full")
+
+// bind converts arguments to what the driver sends without looking twice.
+func bind(args []arg) []any {
+	bound := make([]any, len(args))
+	for i, value := range args {
+		bound[i] = bindOne(value)
+	}
+	return bound
+}
+
+func bindOne(value arg) any {
+	switch v := value.(type) {
+	case parley.ID:
+		return pgtype.UUID{Bytes: v, Valid: !v.IsZero()}
+	case []parley.ID:
+		ids := make([]pgtype.UUID, len(v))
+		for i, id := range v {
+			ids[i] = pgtype.UUID{Bytes: id, Valid: !id.IsZero()}
+		}
+		return ids
+	case parley.Time:
+		return pgtype.Int8{Int64: int64(v), Valid: v != 0}
+	case parley.Hash:
+		if v.IsZero() {
+			return []byte(nil)
+		}
+		return v[:]
+	case json.RawMessage:
+		if v == nil {
+			return nil
+		}
+		return string(v)
+	case *parley.Money:
+		return (*int64)(v)
+	case nil, string, int, int64, bool, []byte, *int64, []string, []int64, []int, []bool, [][]byte, []*string, []*int64:
+		return value
+	default:
+		return unsendable{fmt.Sprintf("%T", value)}
+	}
+}
+
+// unsendable is what no column takes: sending it is an error of the driver's that names it.
+type unsendable struct{ kind string }

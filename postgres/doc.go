@@ -1,0 +1,10 @@
+// Package postgres is parley.Store on PostgreSQL: many Parley processes on one
+// database. It owns the schema parley, its migrations and its two roles, and
+// all SQL that works there.
+//
+// What goes to the database goes in batches: statements that travel together
+// and are one transaction. Each begins by taking a role and naming its
+// workspace, for the row-level security that stands behind the queries' own
+// terms. Who is authoritative: the database, for every row and for the clock;
+// what this process keeps in memory is confirmed by the database with each write.
+package postgres

@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/internal/pgtest"
+)
+
+// databases are copies of a migrated one, in one throwaway cluster.
+var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
+	_, err := Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	return err
+})
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
+
+// opened is a store on a database of its own, and where that is.
+func opened(tb testing.TB) (*Store, string) {
+	tb.Helper()
+	url := databases.New(tb)
+	return openedAt(tb, url, Options{}), url
+}
+
+// openedAt is one more store on a database, as another process has it.
+func openedAt(tb testing.TB, url string, options Options) *Store {
+	tb.Helper()
+	store, err := Open(context.Background(), url, options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return store
+}
+
+// connected is a connection of a role's own to a test's database.
+func connected(tb testing.TB, url string) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := conn.Close(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return conn
+}
+
+// run runs statements that must work.
+func run(tb testing.TB, conn *pgx.Conn, statements ...string) {
+	tb.Helper()
+	for _, statement := range statements {
+		if _, err := conn.Exec(context.Background(), statement); err != nil {
+			tb.Fatalf("%s\n%v", statement, err)
+		}
+	}
+}
+
+// refusal is the code of an error that must be one of Parley's own.
+func refusal(tb testing.TB, err error) parley.Code {
+	tb.Helper()
+	var refused *parley.Error
+	if !errors.As(err, &refused) {
+		tb.Fatalf("%v is no refusal", err)
+	}
+	return refused.Code
+}

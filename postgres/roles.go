@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// inheritOption is the server version from which on a membership itself says
+// whether it is inherited.
+const inheritOption = 160000
+
+// loginRole is who the URL's role is and what it may do.
+type loginRole struct {
+	name, database string
+	version        int // of the server, as server_version_num
+	superuser      bool
+	bypassesRows   bool
+	createsRoles   bool
+	inherits       bool
+	createsSchemas bool
+	made           map[string]bool // Parley's roles that exist
+	member         map[string]bool // of them those that it may become
+}
+
+func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
+	role.made, role.member = map[string]bool{}, map[string]bool{}
+	if err := conn.QueryRowContext(ctx, `SELECT r.rolname, current_database(), current_setting('server_version_num')::int,
+ r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolinherit, has_database_privilege(session_user, current_database(), 'CREATE')
+ FROM pg_roles r WHERE r.rolname = session_user`).Scan(&role.name, &role.database, &role.version,
+		&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas); err != nil {
+		return role, err
+	}
+	become := "MEMBER"
+	if role.version >= inheritOption {
+		become = "SET"
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT rolname, pg_has_role(session_user, oid, '"+become+"') FROM pg_roles WHERE rolname IN ('"+tenantRole+"', '"+systemRole+"')")
+	if err != nil {
+		return role, err
+	}
+	for rows.Next() {
+		var name string
+		var member bool
+		if err := rows.Scan(&name, &member); err != nil {
+			return role, errors.Join(err, rows.Close())
+		}
+		role.made[name], role.member[name] = true, member
+	}
+	return role, errors.Join(rows.Err(), rows.Close())
+}
+
+// needed are the statements that give the role what it lacks of Parley's roles.
+func (r *loginRole) needed() (statements []string) {
+	for _, name := range []string{tenantRole, systemRole} {
+		if !r.made[name] {
+			statements = append(statements, "CREATE ROLE "+name+" NOLOGIN;")
+		}
+	}
+	for _, name := range []string{tenantRole, systemRole} {
+		switch {
+		case r.member[name] && r.made[name]:
+		case r.version >= inheritOption:
+			statements = append(statements, "GRANT "+name+" TO "+quoted(r.name)+" WITH INHERIT FALSE, SET TRUE;")
+		default:
+			statements = append(statements, "GRANT "+name+" TO "+quoted(r.name)+";")
+		}
+	}
+	return statements
+}
+
+// missing are the statements that the role cannot run itself.
+func (r *loginRole) missing(pending bool) (statements []string) {
+	if needed := r.needed(); !r.superuser && !r.createsRoles && len(needed) > 0 {
+		statements = needed
+		if r.version < inheritOption && r.inherits {
+			statements = append(statements, "ALTER ROLE "+quoted(r.name)+" NOINHERIT;")
+		}
+	}
+	if pending && !r.createsSchemas {
+		statements = append(statements, "GRANT CREATE ON DATABASE "+quoted(r.database)+" TO "+quoted(r.name)+";")
+	}
+	return statements
+}
+
+// warn tells of a role that could see more than a server should.
+func (r *loginRole) warn(log *slog.Logger) {
+	switch {
+	case r.superuser || r.bypassesRows:
+		log.Warn("the role in PARLEY_DATABASE_URL is a superuser or bypasses row-level security: use one that is neither, "+
+			"so that a mistake in a query cannot cross workspaces", "role", r.name)
+	case r.inherits && r.version < inheritOption:
+		log.Warn("the role in PARLEY_DATABASE_URL inherits the rights of its roles: run ALTER ROLE "+quoted(r.name)+" NOINHERIT", "role", r.name)
+	}
+}
+
+// makeRoles makes Parley's roles and lets the URL's role become them, as far as
+// that is not so. The roles belong to the whole cluster: another database's
+// Parley may make them at the same moment, then what is left is looked up again.
+func makeRoles(ctx context.Context, conn *sql.Conn) error {
+	for again := rolesRaces; ; again-- {
+		role, err := roleOf(ctx, conn)
+		if err != nil {
+			return err
+		}
+		statements := role.needed()
+		if len(statements) > 0 && role.version < inheritOption && role.inherits && !role.superuser {
+			statements = append(statements, "ALTER ROLE "+quoted(role.name)+" NOINHERIT;")
+		}
+		for _, statement := range statements {
+			if _, err = conn.ExecContext(ctx, statement); err != nil {
+				break
+			}
+		}
+		switch state := stateOf(err); {
+		case err == nil:
+			return nil
+		case state == statePrivilege:
+			return errMissing(role, statements)
+		case again == 0 || state == "":
+			return err
+		}
+	}
+}
+
+// rolesRaces bounds how often another database's migration may come between.
+const rolesRaces = 5
+
+// quoted is a name as statements spell it.
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

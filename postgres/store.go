@@ -1,0 +1,269 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"parley"
+)
+
+// The bounds of the store.
+const (
+	DefaultMaxConns = 16 // connections of the pool; the lease has one more
+
+	connectBound = 5 * time.Second  // to reach the server
+	batchBound   = 30 * time.Second // of one round trip; then the statement is cancelled
+	cancelBound  = 2 * time.Second  // to hear that it was
+	patience     = 5 * time.Second  // with a server that restarts
+	firstPause   = 20 * time.Millisecond
+	longestPause = 500 * time.Millisecond
+	contentions  = 8 // batches given up for others in a row, before the caller hears of it
+)
+
+// Options of Open; the zero value is what a server uses.
+type Options struct {
+	Log *slog.Logger // nil: nothing is logged
+	// MaxConns bounds the pool; 0: pool_max_conns of the URL, else DefaultMaxConns.
+	MaxConns int
+	// ListenURL reaches the database without a pooler between, for what needs a
+	// session of its own: notifications and migrations. Empty: the URL does.
+	ListenURL string
+}
+
+// Store is a parley.Store in one PostgreSQL database, which any number of
+// processes use at once. It is safe for concurrent use.
+type Store struct {
+	log   *slog.Logger
+	pool  *pgxpool.Pool
+	lease *leaseConn
+	clock clock
+
+	closed    atomic.Bool
+	mu        sync.Mutex     // guards listeners
+	listeners []parley.Hints // in the order of Listen
+}
+
+// Open connects to a database, brings its schema up to date and checks who the
+// URL's role is. CodeUnavailable, with a sentence, when the database is out of
+// reach, was made by a newer Parley, or gives the role too little.
+func Open(ctx context.Context, url string, options Options) (*Store, error) {
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	direct := options.ListenURL
+	if direct == "" {
+		direct = url
+	}
+	if _, err := Migrate(ctx, direct, options.Log); err != nil {
+		return nil, err
+	}
+	config, err := poolConfig(url, options)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, mapError(err)
+	}
+	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}}
+	if err := s.calibrate(ctx); err != nil {
+		return nil, errors.Join(mapError(err), s.Close())
+	}
+	return s, nil
+}
+
+// errNoURL never holds the URL: a password may stand anywhere in a mistaken one.
+func errNoURL() error {
+	return parley.Errorf(parley.CodeInvalid, "this is no address of a PostgreSQL database: write postgres://user:password@host:5432/database")
+}
+
+func poolConfig(url string, options Options) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errNoURL()
+	}
+	parsed, err := pgconn.ParseConfig(url)
+	if err != nil {
+		return nil, errNoURL()
+	}
+	switch _, inURL := parsed.RuntimeParams["pool_max_conns"]; {
+	case options.MaxConns > 0:
+		config.MaxConns = int32(min(options.MaxConns, maxPool)) //nolint:gosec // bounded
+	case !inURL:
+		config.MaxConns = DefaultMaxConns
+	}
+	settle(config.ConnConfig)
+	return config, nil
+}
+
+// maxPool bounds what somebody may set as MaxConns.
+const maxPool = 10_000
+
+// settle gives a connection's configuration what every connection here has.
+func settle(config *pgx.ConnConfig) {
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectBound
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "parley"
+	}
+	// What takes too long is cancelled on the server, so that it holds no locks,
+	// before the connection is given up.
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelBound}
+	}
+}
+
+// Listen adds a listener. Call it before the first transition.
+func (s *Store) Listen(hints parley.Hints) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, hints)
+}
+
+// tell passes commits on to the listeners.
+func (s *Store) tell(commits []parley.Commit) {
+	s.mu.Lock()
+	listeners := s.listeners
+	s.mu.Unlock()
+	for _, commit := range commits {
+		for _, listener := range listeners {
+			listener.Committed(commit)
+		}
+	}
+}
+
+// Ping reports whether the database answers, without waiting for one that does not.
+func (s *Store) Ping(ctx context.Context) error {
+	return mapError(s.once(ctx, system()))
+}
+
+// Close ends the connections. Later calls are CodeUnavailable.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	s.pool.Close()
+	return s.lease.close()
+}
+
+// once sends a batch a single time. The round trip is not the caller's to break
+// off: that would cost a connection, and leave open whether it was committed.
+func (s *Store) once(ctx context.Context, b *batch) error {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchBound)
+	defer cancel()
+	return b.run(bound, c, "", "")
+}
+
+// acquire takes a connection from the pool, waiting for one while ctx lasts.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil && s.closed.Load() {
+		return nil, parley.Errorf(parley.CodeUnavailable, "the store is closed; the server is shutting down")
+	}
+	return c, err
+}
+
+// send sends a batch, and again where that is safe: while the server restarts,
+// for a while, and when the server gave it up for another one. An error that is
+// unknown leaves open whether it was committed.
+func (s *Store) send(ctx context.Context, b *batch) error {
+	return s.trying(ctx, func() error { return s.once(ctx, b) }, unsent)
+}
+
+// read sends a batch that only reads: it is sent again also when nobody knows how
+// far it came. build makes it anew for each attempt, together with what it fills.
+func (s *Store) read(ctx context.Context, build func() *batch) error {
+	return mapError(s.trying(ctx, func() error { return s.once(ctx, build()) }, func(err error) bool {
+		return unsent(err) || unknown(err)
+	}))
+}
+
+// trying repeats a round trip whose failures can be mended by repeating it.
+func (s *Store) trying(ctx context.Context, run func() error, again func(error) bool) error {
+	pause, lost := firstPause, 0
+	started := time.Now()
+	for {
+		err := run()
+		switch {
+		case err == nil:
+			return nil
+		case contended(err):
+			if lost++; lost >= contentions {
+				return err
+			}
+		case !again(err) || time.Since(started) > patience:
+			return err
+		default:
+			s.log.Debug("the database is asked again", "error", err)
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // spreads load; no secret
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// together runs batches that are one transaction: the first one begins it, and
+// what commits it must be the last. It is for what has to look before it writes.
+func (s *Store) together(ctx context.Context, run func(t *conversation) error) error {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release() // one that is left in a transaction is closed by the pool
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchBound)
+	defer cancel()
+	t := &conversation{ctx: bound, conn: c}
+	err = run(t)
+	if t.open && err != nil {
+		if _, undone := c.Exec(bound, "ROLLBACK"); undone != nil {
+			s.log.Debug("the server had rolled back by itself", "error", undone)
+		}
+	}
+	return err
+}
+
+// conversation is a transaction of several batches on one connection.
+type conversation struct {
+	ctx  context.Context //nolint:containedctx // lives as long as the call that made it
+	conn *pgxpool.Conn
+	open bool
+}
+
+// send sends a batch; the first one begins the transaction.
+func (t *conversation) send(b *batch) error { return t.run(b, "") }
+
+// commit sends the last batch.
+func (t *conversation) commit(b *batch) error {
+	err := t.run(b, "COMMIT")
+	if err == nil {
+		t.open = false
+	}
+	return err
+}
+
+func (t *conversation) run(b *batch, after string) error {
+	before := ""
+	if !t.open {
+		before, t.open = "BEGIN", true
+	}
+	return b.run(t.ctx, t.conn, before, after)
+}
