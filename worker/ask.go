@@ -148,7 +148,7 @@ func (t *turn) judge(a *answer, broken error) error {
 		if stored.Code == parley.CodeFenced {
 			return broken
 		}
-		t.w.log.ErrorContext(t.at, "an answer could not be kept whole", "turn_id", t.fence.TurnID, "error", broken)
+		t.log().ErrorContext(t.at, "an answer could not be kept whole", "call_id", a.call.CallID, "error", broken)
 		a.finish, a.failure = "", brokenFailure(broken)
 	case broken != nil:
 		a.finish = ""

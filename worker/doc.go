@@ -12,5 +12,10 @@
 //
 // When the renewal of the lease fails for as long as the lease lasts, or the
 // store says that it is gone, every run is aborted at once and the process
-// registers under a new id. Nothing is written for the old one.
+// registers under a new id. Nothing is written for the old one. A process that was
+// stopped past its lease asks the store before it gives anything up: alone on its
+// database, it goes on where it was.
+//
+// Who gets a place in the process is parley.Occupancy's to say, for the posts that
+// claim their own turns (Offer) as for Claim.
 package worker

@@ -84,14 +84,11 @@ func (w *Worker) leaseLoop(held *lease) {
 	}
 }
 
-// renew reports whether the lease still holds.
+// renew reports whether the lease still holds. A process that was stopped past
+// its lease asks too: unless another one has taken over, it goes on.
 func (w *Worker) renew(held *lease) bool {
 	started := time.Now()
-	deadline := started.Add(w.options.Lease / renewals)
-	if held.until.Before(deadline) {
-		deadline = held.until
-	}
-	ctx, stop := context.WithDeadline(context.Background(), deadline)
+	ctx, stop := context.WithDeadline(context.Background(), started.Add(w.options.Lease/renewals))
 	defer stop()
 	cancels, err := w.store.RenewLease(ctx, held.id, w.options.Lease)
 	switch {

@@ -27,7 +27,7 @@ type Options struct {
 	Lease       time.Duration    // how long the process's claims outlive its last renewal
 	StoreFlush  time.Duration    // between store flushes of streaming text
 	ToolTimeout time.Duration    // for one tool call
-	Drain       time.Duration    // how long Stop lets running turns finish
+	Drain       time.Duration    // how long Stop lets running turns finish; negative: not at all
 	ProcessName string           // for people; host and pid by default
 	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
@@ -51,7 +51,7 @@ func (o Options) withDefaults() Options {
 	if o.ToolTimeout <= 0 {
 		o.ToolTimeout = DefaultToolTimeout
 	}
-	if o.Drain <= 0 {
+	if o.Drain == 0 {
 		o.Drain = DefaultDrain
 	}
 	if o.ProcessName == "" {

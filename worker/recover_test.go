@@ -307,6 +307,55 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// TestStoppedPastTheLease: a process that was stopped past its lease goes on when
+// nobody has taken over, and is told when somebody has.
+func TestStoppedPastTheLease(t *testing.T) {
+	r := newRig(t)
+	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered alone: this test renews
+	held, err := w.register(t.Context())
+	r.must(err)
+	defer held.end(ErrStopped)
+	stopped := func() {
+		t.Helper()
+		_, err := r.store.RenewLease(t.Context(), held.id, 0) // by the store's clock it has run out now
+		r.must(err)
+		held.prolong(time.Now().Add(-time.Second)) // and by this process's
+	}
+	stopped()
+	if w.sweep() {
+		t.Error("it swept before it had renewed its own lease")
+	}
+	if !w.renew(held) {
+		t.Error("nobody had taken over, and the lease was given up")
+	}
+	if held.expired() {
+		t.Error("a renewed lease counts as expired")
+	}
+	stopped()
+	_, err = r.store.Sweep(t.Context())
+	r.must(err)
+	if w.renew(held) {
+		t.Error("a lease that was swept counts as held")
+	}
+}
+
+// TestDeadProcessIsSwept: what a process leaves that dies is taken over by
+// another without a word from outside, soon after its lease has ended.
+func TestDeadProcessIsSwept(t *testing.T) {
+	r := newRig(t)
+	dying := r.crashing()
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
+	turnID := r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.options.Lease = time.Hour // its sweep of everything is half an hour away
+	r.start(nil)
+	dying.kill()
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 {
+		t.Errorf("turn %+v", turn)
+	}
+}
+
 // TestTurnLongerThanTheLease: while an answer takes several leases, and says
 // nothing meanwhile, the process keeps its claim and no sweep takes the turn.
 func TestTurnLongerThanTheLease(t *testing.T) {

@@ -19,8 +19,8 @@ type retryable struct {
 func (a *answer) fail(err error) {
 	var model *parley.ModelError
 	if !errors.As(err, &model) {
-		a.turn.w.log.ErrorContext(a.turn.at, "a model adapter failed in an unknown way",
-			"turn_id", a.turn.fence.TurnID, "model", a.turn.settings.Model, "error", err)
+		a.turn.log().ErrorContext(a.turn.at, "a model adapter failed in an unknown way",
+			"call_id", a.call.CallID, "model", a.turn.settings.Model, "error", err)
 		model = parley.NewModelError(parley.ClassInternal, false, "", err)
 	}
 	a.failure = &parley.Failure{

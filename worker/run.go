@@ -34,7 +34,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		return
 	}
 	if parley.ErrorCode(err) == parley.CodeFenced || running.lease.ctx.Err() != nil {
-		w.log.DebugContext(ctx, "a turn was lost to another holder", "turn_id", running.claim.Fence.TurnID)
+		w.logOf(running.claim.Fence).DebugContext(ctx, "a turn was lost to another holder")
 		w.noteEnd(running.claim.Fence.TurnID, parley.RunLost, nil)
 		return
 	}
@@ -85,7 +85,7 @@ func brokenFailure(broken error) *parley.Failure {
 // is left to the sweep.
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
-	w.log.ErrorContext(ctx, "a turn broke on an error inside", "turn_id", fence.TurnID, "session_id", fence.SessionID, "error", broken)
+	w.logOf(fence).ErrorContext(ctx, "a turn broke on an error inside", "error", broken)
 	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
@@ -106,7 +106,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			return
 		}
 		if !transient(err) {
-			w.log.ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "turn_id", fence.TurnID, "error", err)
+			w.logOf(fence).ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "error", err)
 			return
 		}
 		//nolint:contextcheck // as above

@@ -158,8 +158,8 @@ func (t *turn) findTools() error {
 		}
 		tool, ok := t.w.tools.Tool(ref.Name)
 		if !ok {
-			t.w.log.WarnContext(t.ctx, "an agent names a tool that this server does not have",
-				"turn_id", t.fence.TurnID, "agent_id", t.claim.Agent.ID, "tool", ref.Name)
+			t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
+				"agent_id", t.claim.Agent.ID, "tool", ref.Name)
 			continue
 		}
 		t.definitions = append(t.definitions, tool.Definition())

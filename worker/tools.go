@@ -194,7 +194,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.Too
 	defer func() {
 		if value := recover(); value != nil {
 			outcome = parley.ToolPanicked
-			t.w.log.ErrorContext(ctx, "a tool panicked", "turn_id", t.fence.TurnID, "tool", call.name,
+			t.log().ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name,
 				"panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 			content = failedResult(resultPanic)
 		}

@@ -8,31 +8,66 @@ import (
 // outboxPoll is how often the outbox is looked at without a hint.
 const outboxPoll = 2 * time.Second
 
-// sweepLoop takes over what dead processes left. After a sleep of the machine
-// the renewal of the own lease goes first, or the sweep would take over what
-// this process still runs. Stop ends it.
+// When leases are looked at, and what runs out is swept.
+const (
+	sweepLook   = time.Second            // between looks at most
+	sweepRest   = 50 * time.Millisecond  // and at least, while this process's own lease waits to be renewed
+	sweepSpread = 200 * time.Millisecond // of the looks of several processes at one lease that has ended
+)
+
+// sweepLoop takes over what dead processes left, soon after their lease has
+// ended: it rests until then. Twice in a lease it sweeps in any case, for what
+// nobody sees. Stop ends it.
 func (w *Worker) sweepLoop() {
-	ticker := time.NewTicker(w.options.Lease / 2)
-	defer ticker.Stop()
+	look := time.NewTimer(0)
+	defer look.Stop()
+	swept := time.Now() // by Start
 	for {
 		select {
 		case <-w.stopping:
 			return
-		case <-ticker.C:
+		case <-look.C:
 		}
-		if held := w.currentLease(); held != nil && held.expired() {
-			continue
+		left := w.untilExpiry()
+		if left <= 0 || time.Since(swept) >= w.options.Lease/2 {
+			if w.sweep() {
+				swept = time.Now()
+			}
+			left = w.untilExpiry()
 		}
-		ctx, stop := context.WithTimeout(context.Background(), w.options.Lease)
-		touched, err := w.store.Sweep(ctx)
-		stop()
-		if err != nil {
-			w.log.Warn("the sweep failed", "error", err)
-		}
-		if touched > 0 {
-			poke(w.claimNow)
-		}
+		look.Reset(min(max(left, sweepRest), sweepLook) + w.options.jitter(min(sweepSpread, w.options.Lease/10)))
 	}
+}
+
+// untilExpiry is when the next lease runs out, as far as the store tells.
+func (w *Worker) untilExpiry() time.Duration {
+	ctx, stop := context.WithTimeout(context.Background(), w.options.Lease)
+	defer stop()
+	left, err := w.store.NextExpiry(ctx)
+	if err != nil {
+		w.log.Warn("the leases of the processes could not be read", "error", err)
+		return sweepLook
+	}
+	return left
+}
+
+// sweep takes over what nobody runs any more. After a stop of this process or a
+// sleep of the machine the renewal of its own lease goes first, or it would take
+// over what it still runs; false then, and when the store fails.
+func (w *Worker) sweep() bool {
+	if held := w.currentLease(); held != nil && held.expired() {
+		return false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), w.options.Lease)
+	defer stop()
+	touched, err := w.store.Sweep(ctx)
+	if err != nil {
+		w.log.Warn("the sweep failed", "error", err)
+	}
+	if touched > 0 {
+		poke(w.claimNow)
+	}
+	return err == nil
 }
 
 // outboxLoop applies what transactions left to be done elsewhere. Stop ends it.

@@ -173,7 +173,7 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 // the next process without counting as a crash.
 func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
 	r := newRig(t)
-	r.options.Drain = time.Millisecond
+	r.options.Drain = -1
 	r.options.StoreFlush = time.Hour // only the drain flushes
 	w := r.start(nil)
 	reached := make(chan struct{})

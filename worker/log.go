@@ -1,0 +1,14 @@
+package worker
+
+import (
+	"log/slog"
+
+	"parley"
+)
+
+// logOf is the log of what happens to one turn: each line names it.
+func (w *Worker) logOf(fence parley.Fence) *slog.Logger {
+	return w.log.With("workspace_id", fence.WorkspaceID, "session_id", fence.SessionID, "turn_id", fence.TurnID)
+}
+
+func (t *turn) log() *slog.Logger { return t.w.logOf(t.fence) }
