@@ -12,7 +12,7 @@ import (
 type faults struct {
 	x      *trial
 	random *rand.Rand
-	busy   []bool         // by process: something is being done to it; only run writes true
+	busy   []bool         // by process: something is being done to it
 	mu     sync.Mutex     // guards busy
 	wg     sync.WaitGroup // what is being done
 }
@@ -32,11 +32,9 @@ func (f *faults) run(ctx context.Context) {
 		if !pause(ctx, time.Second+time.Duration(f.random.IntN(1000))*time.Millisecond) {
 			return
 		}
-		for _, p := range f.x.processes {
-			if err := p.alive(); err != nil {
-				f.x.problem("%v", err)
-				return
-			}
+		if err := f.undisturbed(); err != nil {
+			f.x.problem("%v", err)
+			return
 		}
 		if n == databaseRestart && f.x.database.restart != nil {
 			f.x.count("immediate restarts of the database")
@@ -107,6 +105,20 @@ func (f *faults) victim() (int, bool) {
 	i := whole[f.random.IntN(len(whole))]
 	f.busy[i] = true
 	return i, true
+}
+
+// undisturbed reports a process that is not there although nobody broke it.
+func (f *faults) undisturbed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, p := range f.x.processes {
+		if !f.busy[i] {
+			if err := p.alive(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (f *faults) done(i int) {
