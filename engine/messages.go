@@ -68,6 +68,9 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 	if err != nil {
 		return parley.Posted{}, err
 	}
+	if err := traced(ctx, &message); err != nil {
+		return parley.Posted{}, err
+	}
 	message.Idempotency = idempotency
 	run := e.offer(scope.WorkspaceID, !message.TurnID.IsZero())
 	posted, err := e.store.PostMessage(ctx, scope, sessionID, message, run.processID())

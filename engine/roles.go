@@ -27,6 +27,7 @@ const (
 	SetClients    Verb = "clients.write"
 	ReadKeys      Verb = "keys.read"
 	WriteKeys     Verb = "keys.write"
+	ReadMetrics   Verb = "server.metrics"
 )
 
 // Reach says on which sessions a role may use a verb.
@@ -72,6 +73,7 @@ var permissions = [...]Permission{
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
 }
 
 // ReachOf is what the table says; ReachNone for an unknown role or verb.

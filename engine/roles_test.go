@@ -88,6 +88,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.CreateKey(ctx, p, engine.KeyInput{Name: parley.NewID().String()})
 			return err
 		},
+		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(p) },
 	}
 	// expect is the code of a verb with a reach, on a session that the principal
 	// owns, sees, or does not see. Verbs without a session do not look at it.

@@ -112,6 +112,9 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 		if err != nil {
 			return parley.Opened{}, inside("message", err)
 		}
+		if err := traced(ctx, &first); err != nil {
+			return parley.Opened{}, err
+		}
 		creation.First = &first
 	}
 	run := e.offer(scope.WorkspaceID, creation.First != nil && !creation.First.TurnID.IsZero())

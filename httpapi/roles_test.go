@@ -36,7 +36,9 @@ func TestRolesPageShowsTheTable(t *testing.T) {
 // another owns and shares, and on things of the workspace.
 func TestRolesOverHTTP(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := startServer(t, func(o *Options) {
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "parley_ready 1") })
+	})
 	admin := s.key("one", "admin", parley.RoleAdmin)
 	bearers := map[parley.PrincipalRole]string{
 		parley.RoleAdmin: s.key("one", "other admin", parley.RoleAdmin), parley.RoleMember: s.key("one", "member", parley.RoleMember), parley.RoleReader: s.key("one", "reader", parley.RoleReader),
@@ -87,6 +89,7 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.WriteKeys: func(role parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/keys", fmt.Sprintf(`{"name":"by %s"}`, role)
 		},
+		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
 	for _, permission := range engine.Permissions() {
 		request, ok := ask[permission.Verb]

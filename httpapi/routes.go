@@ -156,5 +156,7 @@ func routes() []route {
 			answers: found[health]("Alive.", `{"status":"ok"}`)},
 		{method: http.MethodGet, paths: []string{"/readyz"}, name: "getReadiness", tag: "server", open: true, says: "Is the server ready", about: "503 while the store does not answer, or the process drains.", serve: serveReady,
 			answers: found[health]("Ready.", `{"status":"ok"}`), fails: []parley.Code{parley.CodeUnavailable}},
+		{method: http.MethodGet, paths: []string{"/metrics"}, name: "getMetrics", tag: "server", verb: engine.ReadMetrics, says: "Metrics for Prometheus", about: "Of this process, all workspaces together: for admins. docs/observability.md lists them.", serve: serveMetrics,
+			answers: []answer{{status: http.StatusOK, about: "The text format of Prometheus.", media: "text/plain", of: &huma.Schema{Type: huma.TypeString}, example: "parley_ready 1\n"}}},
 	}
 }

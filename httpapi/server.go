@@ -24,6 +24,18 @@ func serveReady(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, health{"ok"})
 }
 
+// serveMetrics answers Prometheus.
+func serveMetrics(a *api, x *exchange) error {
+	if err := a.engine.AdmitMetrics(x.principal); err != nil {
+		return err
+	}
+	if a.metrics == nil {
+		return parley.Errorf(parley.CodeNotFound, "This server keeps no metrics.")
+	}
+	a.metrics.ServeHTTP(x.w, x.r)
+	return nil
+}
+
 // modelPage is the list of models with the server's default.
 type modelPage struct {
 	engine.ModelList

@@ -42,6 +42,7 @@ var rules = []struct {
 	{"worker", []string{".", "prompt", "live"}},
 	{"conversation", []string{".", "engine", "worker", "live"}},
 	{"httpapi", []string{".", "engine", "live"}},
+	{"telemetry", []string{"."}},
 	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{"*", "*/*", "."}}, // the only place where concrete packages meet

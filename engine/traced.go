@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// traced puts the traceparent that ctx carries into the metadata of a message
+// that starts a turn, so that the turn joins the trace of its request wherever
+// and whenever it runs. What the client wrote there itself stays.
+func traced(ctx context.Context, message *parley.NewMessage) error {
+	traceParent := parley.TraceParentFrom(ctx)
+	if traceParent == "" || message.TurnID.IsZero() {
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(message.Metadata, &fields); err != nil {
+		return parley.WrapError(parley.CodeInternal, err, "a message's metadata cannot be read back")
+	}
+	if _, given := fields[parley.TraceParentField]; given {
+		return nil
+	}
+	fields[parley.TraceParentField] = parley.AppendJSONString(nil, traceParent)
+	raw, err := parley.EncodeJSON(fields)
+	if err != nil {
+		return err
+	}
+	message.Metadata, err = parley.CanonicalJSON(raw)
+	return err
+}
+
+// AdmitMetrics tells whether a principal may read the server's metrics, which
+// are those of all workspaces together.
+func (e *Engine) AdmitMetrics(principal parley.Principal) error {
+	_, err := authorise(principal, ReadMetrics)
+	return err
+}

@@ -1,0 +1,72 @@
+package telemetry
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// spanMessage is a message in the conventions' JSON form.
+type spanMessage struct {
+	Role   string     `json:"role"`
+	Parts  []spanPart `json:"parts"`
+	Finish string     `json:"finish_reason,omitempty"`
+}
+
+type spanPart struct {
+	Type      string          `json:"type"`
+	Content   string          `json:"content,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Response  string          `json:"response,omitempty"`
+}
+
+// inputMessages is a request as gen_ai.input.messages.
+func inputMessages(request *parley.ModelRequest) string {
+	messages := make([]spanMessage, len(request.Messages))
+	for i := range request.Messages {
+		message := &request.Messages[i]
+		messages[i] = spanMessage{Role: string(message.Role), Parts: spanParts(message.Parts)}
+	}
+	return encoded(messages)
+}
+
+// outputMessages is an answer as gen_ai.output.messages.
+func outputMessages(parts []parley.RequestPart, finish string) string {
+	return encoded([]spanMessage{{Role: string(parley.RequestAssistant), Parts: spanParts(parts), Finish: finish}})
+}
+
+// systemInstructions is a system prompt as gen_ai.system_instructions.
+func systemInstructions(text string) string {
+	return encoded([]spanPart{{Type: "text", Content: text}})
+}
+
+func spanParts(parts []parley.RequestPart) []spanPart {
+	out := make([]spanPart, len(parts))
+	for i := range parts {
+		part := &parts[i]
+		out[i] = spanPart{Type: string(part.Kind)}
+		switch part.Kind {
+		case parley.PartToolCall:
+			out[i].ID, out[i].Name = part.CallID, part.Name
+			if json.Valid(part.Arguments) {
+				out[i].Arguments = part.Arguments
+			}
+		case parley.PartToolResult:
+			out[i].Type, out[i].ID, out[i].Response = "tool_call_response", part.CallID, part.Text
+		default:
+			out[i].Content = part.Text
+		}
+	}
+	return out
+}
+
+// encoded is JSON, cut at MaxContentBytes: then it is no whole JSON any more.
+func encoded[T any](value T) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return parley.Clip(string(raw), MaxContentBytes)
+}

@@ -1,0 +1,148 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley"
+)
+
+// The values of the label priority.
+const (
+	foreground = "foreground"
+	background = "background"
+)
+
+// gaugeRows is every metric that is read at a scrape.
+func gaugeRows() []gauge {
+	rows := queueRows()
+	rows = append(rows, workerRows()...)
+	rows = append(rows, streamRows()...)
+	rows = append(rows, relayRows()...)
+	return append(rows, databaseRows()...)
+}
+
+func row(kind prometheus.ValueType, name, help string, read func(*scrape) []sample, labels ...string) gauge {
+	return gauge{desc: prometheus.NewDesc(name, help, labels, nil), kind: kind, read: read}
+}
+
+// one reads a single value from a part of a scrape that may not be there.
+func one[T any](part func(*scrape) *T, value func(*T) float64) func(*scrape) []sample {
+	return func(s *scrape) []sample {
+		from := part(s)
+		if from == nil {
+			return nil
+		}
+		return []sample{{value: value(from)}}
+	}
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func queueRows() []gauge {
+	both := func(value func(parley.ReadyTurns) float64) func(*scrape) []sample {
+		return func(s *scrape) []sample {
+			if s.queue == nil {
+				return nil
+			}
+			return []sample{{value(s.queue.Foreground), []string{foreground}}, {value(s.queue.Background), []string{background}}}
+		}
+	}
+	return []gauge{
+		row(prometheus.GaugeValue, "parley_queue_depth", "Sessions whose next turn may run and is held by nobody, in the whole database.",
+			both(func(r parley.ReadyTurns) float64 { return float64(r.Waiting) }), "priority"),
+		row(prometheus.GaugeValue, "parley_queue_oldest_seconds", "How long the oldest of them has been ready; 0 when none waits.",
+			both(func(r parley.ReadyTurns) float64 { return r.Oldest.Seconds() }), "priority"),
+		row(prometheus.CounterValue, "parley_queue_look_failures_total", "Scrapes that could not read the queue from the database.",
+			func(s *scrape) []sample { return []sample{{value: s.broken}} }),
+		row(prometheus.GaugeValue, "parley_ready", "1 when this process is ready, as /readyz says.",
+			one(func(s *scrape) *bool { return s.ready }, func(is *bool) float64 { return truth(*is) })),
+	}
+}
+
+func workerRows() []gauge {
+	worker := func(s *scrape) *parley.WorkerStats { return s.worker }
+	return []gauge{
+		row(prometheus.GaugeValue, "parley_worker_slots", "Turns that this process runs at once, at most.",
+			one(worker, func(w *parley.WorkerStats) float64 { return float64(w.Slots) })),
+		row(prometheus.GaugeValue, "parley_worker_running", "Turns that this process runs, slots reserved for a claim included.",
+			one(worker, func(w *parley.WorkerStats) float64 { return float64(w.Running) })),
+		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops: it claims nothing more.",
+			one(worker, func(w *parley.WorkerStats) float64 { return truth(w.Draining) })),
+	}
+}
+
+func streamRows() []gauge {
+	streams := func(s *scrape) *parley.StreamStats { return s.streams }
+	return []gauge{
+		row(prometheus.GaugeValue, "parley_watchers", "Event streams that are open.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Watchers) })),
+		row(prometheus.GaugeValue, "parley_feed_watchers", "Of them, those of a workspace's feed.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Feeds) })),
+		row(prometheus.GaugeValue, "parley_watched_sessions", "Sessions watched, counted for each watcher.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Seats) })),
+		row(prometheus.GaugeValue, "parley_streaming_messages", "Messages that stream in this process just now.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Streams) })),
+		row(prometheus.CounterValue, "parley_events_sent_total", "Durable events given to watchers.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Events) })),
+		row(prometheus.CounterValue, "parley_deltas_sent_total", "Deltas given to watchers, as merged for each.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Deltas) })),
+		row(prometheus.CounterValue, "parley_feed_overflows_total", "Feed watchers that read too slowly and were told to fetch their lists again.",
+			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Overflows) })),
+	}
+}
+
+func relayRows() []gauge {
+	relay := func(s *scrape) *parley.RelayStats { return s.relay }
+	return []gauge{
+		row(prometheus.GaugeValue, "parley_notify_connected", "1 while this process hears the notifications of the others.",
+			one(relay, func(r *parley.RelayStats) float64 { return truth(r.Connected) })),
+		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications that wait to be sent.",
+			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Queued) })),
+		row(prometheus.GaugeValue, "parley_notify_lag_seconds", "From sending a notification to hearing it, as measured last.",
+			one(relay, func(r *parley.RelayStats) float64 { return r.Lag.Seconds() })),
+		row(prometheus.CounterValue, "parley_notify_sent_total", "Notifications sent to the other processes.",
+			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Sent) })),
+		row(prometheus.CounterValue, "parley_notify_received_total", "Notifications heard from the other processes.",
+			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Received) })),
+		row(prometheus.CounterValue, "parley_notify_dropped_total", "Notifications that were not sent; watchers elsewhere read the store instead.",
+			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Dropped) })),
+		row(prometheus.CounterValue, "parley_notify_reconnects_total", "Times that the listening connection had to be made anew.",
+			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Reconnects) })),
+	}
+}
+
+func databaseRows() []gauge {
+	writer := func(s *scrape) *parley.WriterStats { return s.writer }
+	pool := func(s *scrape) *parley.PoolStats { return s.pool }
+	return []gauge{
+		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions that wait for the one writer of SQLite.",
+			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Queued) })),
+		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
+			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Commits) })),
+		row(prometheus.CounterValue, "parley_writer_transitions_total", "Transitions in them; per commit, the size of a batch.",
+			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Transitions) })),
+		row(prometheus.GaugeValue, "parley_pool_connections", "Connections to PostgreSQL by what they do.", func(s *scrape) []sample {
+			if s.pool == nil {
+				return nil
+			}
+			return []sample{
+				{float64(s.pool.Acquired), []string{"acquired"}}, {float64(s.pool.Idle), []string{"idle"}}, {float64(s.pool.Opening), []string{"opening"}},
+			}
+		}, "state"),
+		row(prometheus.GaugeValue, "parley_pool_connections_max", "Connections that the pool may open.",
+			one(pool, func(p *parley.PoolStats) float64 { return float64(p.Max) })),
+		row(prometheus.CounterValue, "parley_pool_acquires_total", "Connections handed out.",
+			one(pool, func(p *parley.PoolStats) float64 { return float64(p.Acquires) })),
+		row(prometheus.CounterValue, "parley_pool_waits_total", "Of them, those that had to wait for one to be free.",
+			one(pool, func(p *parley.PoolStats) float64 { return float64(p.WaitedAcquires) })),
+		row(prometheus.CounterValue, "parley_pool_wait_seconds_total", "Time spent waiting for a connection.",
+			one(pool, func(p *parley.PoolStats) float64 { return p.Waited.Seconds() })),
+		row(prometheus.CounterValue, "parley_pool_cancelled_waits_total", "Waits for a connection that were given up.",
+			one(pool, func(p *parley.PoolStats) float64 { return float64(p.CancelledAcquires) })),
+	}
+}

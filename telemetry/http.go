@@ -1,0 +1,154 @@
+package telemetry
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"parley"
+)
+
+// requestIDHeader is where the API says the request's id.
+const requestIDHeader = "Parley-Request-Id"
+
+// HTTP counts and times what a handler answers, by its routes as the request
+// carries them (http.Request.Pattern), and joins the traces of callers.
+func (t *Telemetry) HTTP(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.metrics.httpOpen.Inc()
+		a := newAnswer(t, w, r)
+		defer a.end()
+		next.ServeHTTP(a, a.request)
+	})
+}
+
+// answer is the way to one client. It is used by the request's goroutine alone.
+type answer struct {
+	http.ResponseWriter
+
+	t       *Telemetry
+	request *http.Request
+	flusher flusher // nil when the connection cannot
+	began   time.Time
+	status  int  // 0 until the header is written
+	lasting bool // an event stream
+	cut     bool // its reader took nothing for too long
+	span    trace.Span
+}
+
+// flusher is what net/http's own writers can.
+type flusher interface{ FlushError() error }
+
+func newAnswer(t *Telemetry, w http.ResponseWriter, r *http.Request) *answer {
+	a := &answer{ResponseWriter: w, t: t, request: r, began: time.Now()}
+	a.flusher, _ = w.(flusher)
+	if t.traces != nil && !probe(r.URL.Path) {
+		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, a.span = t.traces.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
+		a.request = r.WithContext(parley.WithTraceParent(ctx, traceParent(ctx)))
+	}
+	return a
+}
+
+// probe reports a path that machines ask all day.
+func probe(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/metrics" }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+		if strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream") {
+			a.lasting = true
+			a.count()
+		}
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(data []byte) (int, error) {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	n, err := a.ResponseWriter.Write(data)
+	a.noteCut(err)
+	return n, err
+}
+
+// FlushError is for http.ResponseController.
+func (a *answer) FlushError() error {
+	if a.flusher == nil {
+		return errors.ErrUnsupported
+	}
+	err := a.flusher.FlushError()
+	a.noteCut(err)
+	return err
+}
+
+func (a *answer) noteCut(err error) {
+	if err != nil && a.lasting && !a.cut && errors.Is(err, os.ErrDeadlineExceeded) {
+		a.cut = true
+		a.t.metrics.readersCut.Inc()
+	}
+}
+
+// end is called when the handler is over, also by a panic.
+func (a *answer) end() {
+	a.t.metrics.httpOpen.Dec()
+	if a.lasting {
+		return
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK // what net/http says for a handler that wrote nothing
+	}
+	a.count()
+	a.t.metrics.httpTime.WithLabelValues(methodOf(a.request), routeOf(a.request)).Observe(time.Since(a.began).Seconds())
+}
+
+// count counts the answer and ends its span: of a stream when it begins.
+func (a *answer) count() {
+	method, route := methodOf(a.request), routeOf(a.request)
+	a.t.metrics.httpRequests.WithLabelValues(method, route, strconv.Itoa(a.status)).Inc()
+	if a.span == nil {
+		return
+	}
+	a.span.SetName(method + " " + route)
+	a.span.SetAttributes(attrHTTPMethod.String(method), attrHTTPRoute.String(route), attrHTTPStatus.Int(a.status),
+		attrRequestID.String(a.Header().Get(requestIDHeader)))
+	if a.status >= http.StatusInternalServerError {
+		failSpan(a.span, strconv.Itoa(a.status))
+	}
+	a.span.End()
+}
+
+// methodOf is a request's method, other for one that nobody knows.
+func methodOf(r *http.Request) string {
+	if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions}, r.Method) {
+		return r.Method
+	}
+	return other
+}
+
+// routeOf is the pattern that a request was routed by, without its method;
+// other when there is none.
+func routeOf(r *http.Request) string {
+	_, path, ok := strings.Cut(r.Pattern, " ")
+	if !ok {
+		path = r.Pattern
+	}
+	if path == "" || path == "/" {
+		return other
+	}
+	return path
+}

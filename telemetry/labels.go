@@ -1,0 +1,47 @@
+package telemetry
+
+import "sync"
+
+// The bounds of labels whose values come from outside.
+const (
+	MaxModels    = 100
+	MaxProviders = 20
+	MaxTools     = 200
+)
+
+// other stands for every name beyond a bound.
+const other = "other"
+
+// names keeps a label's values bounded: the first so many names stand for
+// themselves, all later ones are other.
+type names struct {
+	most int
+
+	mu    sync.RWMutex // guards known
+	known map[string]struct{}
+}
+
+func newNames(most int) *names { return &names{most: most, known: map[string]struct{}{}} }
+
+// label is the value to use for a name.
+func (n *names) label(name string) string {
+	n.mu.RLock()
+	_, ok := n.known[name]
+	full := len(n.known) >= n.most
+	n.mu.RUnlock()
+	switch {
+	case ok:
+		return name
+	case full:
+		return other
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, ok := n.known[name]; !ok {
+		if len(n.known) >= n.most {
+			return other
+		}
+		n.known[name] = struct{}{}
+	}
+	return name
+}

@@ -1,0 +1,84 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// The buckets, in seconds.
+func fastBuckets() []float64 {
+	return []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+}
+func slowBuckets() []float64 {
+	return []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 900}
+}
+func waitBuckets() []float64 {
+	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+}
+
+// metrics are what the process counts while it runs. docs/observability.md says
+// what each is for.
+type metrics struct {
+	claims, fenced, retries, turnErrors, callErrors *prometheus.CounterVec
+	tokens, cost, httpRequests                      *prometheus.CounterVec
+	leaseLosses, sweeps, takeovers                  prometheus.Counter
+	readersCut, exportFailures                      prometheus.Counter
+	turn, turnWait, call, firstToken, tool          *prometheus.HistogramVec
+	store, httpTime                                 *prometheus.HistogramVec
+	httpOpen                                        prometheus.Gauge
+	build                                           *prometheus.GaugeVec
+
+	providers, models, tools *names // the values of those labels
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		providers: newNames(MaxProviders), models: newNames(MaxModels), tools: newNames(MaxTools),
+
+		claims:      counters("parley_claims_total", "Turns that this process took, by the claimer or with the post of their message.", "by"),
+		leaseLosses: counter("parley_lease_losses_total", "Leases of this process that ended before it did; its turns were aborted."),
+		fenced:      counters("parley_fenced_writes_total", "Writes that the store refused because the claim was no longer held.", "operation"),
+		sweeps:      counter("parley_sweeps_total", "Looks for claims of processes whose lease has expired."),
+		takeovers:   counter("parley_takeovers_total", "Sessions taken over from processes whose lease has expired, or repaired."),
+
+		turn:       histograms("parley_turn_seconds", "Runs of turns from claim to end, by how they ended.", slowBuckets(), "outcome"),
+		turnWait:   histograms("parley_turn_wait_seconds", "From the message that asks for a turn to the turn's first claim.", waitBuckets(), "priority"),
+		turnErrors: counters("parley_turn_errors_total", "Turns that failed, by class of error.", "class"),
+
+		call:       histograms("parley_call_seconds", "Model requests until their answer was complete, failed or broken off.", slowBuckets(), "provider", "model", "outcome"),
+		firstToken: histograms("parley_call_first_token_seconds", "Model requests until the first piece of their answer.", waitBuckets(), "provider", "model"),
+		callErrors: counters("parley_call_errors_total", "Model requests that failed, by class of error.", "provider", "class"),
+		retries:    counters("parley_call_retries_total", "Model requests that were made again, by class of the error before.", "provider", "class"),
+		tokens:     counters("parley_tokens_total", "Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.", "provider", "model", "kind"),
+		cost:       counters("parley_cost_dollars_total", "Cost of calls whose price and usage are known, in US dollars.", "provider", "model"),
+		tool:       histograms("parley_tool_seconds", "Runs of tools.", slowBuckets(), "tool", "outcome"),
+
+		store: histograms("parley_store_seconds", "Store calls of the worker, by operation and by whether the store took, refused or failed them.", fastBuckets(), "operation", "outcome"),
+
+		readersCut: counter("parley_readers_cut_total", "Event streams that were cut off because their reader took nothing for too long."),
+
+		httpRequests: counters("parley_http_requests_total", "HTTP answers. A stream counts when it begins.", "method", "route", "status"),
+		httpTime:     histograms("parley_http_request_seconds", "HTTP requests until their answer was written; event streams are left out.", fastBuckets(), "method", "route"),
+		httpOpen:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_http_open_requests", Help: "HTTP requests under way, event streams included."}),
+
+		exportFailures: counter("parley_trace_export_failures_total", "Batches of spans that the OTLP endpoint did not take; they are lost."),
+		build:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."}, []string{"version", "go_version"}),
+	}
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
+		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
+		m.httpOpen, m.build,
+	}
+}

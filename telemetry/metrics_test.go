@@ -1,0 +1,177 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+func TestMetricsTellOfTurns(t *testing.T) {
+	t.Parallel()
+	h := open(t, nil)
+	h.say("sim/echo", "hello")
+	h.say("sim/tool", "what time is it")
+	h.say("sim/fail-network-1", "again") // once retried, then it answers
+	h.say("sim/fail-auth-9", "never")
+	h.rest()
+	got := h.scrape()
+	expect(t, got, map[string]string{
+		`parley_turn_seconds_count{outcome="completed"}`:                                    "3",
+		`parley_turn_seconds_count{outcome="failed"}`:                                       "1",
+		`parley_turn_errors_total{class="auth"}`:                                            "1",
+		`parley_turn_wait_seconds_count{priority="foreground"}`:                             "4",
+		`parley_claims_total{by="post"}`:                                                    "4",
+		`parley_call_seconds_count{model="echo",outcome="completed",provider="sim"}`:        "1",
+		`parley_call_seconds_count{model="tool",outcome="completed",provider="sim"}`:        "2",
+		`parley_call_seconds_count{model="fail-network-1",outcome="failed",provider="sim"}`: "1",
+		`parley_call_first_token_seconds_count{model="tool",provider="sim"}`:                "2",
+		`parley_call_errors_total{class="network",provider="sim"}`:                          "1",
+		`parley_call_errors_total{class="auth",provider="sim"}`:                             "1",
+		`parley_call_retries_total{class="network",provider="sim"}`:                         "1",
+		`parley_tool_seconds_count{outcome="ok",tool="current_time"}`:                       "1",
+		`parley_store_seconds_count{operation="begin_step",outcome="ok"}`:                   "5",
+		`parley_store_seconds_count{operation="settle_tool",outcome="ok"}`:                  "1",
+		`parley_lease_losses_total`:                                                         "0",
+		`parley_queue_depth{priority="foreground"}`:                                         "0",
+		`parley_queue_oldest_seconds{priority="background"}`:                                "0",
+		`parley_worker_slots`:   "8",
+		`parley_worker_running`: "0",
+		`parley_draining`:       "0",
+		`parley_ready`:          "1",
+		`parley_watchers`:       "0",
+		`parley_http_requests_total{method="POST",route="/v1/sessions",status="200"}`: "4",
+		`parley_http_open_requests`: "1", // the scrape itself
+		`parley_build_info{go_version="` + runtime.Version() + `",version="test"}`: "1",
+	})
+	for _, name := range []string{`parley_tokens_total{kind="input",model="echo",provider="sim"}`, `parley_tokens_total{kind="output",model="echo",provider="sim"}`,
+		`parley_events_sent_total`, `parley_deltas_sent_total`, `parley_writer_commits_total`, `parley_sweeps_total`} {
+		if got[name] == "" || got[name] == "0" {
+			t.Errorf("%s is %q; it has happened", name, got[name])
+		}
+	}
+	for name := range got {
+		if strings.HasPrefix(name, "parley_http_request_seconds") && strings.Contains(name, `route="/v1/sessions"`) {
+			t.Errorf("a stream was timed as a request: %s", name)
+		}
+	}
+}
+
+// A turn that stands in the queue is seen there, with its age.
+func TestMetricsTellOfTheQueue(t *testing.T) {
+	t.Parallel()
+	h := open(t, nil)
+	for range 8 { // every slot
+		if status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/lorem-1000-60"}}`); status != http.StatusCreated {
+			t.Fatalf("status %d: %s", status, answer)
+		}
+	}
+	h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/echo"}}`)
+	began := time.Now()
+	for h.scrape()[`parley_queue_depth{priority="foreground"}`] != "1" {
+		if time.Since(began) > patience {
+			t.Fatalf("the queue is not seen: %v", h.scrape())
+		}
+	}
+}
+
+func TestStoreCallsAreCountedByOutcome(t *testing.T) {
+	t.Parallel()
+	told, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told.Stored(parley.OperationSettleStep, time.Millisecond, nil)
+	told.Stored(parley.OperationSettleStep, time.Millisecond, parley.Errorf(parley.CodeFenced, "lost"))
+	told.Stored(parley.OperationBeginStep, time.Millisecond, parley.Errorf(parley.CodeMore, "more"))
+	told.Stored(parley.OperationSweep, time.Millisecond, io.ErrUnexpectedEOF)
+	told.LeaseLost()
+	told.Swept(3)
+	expect(t, scraped(t, told), map[string]string{
+		`parley_store_seconds_count{operation="settle_step",outcome="ok"}`:      "1",
+		`parley_store_seconds_count{operation="settle_step",outcome="refused"}`: "1",
+		`parley_store_seconds_count{operation="begin_step",outcome="refused"}`:  "1",
+		`parley_store_seconds_count{operation="sweep",outcome="failed"}`:        "1",
+		`parley_fenced_writes_total{operation="settle_step"}`:                   "1",
+		`parley_fenced_writes_total{operation="begin_step"}`:                    "",
+		`parley_lease_losses_total`:                                             "1",
+		`parley_sweeps_total`:                                                   "1",
+		`parley_takeovers_total`:                                                "3",
+	})
+}
+
+// Whatever names come from outside, a label has a bounded number of values, and
+// none of them is an id.
+func TestLabelsAreBounded(t *testing.T) {
+	t.Parallel()
+	told, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * MaxModels {
+		call := &parley.Call{SessionID: parley.NewID(), Provider: fmt.Sprint("p", i), Model: parley.ModelID(fmt.Sprintf("p%d/m%d", i, i))}
+		told.CallEnded(t.Context(), parley.CallEnded{Call: call, Settled: &parley.CallSettled{Outcome: parley.CallCompleted}, Took: time.Second})
+		told.ToolEnded(t.Context(), parley.ToolEnded{Name: fmt.Sprint("t", i), Outcome: parley.ToolSucceeded})
+	}
+	values := map[string]map[string]bool{}
+	for name := range scraped(t, told) {
+		_, labels, _ := strings.Cut(strings.TrimSuffix(name, "}"), "{")
+		for label := range strings.SplitSeq(labels, ",") {
+			key, value, _ := strings.Cut(label, "=")
+			if values[key] == nil {
+				values[key] = map[string]bool{}
+			}
+			values[key][value] = true
+		}
+	}
+	for label, most := range map[string]int{"model": MaxModels + 1, "provider": MaxProviders + 1, "tool": MaxTools + 1} {
+		if n := len(values[label]); n != most || !values[label][`"other"`] {
+			t.Errorf("the label %s has %d values; want %d, other among them", label, n, most)
+		}
+	}
+}
+
+func scraped(t *testing.T, told *Telemetry) map[string]string {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	told.Metrics().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if recorder.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
+	}
+	return samples(recorder.Body.String())
+}
+
+func TestProbesAnswerThreePathsAlone(t *testing.T) {
+	t.Parallel()
+	told, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := parley.Errorf(parley.CodeUnavailable, "secret place")
+	for _, c := range []struct {
+		path   string
+		ready  error
+		status int
+		holds  string
+	}{
+		{"/metrics", nil, 200, "parley_build_info"},
+		{"/healthz", broken, 200, `{"status":"ok"}`},
+		{"/readyz", nil, 200, `{"status":"ok"}`},
+		{"/readyz", broken, 503, `{"status":"not ready"}`},
+		{"/v1/sessions", nil, 404, ""},
+	} {
+		recorder := httptest.NewRecorder()
+		probes := told.Probes(func(context.Context) error { return c.ready })
+		probes.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil))
+		if body := recorder.Body.String(); recorder.Code != c.status || !strings.Contains(body, c.holds) || strings.Contains(body, "secret") {
+			t.Errorf("%s: status %d: %s; want %d with %s", c.path, recorder.Code, parley.Clip(body, 200), c.status, c.holds)
+		}
+	}
+}

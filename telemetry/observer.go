@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// Contents implements parley.TurnObserver.
+func (t *Telemetry) Contents() bool { return t.traces != nil && t.traces.contents }
+
+// TurnBegan implements parley.TurnObserver.
+func (t *Telemetry) TurnBegan(ctx context.Context, claim *parley.Claim) context.Context {
+	if turn := &claim.Turn; turn.Attempt <= 1 && turn.StartedAt > 0 {
+		wait := max(0, turn.StartedAt.Std().Sub(turn.CreatedAt.Std()))
+		t.metrics.turnWait.WithLabelValues(priorityOf(claim.Session.Mode)).Observe(wait.Seconds())
+	}
+	if t.traces != nil {
+		ctx = t.traces.turn(ctx, claim)
+	}
+	return ctx
+}
+
+func priorityOf(mode parley.Mode) string {
+	if mode == parley.ModeBackground {
+		return background
+	}
+	return foreground
+}
+
+// TurnEnded implements parley.TurnObserver.
+func (t *Telemetry) TurnEnded(ctx context.Context, ended parley.TurnRun) {
+	t.metrics.turn.WithLabelValues(string(ended.Outcome)).Observe(ended.Took.Seconds())
+	if ended.Outcome == parley.RunFailed {
+		t.metrics.turnErrors.WithLabelValues(string(classOf(ended.Failure))).Inc()
+	}
+	if t.traces != nil {
+		t.traces.turnEnded(ctx, &ended)
+	}
+}
+
+// classOf is a failure's class; internal for one that does not say.
+func classOf(failure *parley.Failure) parley.ErrorClass {
+	if failure == nil || failure.Class == "" {
+		return parley.ClassInternal
+	}
+	return failure.Class
+}
+
+// StepBegan implements parley.TurnObserver.
+func (t *Telemetry) StepBegan(ctx context.Context, step int) context.Context {
+	if t.traces != nil {
+		ctx = t.traces.step(ctx, step)
+	}
+	return ctx
+}
+
+// StepEnded implements parley.TurnObserver.
+func (t *Telemetry) StepEnded(ctx context.Context, broken error) {
+	if t.traces != nil {
+		t.traces.stepEnded(ctx, broken)
+	}
+}
+
+// CallBegan implements parley.TurnObserver.
+func (t *Telemetry) CallBegan(ctx context.Context, begun parley.CallBegun) context.Context {
+	if t.traces != nil {
+		ctx = t.traces.call(ctx, &begun)
+	}
+	return ctx
+}
+
+// CallEnded implements parley.TurnObserver.
+func (t *Telemetry) CallEnded(ctx context.Context, ended parley.CallEnded) {
+	t.countCall(&ended)
+	if t.traces != nil {
+		t.traces.callEnded(ctx, &ended)
+	}
+}
+
+// nanodollars are what a dollar of parley.Money has.
+const nanodollars = 1e9
+
+// callRefused is the outcome of a call whose record the store did not take.
+const callRefused = "refused"
+
+func (t *Telemetry) countCall(ended *parley.CallEnded) {
+	m := t.metrics
+	provider, model := m.providers.label(ended.Call.Provider), m.models.label(ended.Call.Model.Name())
+	if ended.Broken != nil {
+		m.call.WithLabelValues(provider, model, callRefused).Observe(ended.Took.Seconds())
+		return
+	}
+	settled := ended.Settled
+	m.call.WithLabelValues(provider, model, string(settled.Outcome)).Observe(ended.Took.Seconds())
+	if ended.FirstToken > 0 {
+		m.firstToken.WithLabelValues(provider, model).Observe(ended.FirstToken.Seconds())
+	}
+	if settled.Outcome == parley.CallFailed {
+		m.callErrors.WithLabelValues(provider, string(classOf(settled.Error))).Inc()
+	}
+	usage := &settled.Usage
+	for _, counted := range [...]struct {
+		kind   string
+		tokens *int64
+	}{
+		{"input", usage.InputTokens}, {"output", usage.OutputTokens}, {"cached", usage.CachedTokens},
+		{"cache_write", usage.CacheWriteTokens}, {"reasoning", usage.ReasoningTokens},
+	} {
+		if counted.tokens != nil && *counted.tokens > 0 {
+			m.tokens.WithLabelValues(provider, model, counted.kind).Add(float64(*counted.tokens))
+		}
+	}
+	if settled.Cost != nil && *settled.Cost > 0 {
+		m.cost.WithLabelValues(provider, model).Add(float64(*settled.Cost) / nanodollars)
+	}
+}
+
+// CallRetried implements parley.TurnObserver.
+func (t *Telemetry) CallRetried(ctx context.Context, failed *parley.Call, notice parley.RetryNotice) {
+	t.metrics.retries.WithLabelValues(t.metrics.providers.label(failed.Provider), string(notice.Class)).Inc()
+	if t.traces != nil {
+		t.traces.callRetried(ctx, notice)
+	}
+}
+
+// ToolBegan implements parley.TurnObserver.
+func (t *Telemetry) ToolBegan(ctx context.Context, begun parley.ToolBegun) context.Context {
+	if t.traces != nil {
+		ctx = t.traces.tool(ctx, &begun)
+	}
+	return ctx
+}
+
+// ToolEnded implements parley.TurnObserver.
+func (t *Telemetry) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), string(ended.Outcome)).Observe(ended.Took.Seconds())
+	if t.traces != nil {
+		t.traces.toolEnded(ctx, &ended)
+	}
+}
+
+// Claimed implements parley.ProcessObserver.
+func (t *Telemetry) Claimed(turns int, posted bool) {
+	by := "claimer"
+	if posted {
+		by = "post"
+	}
+	t.metrics.claims.WithLabelValues(by).Add(float64(turns))
+}
+
+// LeaseLost implements parley.ProcessObserver.
+func (t *Telemetry) LeaseLost() { t.metrics.leaseLosses.Inc() }
+
+// Swept implements parley.ProcessObserver.
+func (t *Telemetry) Swept(sessions int) {
+	t.metrics.sweeps.Inc()
+	t.metrics.takeovers.Add(float64(sessions))
+}
+
+// The values of the label outcome of parley_store_seconds.
+const (
+	storeOK      = "ok"
+	storeRefused = "refused" // a code that says no
+	storeFailed  = "failed"  // the database itself, or no time left
+)
+
+// Stored implements parley.ProcessObserver.
+func (t *Telemetry) Stored(operation parley.Operation, took time.Duration, err error) {
+	outcome := storeOK
+	if err != nil {
+		switch code := parley.ErrorCode(err); code {
+		case parley.CodeInternal, parley.CodeUnavailable, parley.CodeStorageFull:
+			outcome = storeFailed
+		default:
+			outcome = storeRefused
+			if code == parley.CodeFenced {
+				t.metrics.fenced.WithLabelValues(string(operation)).Inc()
+			}
+		}
+	}
+	t.metrics.store.WithLabelValues(string(operation), outcome).Observe(took.Seconds())
+}

@@ -1,0 +1,213 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"parley"
+)
+
+// turnKey holds what the spans inside a turn repeat of it.
+type turnKey struct{}
+
+// turn begins the span of a turn's run. Its parent is the request that posted
+// the trigger, whichever process answered that.
+func (t *traces) turn(ctx context.Context, claim *parley.Claim) context.Context {
+	if parent := traceParentOf(&claim.Trigger); parent != "" {
+		ctx = withParent(ctx, parent)
+	}
+	session := attrConversation.String(claim.Fence.SessionID.String())
+	ctx = context.WithValue(ctx, turnKey{}, session)
+	ctx, _ = t.tracer.Start(ctx, operationAgent+" "+claim.Agent.Name, trace.WithAttributes(
+		attrOperation.String(operationAgent), session,
+		attrAgentID.String(claim.Agent.ID.String()), attrAgentName.String(claim.Agent.Name),
+		attrAgentVersion.String(strconv.Itoa(claim.Agent.Version)),
+		attrWorkspace.String(claim.Fence.WorkspaceID.String()), attrTurn.String(claim.Fence.TurnID.String()),
+		attrAttempt.Int(claim.Turn.Attempt),
+	))
+	return ctx
+}
+
+// traceParentOf is what the metadata of a message holds, "" for nothing.
+func traceParentOf(message *parley.Message) string {
+	if !bytes.Contains(message.Metadata, []byte(`"`+parley.TraceParentField+`"`)) {
+		return ""
+	}
+	var fields struct {
+		TraceParent any `json:"traceparent"` // a client may have put there what it likes
+	}
+	if json.Unmarshal(message.Metadata, &fields) != nil {
+		return ""
+	}
+	text, _ := fields.TraceParent.(string)
+	return text
+}
+
+func sessionOf(ctx context.Context) attribute.KeyValue {
+	session, _ := ctx.Value(turnKey{}).(attribute.KeyValue)
+	return session
+}
+
+// turnEnded ends the span. What interrupts a turn is no error of it.
+func (t *traces) turnEnded(ctx context.Context, ended *parley.TurnRun) {
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
+	if ended.Outcome == parley.RunFailed {
+		failSpan(span, string(classOf(ended.Failure)))
+	}
+	span.End()
+}
+
+// failSpan marks a span as failed. Its words are a class, never a provider's or
+// a tool's own: those may repeat what was written.
+func failSpan(span trace.Span, class string) {
+	span.SetAttributes(attrErrorType.String(class))
+	span.SetStatus(codes.Error, class)
+}
+
+func (t *traces) step(ctx context.Context, step int) context.Context {
+	ctx, _ = t.tracer.Start(ctx, "step "+strconv.Itoa(step), trace.WithAttributes(attrStep.Int(step), sessionOf(ctx)))
+	return ctx
+}
+
+func (t *traces) stepEnded(ctx context.Context, broken error) {
+	span := trace.SpanFromContext(ctx)
+	if broken != nil {
+		failSpan(span, string(parley.ErrorCode(broken)))
+	}
+	span.End()
+}
+
+// call begins the span of one attempt at a model request.
+func (t *traces) call(ctx context.Context, begun *parley.CallBegun) context.Context {
+	call := begun.Call
+	set := []attribute.KeyValue{
+		attrOperation.String(operationChat), attrProvider.String(providerName(call.Provider)), attrRequestModel.String(call.Model.Name()),
+		sessionOf(ctx), attrCall.String(call.ID.String()), attrAttempt.Int(call.Attempt),
+	}
+	p := &call.Parameters
+	if p.Temperature != nil {
+		set = append(set, attrTemperature.Float64(*p.Temperature))
+	}
+	if p.TopP != nil {
+		set = append(set, attrTopP.Float64(*p.TopP))
+	}
+	if p.MaxTokens != nil {
+		set = append(set, attrMaxTokens.Int(*p.MaxTokens))
+	}
+	if p.Seed != nil {
+		set = append(set, attrSeed.Int64(*p.Seed))
+	}
+	if p.ReasoningEffort != nil {
+		set = append(set, attrReasoningEffort.String(*p.ReasoningEffort))
+	}
+	if t.contents && begun.Request != nil {
+		set = append(set, attrInputMessages.String(inputMessages(begun.Request)))
+		if begun.Request.System != "" {
+			set = append(set, attrSystem.String(systemInstructions(begun.Request.System)))
+		}
+	}
+	ctx, _ = t.tracer.Start(ctx, operationChat+" "+call.Model.Name(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(set...))
+	return ctx
+}
+
+// providerName is a provider as the conventions call it; Parley's own names
+// stand for those that they do not know.
+func providerName(provider string) string {
+	if provider == "dashscope" {
+		return "alibaba_cloud"
+	}
+	return provider
+}
+
+func (t *traces) callEnded(ctx context.Context, ended *parley.CallEnded) {
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
+	if ended.Broken != nil {
+		failSpan(span, string(parley.ErrorCode(ended.Broken)))
+		return
+	}
+	settled := ended.Settled
+	set := append(usageOf(&settled.Usage), attrOutcome.String(string(settled.Outcome)))
+	if settled.Finish != "" {
+		set = append(set, attrFinishReasons.StringSlice([]string{finishReason(settled.Finish)}))
+	}
+	if ended.FirstToken > 0 {
+		set = append(set, attrFirstToken.Float64(ended.FirstToken.Seconds()))
+	}
+	if settled.Cost != nil {
+		set = append(set, attrCost.Float64(float64(*settled.Cost)/nanodollars))
+	}
+	if ended.Status != 0 {
+		set = append(set, attrHTTPStatus.Int(ended.Status))
+	}
+	if t.contents {
+		set = append(set, attrOutputMessages.String(outputMessages(ended.Answer(), finishReason(settled.Finish))))
+	}
+	span.SetAttributes(set...)
+	if settled.Outcome == parley.CallFailed {
+		failSpan(span, string(classOf(settled.Error)))
+	}
+}
+
+// finishReason is a reason as the conventions call it.
+func finishReason(reason parley.FinishReason) string {
+	switch reason {
+	case parley.FinishToolCalls:
+		return "tool_call"
+	case parley.FinishRefusal:
+		return "content_filter"
+	}
+	return string(reason)
+}
+
+func usageOf(usage *parley.Usage) []attribute.KeyValue {
+	var set []attribute.KeyValue
+	for _, counted := range [...]struct {
+		key    attribute.Key
+		tokens *int64
+	}{
+		{attrInputTokens, usage.InputTokens}, {attrOutputTokens, usage.OutputTokens}, {attrCacheRead, usage.CachedTokens},
+		{attrCacheCreation, usage.CacheWriteTokens}, {attrReasoningTokens, usage.ReasoningTokens},
+	} {
+		if counted.tokens != nil {
+			set = append(set, counted.key.Int64(*counted.tokens))
+		}
+	}
+	return set
+}
+
+func (t *traces) callRetried(ctx context.Context, notice parley.RetryNotice) {
+	trace.SpanFromContext(ctx).AddEvent(eventRetry, trace.WithAttributes(
+		attrErrorType.String(string(notice.Class)), attrAttempt.Int(notice.Attempt), attrWait.Float64(notice.Wait.Seconds())))
+}
+
+func (t *traces) tool(ctx context.Context, begun *parley.ToolBegun) context.Context {
+	set := []attribute.KeyValue{
+		attrOperation.String(operationTool), attrToolName.String(begun.Name), attrToolCallID.String(begun.Call.ID),
+		attrToolType.String("function"), sessionOf(ctx),
+	}
+	if t.contents {
+		set = append(set, attrToolArguments.String(parley.Clip(string(begun.Call.Arguments), MaxContentBytes)))
+	}
+	ctx, _ = t.tracer.Start(ctx, operationTool+" "+begun.Name, trace.WithAttributes(set...))
+	return ctx
+}
+
+func (t *traces) toolEnded(ctx context.Context, ended *parley.ToolEnded) {
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
+	if t.contents && ended.Result != nil {
+		span.SetAttributes(attrToolResult.String(parley.Clip(string(ended.Result.Result), MaxContentBytes)))
+	}
+	if ended.Outcome != parley.ToolSucceeded {
+		failSpan(span, string(ended.Outcome))
+	}
+	span.End()
+}

@@ -1,0 +1,114 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parley"
+)
+
+// The bounds.
+const (
+	// MaxScrapes is how many scrapes are answered at once; more get 503.
+	MaxScrapes = 4
+	// ShutdownTime is how long Shutdown waits for spans to be sent.
+	ShutdownTime = 5 * time.Second
+)
+
+// ContentEnv names the setting that lets spans hold what people and models write.
+const ContentEnv = "PARLEY_TRACE_CONTENT"
+
+// Options of New. Zero fields are fine.
+type Options struct {
+	Version string
+	Log     *slog.Logger
+	Env     func(string) string // the environment; nil: nothing is set
+}
+
+// Telemetry is the metrics and traces of one process. It is safe for concurrent use.
+type Telemetry struct {
+	registry *prometheus.Registry
+	metrics  *metrics
+	gauges   *gauges
+	traces   *traces // nil without
+	log      *slog.Logger
+}
+
+var _ parley.Observer = (*Telemetry)(nil)
+
+// New sets metrics up and, when the environment names an OTLP endpoint, traces;
+// Shutdown ends those. CodeInvalid for a setting that cannot work.
+func New(ctx context.Context, options Options) (*Telemetry, error) {
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Env == nil {
+		options.Env = func(string) string { return "" }
+	}
+	t := &Telemetry{registry: prometheus.NewRegistry(), gauges: newGauges(), log: options.Log}
+	t.metrics = newMetrics()
+	t.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		t.gauges,
+	)
+	t.registry.MustRegister(t.metrics.all()...)
+	t.metrics.build.WithLabelValues(options.Version, runtime.Version()).Set(1)
+	var err error
+	if t.traces, err = newTraces(ctx, options, t.metrics.exportFailures); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Watch sets what a scrape reads. Call it before the first one.
+func (t *Telemetry) Watch(sources Sources) { t.gauges.sources = sources }
+
+// Shutdown sends the spans that wait, for as long as ctx and ShutdownTime let
+// it, and ends the goroutine that sends them.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	if t.traces == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, ShutdownTime)
+	defer stop()
+	return t.traces.provider.Shutdown(ctx)
+}
+
+// Metrics answers a scrape. Who may ask is for the caller to decide.
+func (t *Telemetry) Metrics() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: MaxScrapes, EnableOpenMetrics: false,
+	})
+}
+
+// Probes answers /metrics, /healthz and /readyz for a listener of their own,
+// which only the operator's machines can reach: it asks for no key.
+func (t *Telemetry) Probes(ready func(context.Context) error) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", t.Metrics())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sendStatus(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := ready(r.Context()); err != nil {
+			sendStatus(w, http.StatusServiceUnavailable, "not ready")
+			return
+		}
+		sendStatus(w, http.StatusOK, "ok")
+	})
+	return mux
+}
+
+func sendStatus(w http.ResponseWriter, code int, status string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(`{"status":` + strconv.Quote(status) + `}`)) // the prober may be gone
+}

@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"parley"
+)
+
+// The bounds.
+const (
+	// MaxContentBytes bounds each attribute that holds what people and models write.
+	MaxContentBytes = 64 << 10
+	// complainEvery is how often failing exports are logged.
+	complainEvery = time.Minute
+)
+
+// scopeName is the instrumentation scope of every span.
+const scopeName = "parley"
+
+// traces makes the spans. The environment's OTEL_* settings of endpoint,
+// headers, sampler, resource and batches are the SDK's own to read.
+type traces struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	contents bool
+}
+
+// newTraces is nil when the environment asks for no traces.
+func newTraces(ctx context.Context, options Options, failures prometheus.Counter) (*traces, error) {
+	env := options.Env
+	endpoint := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if endpoint == "" {
+		endpoint = env("OTEL_EXPORTER_OTLP_ENDPOINT")
+	}
+	if endpoint == "" || strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, nil
+	}
+	if !strings.HasPrefix(endpoint, "http://") && !strings.HasPrefix(endpoint, "https://") {
+		return nil, parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318")
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if protocol := env(name); protocol != "" && !strings.HasPrefix(protocol, "http/") {
+			return nil, parley.Errorf(parley.CodeInvalid, "%s is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default", name, parley.Clip(protocol, 32))
+		}
+	}
+	contents, err := strconv.ParseBool(orFalse(env(ContentEnv)))
+	if err != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "%s must be true or false", ContentEnv)
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, parley.WrapError(parley.CodeInvalid, err, "traces cannot be sent as the OTEL_EXPORTER_OTLP_* settings say")
+	}
+	described, err := resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", "parley"), attribute.String("service.version", options.Version)),
+		resource.WithHost(), resource.WithProcessPID(), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil && described == nil {
+		return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_RESOURCE_ATTRIBUTES cannot be read")
+	}
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(&exports{SpanExporter: exporter, log: options.Log, failures: failures}),
+		sdk.WithResource(described))
+	return &traces{
+		provider: provider, contents: contents,
+		tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(options.Version)),
+	}, nil
+}
+
+func orFalse(setting string) string {
+	if setting == "" {
+		return "false"
+	}
+	return setting
+}
+
+// exports counts and logs batches that were not taken, which would else be
+// reported by way of a global.
+type exports struct {
+	sdk.SpanExporter
+
+	log       *slog.Logger
+	failures  prometheus.Counter
+	complains atomic.Int64 // when it last did, in Unix nanoseconds
+}
+
+// ExportSpans implements sdk.SpanExporter.
+func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		return nil
+	}
+	e.failures.Inc()
+	now := time.Now().UnixNano()
+	if last := e.complains.Load(); now-last >= int64(complainEvery) && e.complains.CompareAndSwap(last, now) {
+		e.log.Warn("spans could not be sent to the OTLP endpoint and are lost; turns go on", "spans", len(spans), "error", err)
+	}
+	return nil
+}
+
+// traceParent is the W3C form of the span in ctx, "" for none.
+func traceParent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier.Get(parley.TraceParentField)
+}
+
+// withParent makes the span that a traceparent names the parent of those begun
+// under ctx. One that cannot be read is none.
+func withParent(ctx context.Context, traceParent string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parley.TraceParentField: traceParent})
+}
