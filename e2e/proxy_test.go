@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/client"
+)
+
+// wordDeadline is how long a word may take through a proxy: less than until the
+// next heartbeat, whose bytes could push it out.
+const wordDeadline = 12 * time.Second
+
+// proxies start the proxies of deploy/ with the files as they are shipped, but
+// for the addresses, before three processes of Parley.
+var proxies = map[string]func(t *testing.T, bind string, upstreams [3]string) *exec.Cmd{
+	"haproxy": haproxy,
+	"nginx":   nginx,
+}
+
+func haproxy(t *testing.T, bind string, upstreams [3]string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(program(t, "haproxy"), "-db", "-f", "../deploy/haproxy.cfg")
+	command.Env = append(cleanEnvironment(), "PROXY_BIND="+bind)
+	for i, upstream := range upstreams {
+		command.Env = append(command.Env, fmt.Sprintf("PARLEY_%d=%s", i+1, upstream))
+	}
+	return command
+}
+
+func nginx(t *testing.T, bind string, upstreams [3]string) *exec.Cmd {
+	t.Helper()
+	shipped, err := os.ReadFile("../deploy/nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := strings.Replace(string(shipped), "listen 8080;", "listen "+bind+";", 1)
+	for i, upstream := range upstreams {
+		conf = strings.Replace(conf, fmt.Sprintf("server parley-%d:7878 ", i+1), "server "+upstream+" ", 1)
+	}
+	dir := t.TempDir()
+	temporary := ""
+	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temporary += what + "_temp_path " + filepath.Join(dir, what) + ";\n"
+	}
+	file := filepath.Join(dir, "nginx.conf")
+	conf = "daemon off;\nerror_log stderr notice;\npid " + filepath.Join(dir, "pid") + ";\nevents {}\nhttp {\naccess_log off;\n" + temporary + conf + "}\n"
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(program(t, "nginx"), "-p", dir, "-c", file)
+}
+
+// program finds an installed server, which may lie where only root looks.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	for _, candidate := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("%s is needed for this test: apt-get install haproxy nginx-light", name)
+	return ""
+}
+
+// startProxy runs a proxy until the end of the test and answers its URL.
+func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cmd, upstreams [3]string) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := free.Addr().String()
+	free.Close()
+	command, said := proxy(t, bind, upstreams), &lockedBuffer{}
+	command.Stdout, command.Stderr = said, said
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- command.Wait() }() // ends with the proxy
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-exited:
+		case <-time.After(stopDeadline):
+			_ = command.Process.Kill()
+			t.Errorf("the proxy did not end: %s", said)
+		}
+		if t.Failed() {
+			t.Logf("the proxy said: %s", said)
+		}
+	})
+	return "http://" + bind
+}
+
+// throughProxy is a client of a server behind a proxy that has just started,
+// once the proxy has found it ready.
+func throughProxy(t *testing.T, s *server, url string) *client.Client {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(s.dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: url, Key: strings.TrimSpace(string(token))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	deadline, tick := time.After(startDeadline), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for c.Ready(t.Context()) != nil {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the proxy leads nowhere")
+		}
+	}
+	return c
+}
+
+// oneWord is a turn that says one word, and nothing more for as long as any test runs.
+const oneWord = `[[{"text":"word"},{"wait_ms":600000}]]`
+
+// TestProxyStreams is failure 26 with the proxies of deploy/: a word that is
+// followed by nothing reaches who waits for it, by a post that streams and by a
+// stream of events. A proxy that waits for more to fill a buffer fails.
+func TestProxyStreams(t *testing.T) {
+	t.Parallel()
+	for name, proxy := range proxies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, t.TempDir())
+			upstream := strings.TrimPrefix(s.url, "http://")
+			// The other two are not there: a proxy goes round them.
+			through := throughProxy(t, s, startProxy(t, proxy, [3]string{upstream, "127.0.0.1:1", "127.0.0.1:2"}))
+			session := newSession(t, through, "sim/script")
+			ctx, cancel := context.WithTimeout(t.Context(), wordDeadline)
+			defer cancel()
+			hears(t, through.StreamMessage(ctx, session.ID, client.UserMessage(oneWord), ""), "word")
+			hears(t, through.Watch(ctx, session.ID, 0), "word")
+			if _, err := through.Cancel(t.Context(), session.ID, client.CancelInput{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// hears reads a stream until its deltas make up a text.
+func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
+	t.Helper()
+	heard := ""
+	for frame, err := range frames {
+		if err != nil {
+			t.Fatalf("of %q only %q came: %v", want, heard, err)
+		}
+		if frame.Type != parley.EventStepGenerating {
+			continue
+		}
+		delta, err := frame.Delta()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if heard = heard[:delta.Offset] + delta.Delta; heard == want {
+			return
+		}
+	}
+	t.Fatalf("the stream ended at %q", heard)
+}
