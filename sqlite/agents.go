@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // CreateAgent stores version 1 of an agent.
@@ -36,7 +37,7 @@ func createdBefore(c *conn, workspaceID parley.ID, idempotency parley.Idempotenc
 		return err
 	}, workspaceID, idempotency.Key)
 	if err == nil && found && fingerprint != idempotency.Fingerprint {
-		err = errKeyReused()
+		err = transition.KeyReused()
 	}
 	return agent, found, err
 }
@@ -154,7 +155,7 @@ func findAgent(c *conn, where string, args ...arg) (agent parley.Agent, err erro
 		return err
 	}, args...)
 	if err == nil && !found {
-		err = notFound("agent")
+		err = transition.NotFound("agent")
 	}
 	return agent, err
 }
@@ -182,7 +183,7 @@ func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID
 			return err
 		}, agentID, version, workspaceID)
 		if err == nil && !found {
-			err = notFound("version of the agent")
+			err = transition.NotFound("version of the agent")
 		}
 		return err
 	})

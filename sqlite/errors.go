@@ -59,8 +59,3 @@ func isDamage(err error) bool {
 func storageFull(cause error) error {
 	return parley.WrapError(parley.CodeStorageFull, cause, "the disk that holds Parley's data is full; make room and try again. Reading still works.")
 }
-
-// notFound is the one answer for what does not exist and for what may not be seen.
-func notFound(what string) error {
-	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
-}

@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // Events reads the durable events of a session after a sequence, complete.
@@ -21,9 +23,16 @@ func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley
 			}, sessionID, after, limited(limit)); err != nil {
 			return err
 		}
+		contentOf := func(messageID parley.ID) (content json.RawMessage, err error) {
+			_, err = c.one("SELECT content FROM messages WHERE id = ?", func(r *row) error {
+				content = r.json()
+				return nil
+			}, messageID)
+			return content, err
+		}
 		size := 0
 		for i := range events {
-			if err := completeSettled(c, &events[i]); err != nil {
+			if err := transition.CompleteSettled(&events[i], contentOf); err != nil {
 				return err
 			}
 			if size += len(events[i].Data); size >= parley.MaxPageBytes {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // invariants checks, on one snapshot, what must hold for every session after
@@ -12,7 +13,7 @@ import (
 func (w *world) invariants() {
 	w.t.Helper()
 	if err := w.store.read(context.Background(), func(c *conn) error {
-		var heads []*head
+		var heads []*transition.Head
 		if err := c.each("SELECT "+headColumns+sessionTables+"WHERE h.deleted_at IS NULL", func(r *row) error {
 			h, err := scanHead(r)
 			heads = append(heads, h)
@@ -31,8 +32,8 @@ func (w *world) invariants() {
 	}
 }
 
-func checkSession(c *conn, h *head) error {
-	for _, check := range []func(*conn, *head) error{checkRecord, checkQueueRows, checkEvents, checkTurns} {
+func checkSession(c *conn, h *transition.Head) error {
+	for _, check := range []func(*conn, *transition.Head) error{checkRecord, checkQueueRows, checkEvents, checkTurns} {
 		if err := check(c, h); err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func checkSession(c *conn, h *head) error {
 
 // checkRecord: sequences without gaps, the hash chain, the statistics, every
 // result behind its call.
-func checkRecord(c *conn, h *head) error {
+func checkRecord(c *conn, h *transition.Head) error {
 	record, err := readMessages(c, "m.log_id = ? AND m.sequence IS NOT NULL ORDER BY m.sequence", h.LogID)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func checkRecord(c *conn, h *head) error {
 		}
 		last = hash
 	}
-	if last != h.lastHash {
+	if last != h.LastHash {
 		return fmt.Errorf("the head's last hash is not the record's")
 	}
 	if n := int64(len(record)); n != h.LastSequence || n != h.Statistics.Messages || facing != h.Statistics.UserFacing {
@@ -97,7 +98,7 @@ func checkRecord(c *conn, h *head) error {
 	return nil
 }
 
-func checkQueueRows(c *conn, h *head) error {
+func checkQueueRows(c *conn, h *transition.Head) error {
 	queue, err := readMessages(c, "m.session_id = ? AND m.position IS NOT NULL ORDER BY m.position", h.ID)
 	if err != nil {
 		return err
@@ -114,8 +115,8 @@ func checkQueueRows(c *conn, h *head) error {
 			}
 		}
 	}
-	if int64(len(queue)) != h.queued || steers != h.steers {
-		return fmt.Errorf("%d queued and %d steers, the head says %d and %d", len(queue), steers, h.queued, h.steers)
+	if int64(len(queue)) != h.Queued || steers != h.Steers {
+		return fmt.Errorf("%d queued and %d steers, the head says %d and %d", len(queue), steers, h.Queued, h.Steers)
 	}
 	if h.TurnID.IsZero() && len(queue) > 0 {
 		return fmt.Errorf("%d messages wait behind nothing", len(queue))
@@ -125,7 +126,7 @@ func checkQueueRows(c *conn, h *head) error {
 
 // checkEvents: no gap, exactly one end for each finished turn, one
 // message.created for each message of the record, in its order.
-func checkEvents(c *conn, h *head) error {
+func checkEvents(c *conn, h *transition.Head) error {
 	sequence, created := int64(0), int64(0)
 	ends := map[parley.ID]int{}
 	if err := c.each("SELECT sequence, type, turn_id FROM events WHERE session_id = ? ORDER BY sequence", func(r *row) error {
@@ -161,16 +162,16 @@ func checkEvents(c *conn, h *head) error {
 
 // checkTurns: the head names the first unfinished turn, and the session is
 // ready exactly when that may run.
-func checkTurns(c *conn, h *head) error {
+func checkTurns(c *conn, h *transition.Head) error {
 	ready, err := c.has("SELECT 1 FROM ready WHERE session_id = ?", h.ID)
 	if err != nil {
 		return err
 	}
-	if want := h.turnStatus == parley.TurnQueued; ready != want {
-		return fmt.Errorf("ready is %t while the turn is %q", ready, h.turnStatus)
+	if want := h.TurnStatus == parley.TurnQueued; ready != want {
+		return fmt.Errorf("ready is %t while the turn is %q", ready, h.TurnStatus)
 	}
-	if held := !h.holder.IsZero(); held != (h.turnStatus == parley.TurnRunning) {
-		return fmt.Errorf("held is %t while the turn is %q", held, h.turnStatus)
+	if held := !h.Holder.IsZero(); held != (h.TurnStatus == parley.TurnRunning) {
+		return fmt.Errorf("held is %t while the turn is %q", held, h.TurnStatus)
 	}
 	if h.TurnID.IsZero() {
 		if open, err := c.has("SELECT 1 FROM turns WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')", h.ID); err != nil || open {
@@ -178,12 +179,15 @@ func checkTurns(c *conn, h *head) error {
 		}
 		return nil
 	}
-	turn, err := readTurn(c, h.ID, h.TurnID)
+	turn, err := readTurn(c, "t.id = ? AND t.session_id = ?", h.TurnID, h.ID)
 	if err != nil {
 		return err
 	}
-	if turn.Status != h.turnStatus || turn.Status.Finished() || h.Status != parley.SessionStatusOf(turn.Status) {
-		return fmt.Errorf("the turn is %s, the head says %s, the session %s", turn.Status, h.turnStatus, h.Status)
+	if turn == nil {
+		return fmt.Errorf("the first unfinished turn %s is missing", h.TurnID)
+	}
+	if turn.Status != h.TurnStatus || turn.Status.Finished() || h.Status != parley.SessionStatusOf(turn.Status) {
+		return fmt.Errorf("the turn is %s, the head says %s, the session %s", turn.Status, h.TurnStatus, h.Status)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // localOwner is the name of a workspace's local owner, as authors show it.
@@ -77,7 +78,7 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (owner pa
 		case err != nil:
 			return parley.Principal{}, err
 		case !known:
-			return parley.Principal{}, notFound("workspace")
+			return parley.Principal{}, transition.NotFound("workspace")
 		}
 		return made, insertPrincipal(tx, made, true)
 	})
@@ -153,7 +154,7 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 	case err != nil:
 		return err
 	case !found:
-		return notFound("workspace")
+		return transition.NotFound("workspace")
 	}
 	switch taken, err := tx.has("SELECT 1 FROM keys WHERE workspace_id = ? AND name = ? AND revoked_at IS NULL", key.WorkspaceID, key.Name); {
 	case err != nil:
@@ -202,7 +203,7 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parle
 		case err != nil:
 			return parley.Key{}, err
 		case !found:
-			return parley.Key{}, notFound("key")
+			return parley.Key{}, transition.NotFound("key")
 		case key.RevokedAt != 0:
 			return key, nil
 		}

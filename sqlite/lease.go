@@ -27,7 +27,7 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 	answer := new([]parley.ID)
 	err := s.writeUrgent(ctx, func(tx *txn) error {
 		*answer = nil
-		known, err := tx.mayClaim(processID)
+		known, err := tx.MayClaim(processID)
 		if err != nil {
 			return err
 		}
@@ -108,46 +108,30 @@ func (s *Store) abandonClaims(ctx context.Context) error {
 // sweep takes over claims of unknown processes and repairs unfinished turns that
 // nobody holds, that wait for nothing and that no claimer can see.
 func (t *txn) sweep() (int, error) {
-	var orphans, lost []parley.ID
-	collect := func(into *[]parley.ID) func(*row) error {
-		return func(r *row) error {
-			*into = append(*into, r.id())
-			return nil
-		}
-	}
-	if err := t.each(`SELECT session_id FROM heads WHERE holder IS NOT NULL AND deleted_at IS NULL
- AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = heads.holder) LIMIT ?`, collect(&orphans), sweepBatch); err != nil {
+	type orphan struct{ session, holder parley.ID }
+	var orphans []orphan
+	if err := t.each(`SELECT session_id, holder FROM heads WHERE holder IS NOT NULL AND deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = heads.holder) LIMIT ?`, func(r *row) error {
+		orphans = append(orphans, orphan{r.id(), r.id()})
+		return nil
+	}, sweepBatch); err != nil {
 		return 0, err
 	}
-	for _, id := range orphans {
-		h, err := t.load(id)
-		if err != nil {
-			return 0, err
-		}
-		if err := t.takeOver(h); err != nil {
-			return 0, err
-		}
-	}
+	var lost []parley.ID
 	if err := t.each(`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
- AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`, collect(&lost), sweepBatch-len(orphans)); err != nil {
+ AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`, func(r *row) error {
+		lost = append(lost, r.id())
+		return nil
+	}, sweepBatch-len(orphans)); err != nil {
 		return 0, err
+	}
+	for _, o := range orphans {
+		if _, err := t.core.TakeOver(o.session, o.holder); err != nil {
+			return 0, err
+		}
 	}
 	for _, id := range lost {
-		h, err := t.load(id)
-		if err != nil {
-			return 0, err
-		}
-		if h.turnStatus == parley.TurnRunning {
-			turn, err := t.currentTurn(h)
-			if err != nil {
-				return 0, err
-			}
-			if err := t.release(h, turn); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		if err := t.ready(h); err != nil {
+		if _, err := t.core.Repair(id); err != nil {
 			return 0, err
 		}
 	}

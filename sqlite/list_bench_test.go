@@ -77,13 +77,3 @@ func BenchmarkAuthenticate(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkReadableJSON(b *testing.B) {
-	text := []byte(`{"reasoning":"one two three four five six seven","text":"` + fmt.Sprintf("%0200d", 7) + `"}`)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if !readableJSON(text) {
-			b.Fatal("unreadable")
-		}
-	}
-}

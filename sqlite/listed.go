@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // listedColumns reads "FROM messages m" for lists. Each column of a row costs the
@@ -70,8 +71,8 @@ func scanListed(r *row, at place) (m parley.Message) {
 	}
 	m.ProviderData = r.bytes()
 	m.Usage = readUsage(usage)
-	m.Metadata = readableObject(metadata)
-	if len(m.Content) == 0 || m.Content[0] != '{' || !readableJSON(m.Content) {
+	m.Metadata = transition.ReadableObject(metadata)
+	if len(m.Content) == 0 || m.Content[0] != '{' || !transition.ReadableJSON(m.Content) {
 		m.Content, m.Error = parley.UnreadableContent(m.Role, m.Content)
 	}
 	return m
@@ -146,12 +147,4 @@ func readUsage(text string) *parley.Usage {
 		return nil
 	}
 	return usage
-}
-
-// readableObject is a JSON object as it is, and {} for anything else.
-func readableObject(stored json.RawMessage) json.RawMessage {
-	if len(stored) == 0 || stored[0] != '{' || !readableJSON(stored) {
-		return json.RawMessage("{}")
-	}
-	return stored
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // placeOf finds where a session's messages are, if the scope may see the
@@ -18,7 +19,7 @@ func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err er
 		return nil
 	}, l.args...)
 	if err == nil && !found {
-		err = notFound("session")
+		err = transition.NotFound("session")
 	}
 	return at, err
 }
@@ -97,7 +98,7 @@ func visibleMessage(c *conn, scope parley.Scope, id parley.ID) (message parley.M
 		return nil
 	}, l.args...)
 	if err == nil && !found {
-		err = notFound("message")
+		err = transition.NotFound("message")
 	}
 	return message, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
@@ -57,7 +58,7 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 			return nil
 		}, id, workspaceID)
 		if err == nil && !found {
-			err = notFound("project")
+			err = transition.NotFound("project")
 		}
 		return err
 	})
@@ -91,16 +92,16 @@ func projectsQuery(workspaceID parley.ID, q parley.ProjectQuery) (string, []arg)
 // DeleteProject removes a project and takes care of its sessions; those beyond
 // projectBatch are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error {
-	task := outboxDetachProject
+	task := transition.DetachProject
 	if cascade {
-		task = outboxDeleteSessions
+		task = transition.DeleteSessions
 	}
 	return s.write(ctx, func(tx *txn) error {
 		switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); {
 		case err != nil:
 			return err
 		case !found:
-			return notFound("project")
+			return transition.NotFound("project")
 		}
 		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
 			return err
@@ -108,6 +109,6 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 		if done, err := tx.apply(outboxRow{workspaceID: workspaceID, kind: task, target: id}); err != nil || done {
 			return err
 		}
-		return tx.leaveFor(workspaceID, task, id)
+		return tx.leaveFor(transition.Errand{WorkspaceID: workspaceID, Kind: task, TargetID: id})
 	})
 }

@@ -5,32 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"parley"
 )
-
-// TestReadableJSON holds the fast check against encoding/json.
-func TestReadableJSON(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		`{}`, `[]`, `null`, `true`, `false`, `0`, `-1.5e+9`, `"a"`, `{"a":[1,{"b":"c"}],"d":"\u00e9\n\\"}`, `[1,2]`, `{"a" : 1 , "b" : [ ] }`,
-		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `nul`, `01`, `1.`, `.5`, `-`, `1e`, `"a`, `"\x"`, `"\u12g4"`, "\"a\nb\"", `{a:1}`, `{} x`, `[}`, `{]`,
-	} {
-		if got, want := readableJSON([]byte(text)), json.Valid([]byte(text)); got != want {
-			t.Errorf("%s: readable %t, valid %t", text, got, want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		text := []byte(rapid.StringOfN(rapid.RuneFrom([]rune(`{}[]",:\u0a1 -+.eEtrufalsn`)), 0, 12, -1).Draw(t, "text"))
-		if len(text) > 0 && (text[0] == ' ' || text[len(text)-1] == ' ') {
-			return // space around a value is JSON, but nothing that is stored here
-		}
-		if got, want := readableJSON(text), json.Valid(text); got != want {
-			t.Fatalf("%s: readable %t, valid %t", text, got, want)
-		}
-	})
-}
 
 func TestReadUsage(t *testing.T) {
 	t.Parallel()

@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // Session finds a session by id.
@@ -42,14 +42,14 @@ func oneSession(c *conn, query string, args []arg) (session parley.Session, err 
 		return err
 	}, args...)
 	if err == nil && !found {
-		err = notFound("session")
+		err = transition.NotFound("session")
 	}
 	return session, err
 }
 
 func listedSession(r *row) (parley.Session, error) {
 	session, err := scanSession(r)
-	session.Metadata = readableObject(session.Metadata)
+	session.Metadata = transition.ReadableObject(session.Metadata)
 	return session, err
 }
 
@@ -139,118 +139,6 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (string, []arg) {
 	}
 	return "SELECT " + sessionColumns + " FROM " + from + " CROSS JOIN heads h ON h.session_id = s.id WHERE " + l.where.String() +
 		" ORDER BY s.updated_at " + word + ", s.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
-}
-
-// UpdateSession applies a change. It is not activity: updated_at stays, and the
-// feed alone tells of it.
-func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley.ID, change parley.SessionChange) (parley.Session, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Session, error) {
-		h, err := tx.lock(scope, id)
-		if err != nil {
-			return parley.Session{}, err
-		}
-		session := h.Session
-		if err := applyChange(tx, &session, change); err != nil {
-			return parley.Session{}, err
-		}
-		if err := writeSession(tx, &session, h.Tags); err != nil {
-			return parley.Session{}, err
-		}
-		h.Session = session
-		tx.updatedFeed(h)
-		return session, nil
-	})
-}
-
-// applyChange changes the session in memory after checking what only the store can.
-func applyChange(tx *txn, session *parley.Session, change parley.SessionChange) error {
-	if change.Archived != nil {
-		switch {
-		case *change.Archived && !session.TurnID.IsZero():
-			return parley.Errorf(parley.CodeConflict, "the session has an unfinished turn; wait for it or cancel it, then archive")
-		case *change.Archived && session.ArchivedAt == 0:
-			session.ArchivedAt = tx.now
-		case !*change.Archived:
-			session.ArchivedAt = 0
-		}
-	}
-	if change.ProjectID != nil {
-		if !change.ProjectID.IsZero() {
-			switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", *change.ProjectID, session.WorkspaceID); {
-			case err != nil:
-				return err
-			case !found:
-				return notFound("project")
-			}
-		}
-		session.ProjectID = *change.ProjectID
-	}
-	set(&session.Title, change.Title)
-	set(&session.Instructions, change.Instructions)
-	set(&session.Pinned, change.Pinned)
-	if change.Tags != nil {
-		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
-	}
-	set(&session.Metadata, change.Metadata)
-	set(&session.Overrides, change.Overrides)
-	set(&session.Policy, change.Policy)
-	set(&session.Retry, change.Retry)
-	set(&session.During, change.During)
-	set(&session.Visibility, change.Visibility)
-	if session.Tags == nil {
-		session.Tags = []string{}
-	}
-	session.Metadata = readableObject(session.Metadata)
-	return nil
-}
-
-func set[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
-}
-
-// writeSession writes every column that UpdateSession may change; before are the
-// tags until now.
-func writeSession(tx *txn, session *parley.Session, before []string) error {
-	tags, err := encode(session.Tags)
-	if err != nil {
-		return err
-	}
-	overrides, err := encode(session.Overrides)
-	if err != nil {
-		return err
-	}
-	policy, err := encodeMaybe(session.Policy)
-	if err != nil {
-		return err
-	}
-	retry, err := encodeMaybe(session.Retry)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.exec(`UPDATE sessions SET title = ?, instructions = ?, pinned = ?, tags = ?, project_id = ?, metadata = ?,
- overrides = ?, policy = ?, retry = ?, during = ?, visibility = ?, archived_at = ? WHERE id = ? AND workspace_id = ?`,
-		session.Title, session.Instructions, session.Pinned, tags, session.ProjectID, session.Metadata, overrides, policy, retry,
-		string(session.During), string(session.Visibility), session.ArchivedAt, session.ID, session.WorkspaceID); err != nil || slices.Equal(before, session.Tags) {
-		return err
-	}
-	return tagSession(tx, session, before)
-}
-
-// tagSession makes the index of tags agree with the session's.
-func tagSession(tx *txn, session *parley.Session, before []string) error {
-	for _, tag := range before {
-		if _, err := tx.exec("DELETE FROM session_tags WHERE workspace_id = ? AND tag = ? AND session_id = ?", session.WorkspaceID, tag, session.ID); err != nil {
-			return err
-		}
-	}
-	for _, tag := range session.Tags {
-		if _, err := tx.exec("INSERT OR IGNORE INTO session_tags (workspace_id, tag, session_id) VALUES (?, ?, ?)", session.WorkspaceID, tag, session.ID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ArchiveFeature archives the sessions of a feature, one transaction each.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // Turn finds a turn by id.
@@ -18,7 +19,7 @@ func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (tur
 				return err
 			}, l.args...)
 		if err == nil && !found {
-			err = notFound("turn")
+			err = transition.NotFound("turn")
 		}
 		return err
 	})
@@ -64,7 +65,7 @@ func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (cal
 				return err
 			}, l.args...)
 		if err == nil && !found {
-			err = notFound("call")
+			err = transition.NotFound("call")
 		}
 		return err
 	})
@@ -106,7 +107,7 @@ func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley
 			return nil
 		}, workspaceID, hash)
 		if err == nil && !found {
-			err = notFound("text")
+			err = transition.NotFound("text")
 		}
 		return err
 	})

@@ -2,33 +2,32 @@ package sqlite
 
 import (
 	"parley"
+	"parley/internal/transition"
 )
 
-// txn is the writer's side of one transition: statements on the writer's
-// connection, the sessions that it locked, and what the commit will tell. It is
-// valid during the closure.
+// txn is the writer's side of one transition: the core that runs it, statements
+// on the writer's connection, and what the commit will tell. It is valid during
+// the closure.
 type txn struct {
 	*conn
 	store *Store
+	core  *transition.Tx
 	now   parley.Time // of this transition
 	wrote bool
 	hints []parley.Commit
 
-	heads   map[parley.ID]*head // cache over transactions
-	touched []parley.ID         // locked since the transaction began
-	locked  []*head             // by this transition, in order
+	heads   map[parley.ID]*transition.Head // cache over transactions
+	touched []parley.ID                    // read since the transaction began
 
-	agents   map[agentVersion]parley.Agent // cache: versions never change
-	texts    map[textKey]struct{}          // texts of calls known to be stored
-	newTexts []textKey                     // stored by this transaction
-
-	lastServed parley.ID // workspace that the last claim came from
+	agents   map[agentVersion]*parley.Agent // cache: versions never change
+	texts    map[textKey]struct{}           // texts of calls known to be stored
+	newTexts []textKey                      // stored by this transaction
 }
 
 func newTxn(store *Store, connection *conn) txn {
 	return txn{
-		conn: connection, store: store, heads: map[parley.ID]*head{},
-		agents: map[agentVersion]parley.Agent{}, texts: map[textKey]struct{}{},
+		conn: connection, store: store, core: transition.New(store.log), heads: map[parley.ID]*transition.Head{},
+		agents: map[agentVersion]*parley.Agent{}, texts: map[textKey]struct{}{},
 	}
 }
 
@@ -36,22 +35,25 @@ func newTxn(store *Store, connection *conn) txn {
 func (t *txn) begin() { t.touched, t.newTexts = t.touched[:0], t.newTexts[:0] }
 
 func (t *txn) enter() {
-	t.now, t.wrote, t.hints, t.locked = parley.Now(), false, nil, t.locked[:0]
+	t.now, t.wrote, t.hints = parley.Now(), false, nil
+	t.core.Begin(t, t.now)
 }
 
 // leave writes what a member that was not refused changed.
 func (t *txn) leave() error {
-	for _, h := range t.locked {
-		if err := t.flush(h); err != nil {
+	t.hints = t.core.Finish()
+	for _, h := range t.core.Locked() {
+		if err := t.write(h); err != nil {
 			return err
 		}
+		h.Changes = transition.Changes{}
 	}
 	return nil
 }
 
 // refuse forgets the heads that a refused member may have changed in memory.
 func (t *txn) refuse() {
-	for _, h := range t.locked {
+	for _, h := range t.core.Locked() {
 		t.drop(h.ID)
 	}
 }
@@ -76,9 +78,4 @@ func (t *txn) forget() {
 func (t *txn) exec(query string, args ...arg) (int64, error) {
 	t.wrote = true
 	return t.run(query, args...)
-}
-
-// publish adds what the listeners are told after the commit.
-func (t *txn) publish(commit parley.Commit) {
-	t.hints = append(t.hints, commit)
 }

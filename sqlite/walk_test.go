@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // errorCount counts what the store logs as errors: each is a bug of the store.
@@ -55,6 +56,7 @@ func TestWalk(t *testing.T) {
 			"edit":    steps.edit,
 			"remove":  steps.remove,
 			"orphan":  steps.orphan,
+			"forget":  steps.forget,
 		})
 	})
 }
@@ -86,7 +88,7 @@ func (w *walk) check(faults *atomic.Int64) {
 	}
 	var problem error
 	if err := w.store.read(w.ctx, func(c *conn) error {
-		var h *head
+		var h *transition.Head
 		if _, err := c.one("SELECT "+headColumns+sessionTables+"WHERE s.id = ?", func(r *row) (err error) {
 			h, err = scanHead(r)
 			return err
@@ -361,4 +363,14 @@ func (w *walk) orphan(rt *rapid.T) {
 	_, err := w.store.Sweep(w.ctx)
 	w.refused(err)
 	w.register()
+}
+
+// forget has the next transition read from rows what it would have remembered.
+func (w *walk) forget(rt *rapid.T) {
+	if err := w.store.write(w.ctx, func(tx *txn) error {
+		tx.drop(w.session)
+		return nil
+	}); err != nil {
+		rt.Fatal(err)
+	}
 }

@@ -439,19 +439,6 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// TestEndOf: the settled end is the length of the text, whatever it holds.
-func TestEndOf(t *testing.T) {
-	for _, text := range []string{"", "plain", "quotes \" and \\ and ,\"text\":\"", "line\nbreak\ttab\x01", "naïve — 日本語"} {
-		content, err := parley.EncodeContent(parley.AssistantContent{Reasoning: `{"text":"no"}`, Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end, err := endOf(parley.RoleAssistant, content); err != nil || end != len(text) {
-			t.Errorf("%q: end %d, %v", text, end, err)
-		}
-	}
-}
-
 // TestInterruptedMigration: a process that died between making the version
 // table and the first migration leaves a directory that opens.
 func TestInterruptedMigration(t *testing.T) {

@@ -1,24 +1,22 @@
-package sqlite
+package transition
 
 import (
-	"context"
+	"slices"
 
 	"parley"
 )
 
-// PostMessage implements parley.TurnStore.
-func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Posted, error) {
-		h, err := tx.lock(scope, sessionID)
-		if err != nil {
-			return parley.Posted{}, err
-		}
-		return tx.post(h, posting, claimBy)
-	})
+// PostMessage is the transition of parley.TurnStore.
+func (t *Tx) PostMessage(scope parley.Scope, sessionID parley.ID, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.Posted{}, err
+	}
+	return t.post(h, posting, claimBy)
 }
 
 // post applies a message to a locked session.
-func (t *txn) post(h *head, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
 	if posted, err := t.postedBefore(h, posting.Idempotency); err != nil || posted != nil {
 		if posted == nil {
 			return parley.Posted{}, err
@@ -60,61 +58,57 @@ func (t *txn) post(h *head, posting parley.NewMessage, claimBy parley.ID) (parle
 		t.updatedFeed(h)
 	}
 	posted.Message = *m
+	if posted.Turn != nil { // the head keeps its own
+		turn := *posted.Turn
+		posted.Turn = &turn
+	}
 	return posted, nil
 }
 
 // postedBefore rebuilds the first answer to an idempotency key; nil when the key
 // is new, CodeKeyReused when its body was another one.
-func (t *txn) postedBefore(h *head, idempotency parley.Idempotency) (*parley.Posted, error) {
-	if idempotency.Key == "" {
+func (t *Tx) postedBefore(h *Head, idempotency parley.Idempotency) (*parley.Posted, error) {
+	if idempotency.Key == "" || h.Changes.New != nil {
 		return nil, nil
 	}
-	var id parley.ID
-	var fingerprint parley.Hash
-	posted := parley.Posted{Replayed: true}
-	found, err := t.one("SELECT id, fingerprint, posted_event FROM messages WHERE session_id = ? AND idempotency_key = ?", func(r *row) error {
-		id, fingerprint, posted.EventSequence = r.id(), r.hash(), r.int64()
-		return nil
-	}, h.ID, idempotency.Key)
-	if err != nil || !found {
+	earlier, err := t.rows.Posted(h, idempotency.Key)
+	if err != nil || earlier.ID.IsZero() {
 		return nil, err
 	}
-	if fingerprint != idempotency.Fingerprint {
-		return nil, errKeyReused()
+	if earlier.Fingerprint != idempotency.Fingerprint {
+		return nil, KeyReused()
 	}
-	m, err := t.readMessage("m.id = ?", id)
+	m, err := t.rows.Message(h.WorkspaceID, earlier.ID)
 	if err != nil {
 		return nil, err
 	}
-	posted.Message = *m
+	if m == nil {
+		return nil, NotFound("message")
+	}
+	posted := &parley.Posted{Message: *m, EventSequence: earlier.PostedEvent, Replayed: true}
 	if !m.TurnID.IsZero() {
-		turn, err := readTurn(t.conn, h.ID, m.TurnID)
-		if err != nil {
+		if posted.Turn, err = t.readTurn(h, m.TurnID); err != nil {
 			return nil, err
 		}
-		posted.Turn = &turn
 	}
-	return &posted, nil
-}
-
-func errKeyReused() error {
-	return parley.Errorf(parley.CodeKeyReused, "this idempotency key was used before with another request; use a new key for a new request")
+	return posted, nil
 }
 
 // postAlone records a message that starts nothing: at once when no turn is
 // unfinished, else through the queue.
-func (t *txn) postAlone(h *head, m *parley.Message, posting parley.NewMessage) error {
+func (t *Tx) postAlone(h *Head, m *parley.Message, posting parley.NewMessage) error {
 	if h.TurnID.IsZero() {
 		return t.record(h, m, posting.Idempotency)
 	}
 	if err := h.checkQueue(); err != nil {
 		return err
 	}
-	return t.enqueue(h, m, h.takeBack(), posting.Idempotency)
+	t.enqueue(h, m, h.takeBack(), posting.Idempotency)
+	return nil
 }
 
 // postTurn records a message that starts a turn, or joins the unfinished one.
-func (t *txn) postTurn(h *head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	turn := &parley.Turn{
 		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
 		Iteration: posting.Iteration, CreatedAt: t.now,
@@ -138,36 +132,36 @@ func (t *txn) postTurn(h *head, m *parley.Message, posting parley.NewMessage, cl
 		if err != nil {
 			return err
 		}
-		joined := *running
-		m.TurnID, m.Steer, posted.Turn = running.ID, true, &joined
-		h.steers++
-		return t.enqueue(h, m, h.takeBack(), posting.Idempotency)
-	}
-	var position int64
-	if during == parley.DuringInterrupt {
-		position = h.takeFront()
-	} else {
-		position = h.takeBack()
-	}
-	h.Statistics.Turns++
-	if err := t.insertTurn(turn); err != nil {
-		return err
-	}
-	if err := t.enqueue(h, m, position, posting.Idempotency); err != nil {
-		return err
-	}
-	posted.Turn = turn
-	if during != parley.DuringInterrupt {
+		m.TurnID, m.Steer, posted.Turn = running.ID, true, running
+		h.Steers++
+		t.enqueue(h, m, h.takeBack(), posting.Idempotency)
 		return nil
 	}
+	h.Statistics.Turns++
+	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
+	posted.Turn = turn
+	if during != parley.DuringInterrupt {
+		t.enqueue(h, m, h.takeBack(), posting.Idempotency)
+		return nil
+	}
+	return t.interrupt(h, m, turn, posting, claimBy, posted)
+}
+
+// interrupt puts a message before all others and has the running turn stopped.
+func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	held, err := t.held(h)
 	if err != nil {
 		return err
 	}
 	if held {
-		h.cancel, h.hint.Cancel = h.TurnID, h.TurnID
+		t.enqueue(h, m, h.takeFront(), posting.Idempotency)
+		h.Cancel, h.hint.Cancel = h.TurnID, h.TurnID
 		return nil
 	}
+	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
+		return err
+	}
+	t.enqueue(h, m, h.takeFront(), posting.Idempotency)
 	if _, err := t.settleCancelled(h); err != nil {
 		return err
 	}
@@ -178,9 +172,10 @@ func (t *txn) postTurn(h *head, m *parley.Message, posting parley.NewMessage, cl
 }
 
 // postIdle starts a turn at once.
-func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	h.Statistics.Turns++
-	h.TurnID, h.turnStatus, h.turn = turn.ID, parley.TurnQueued, turn
+	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
+	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
 	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
@@ -193,14 +188,10 @@ func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting pa
 		if err := t.start(h, turn, claimBy); err != nil {
 			return err
 		}
-	} else if err := t.ready(h); err != nil {
-		return err
+	} else {
+		h.Changes.Ready = true
 	}
-	if err := t.insertTurn(turn); err != nil {
-		return err
-	}
-	made := *turn
-	posted.Turn = &made
+	posted.Turn = turn
 	if !claimed {
 		return nil
 	}
@@ -209,7 +200,7 @@ func (t *txn) postIdle(h *head, m *parley.Message, turn *parley.Turn, posting pa
 }
 
 // claimPosted claims a queued turn that became the first one by this very post.
-func (t *txn) claimPosted(h *head, m *parley.Message, turn *parley.Turn, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) claimPosted(h *Head, m *parley.Message, turn *parley.Turn, claimBy parley.ID, posted *parley.Posted) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil || !claimed {
 		return err
@@ -218,15 +209,13 @@ func (t *txn) claimPosted(h *head, m *parley.Message, turn *parley.Turn, claimBy
 	if err != nil {
 		return err
 	}
-	*m = claim.Trigger
-	*turn = claim.Turn
 	posted.Claim = &claim
 	return nil
 }
 
 // postResult records a client's answer to a tool call.
-func (t *txn) postResult(h *head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
-	call, err := t.openCall(h, m.ToolCallID)
+func (t *Tx) postResult(h *Head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+	call, err := t.unanswered(h, m.ToolCallID)
 	if err != nil {
 		return err
 	}
@@ -252,11 +241,12 @@ func (t *txn) postResult(h *head, m *parley.Message, posting parley.NewMessage, 
 		return err
 	}
 	t.event(h, parley.EventToolCompleted, m.TurnID, data)
-	open, err := t.openCalls(h)
+	open, err := t.rows.OpenToolCalls(h)
 	if err != nil {
 		return err
 	}
-	if len(open) == 0 {
+	answered := func(other parley.Message) bool { return other.ID == call.ID }
+	if len(slices.DeleteFunc(open, answered)) == 0 {
 		if err := t.answer(h, turn); err != nil {
 			return err
 		}
@@ -272,18 +262,17 @@ func (t *txn) postResult(h *head, m *parley.Message, posting parley.NewMessage, 
 			posted.Claim = &claim
 		}
 	}
-	resumed := *turn
-	posted.Turn = &resumed
+	posted.Turn = turn
 	return nil
 }
 
-// openCall finds the call that a result answers: CodeConflict for an unknown
+// unanswered finds the call that a result answers: CodeConflict for an unknown
 // call and for one that has its result.
-func (t *txn) openCall(h *head, callID string) (*parley.Message, error) {
+func (t *Tx) unanswered(h *Head, callID string) (*parley.Message, error) {
 	if callID == "" {
 		return nil, parley.InvalidField("tool_call_id", "is missing; name the call that this result answers")
 	}
-	call, err := t.readMessage("m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_call' ORDER BY m.sequence DESC LIMIT 1", h.LogID, callID)
+	call, answered, err := t.rows.ToolCall(h, callID)
 	if err != nil {
 		return nil, err
 	}
@@ -293,20 +282,8 @@ func (t *txn) openCall(h *head, callID string) (*parley.Message, error) {
 	if !call.Status.Settled() {
 		return nil, parley.Errorf(parley.CodeConflict, "the tool call %q is still being written", parley.Clip(callID, 64))
 	}
-	answered, err := t.has("SELECT 1 FROM messages m WHERE m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1",
-		h.LogID, callID, call.CallOrdinal)
-	if err != nil {
-		return nil, err
-	}
 	if answered {
 		return nil, parley.Errorf(parley.CodeConflict, "the tool call %q has its result already", parley.Clip(callID, 64))
 	}
 	return call, nil
-}
-
-// openCalls are the completed tool calls of the unfinished turn that have no result.
-func (t *txn) openCalls(h *head) ([]parley.Message, error) {
-	return readMessages(t.conn, `m.turn_id = ? AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
- AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.role = 'tool_result'
- AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal AND x.tool_call_id <> '') ORDER BY m.sequence`, h.TurnID)
 }

@@ -2,96 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"parley"
-)
-
-// The kinds of outbox rows.
-const (
-	outboxPurgeSession   = "purge_session"
-	outboxDetachProject  = "detach_project"
-	outboxDeleteSessions = "delete_project_sessions"
+	"parley/internal/transition"
 )
 
 // projectBatch bounds the sessions that one transaction detaches or deletes.
 const projectBatch = 50
-
-// DeleteSession implements parley.TurnStore.
-func (s *Store) DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error {
-	return s.write(ctx, func(tx *txn) error {
-		h, err := tx.lock(scope, sessionID)
-		if err != nil {
-			return err
-		}
-		return tx.entomb(h)
-	})
-}
-
-// entomb makes a session and its tool children invisible and leaves their rows
-// to the outbox.
-func (t *txn) entomb(h *head) error {
-	for next := []*head{h}; len(next) > 0; {
-		h, next = next[0], next[1:]
-		if err := t.entombOne(h); err != nil {
-			return err
-		}
-		var children []parley.ID
-		if err := t.each("SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' AND deleted_at IS NULL", func(r *row) error {
-			children = append(children, r.id())
-			return nil
-		}, h.WorkspaceID, h.ID); err != nil {
-			return err
-		}
-		for _, id := range children {
-			child, err := t.load(id)
-			if err != nil {
-				return err
-			}
-			next = append(next, child)
-		}
-	}
-	return nil
-}
-
-func (t *txn) entombOne(h *head) error {
-	if !h.holder.IsZero() {
-		h.hint.Cancel = h.TurnID
-	}
-	h.deletedAt, h.dirty = t.now, true
-	h.epoch++
-	h.holder, h.cancel, h.TurnID, h.turnStatus, h.turn = parley.ID{}, parley.ID{}, parley.ID{}, "", nil
-	h.Status, h.WaitReason = parley.SessionStatusOf(parley.TurnCancelled), ""
-	h.status, h.reason = h.Status, h.WaitReason // the lists hear session.deleted alone
-	for _, statement := range []string{
-		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE id = ?",
-		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
-	} {
-		if _, err := t.exec(statement, t.now, h.ID); err != nil {
-			return err
-		}
-	}
-	for _, tag := range h.Tags {
-		if _, err := t.exec("DELETE FROM session_tags WHERE workspace_id = ? AND tag = ? AND session_id = ?", h.WorkspaceID, tag, h.ID); err != nil {
-			return err
-		}
-	}
-	if _, err := t.exec("DELETE FROM clients WHERE session_id = ?", h.ID); err != nil {
-		return err
-	}
-	if err := t.unready(h); err != nil {
-		return err
-	}
-	t.feed(h, parley.FeedSessionDeleted, json.RawMessage(append(appendID([]byte(`{"session_id":`), h.ID), '}')))
-	return t.leaveFor(h.WorkspaceID, outboxPurgeSession, h.ID)
-}
-
-// leaveFor leaves work for the outbox.
-func (t *txn) leaveFor(workspaceID parley.ID, kind string, target parley.ID) error {
-	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)", workspaceID, kind, target, t.now, t.now)
-	return err
-}
 
 // outboxRow is work that a transaction left.
 type outboxRow struct {
@@ -128,11 +46,11 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 // was the rest.
 func (t *txn) apply(work outboxRow) (done bool, err error) {
 	switch work.kind {
-	case outboxPurgeSession:
+	case transition.PurgeSession:
 		return t.purge(work.target)
-	case outboxDetachProject:
+	case transition.DetachProject:
 		return t.detach(work)
-	case outboxDeleteSessions:
+	case transition.DeleteSessions:
 		return t.deleteSessions(work)
 	}
 	t.store.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
@@ -153,7 +71,7 @@ const (
 // purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
 // before their messages, and reports whether nothing is left.
 func (t *txn) purge(sessionID parley.ID) (bool, error) {
-	h, err := t.load(sessionID)
+	h, err := t.Head(sessionID)
 	if err != nil || h == nil {
 		return true, err
 	}
@@ -196,7 +114,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 }
 
 // textsOfCalls names the texts of the calls that purgeCalls is about to delete.
-func (t *txn) textsOfCalls(h *head, limit int64) (keys []textKey, err error) {
+func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
 	err = t.each(`WITH doomed AS (SELECT system_hash, tools_hash FROM calls WHERE session_id = ?1 ORDER BY id LIMIT ?2)
  SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed WHERE tools_hash IS NOT NULL`, func(r *row) error {
 		keys = append(keys, textKey{h.WorkspaceID, r.hash()})
@@ -236,15 +154,9 @@ func (t *txn) detach(work outboxRow) (bool, error) {
 		return false, err
 	}
 	for _, id := range ids {
-		h, err := t.load(id)
-		if err != nil {
+		if err := t.core.Detach(id, work.target); err != nil {
 			return false, err
 		}
-		h.ProjectID = parley.ID{}
-		if _, err := t.exec("UPDATE sessions SET project_id = NULL WHERE id = ?", id); err != nil {
-			return false, err
-		}
-		t.updatedFeed(h)
 	}
 	return len(ids) < projectBatch, nil
 }
@@ -256,14 +168,7 @@ func (t *txn) deleteSessions(work outboxRow) (bool, error) {
 		return false, err
 	}
 	for _, id := range ids {
-		h, err := t.load(id)
-		if err != nil {
-			return false, err
-		}
-		if h.deletedAt != 0 { // gone as the child of another one
-			continue
-		}
-		if err := t.entomb(h); err != nil {
+		if err := t.core.Entomb(id); err != nil {
 			return false, err
 		}
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package transition
 
 import (
 	"bytes"
@@ -145,9 +145,10 @@ func settledData(turnID parley.ID, step int, failure *parley.Failure, messages [
 	return append(complete, "]}"...), append(stored, "]}"...), nil
 }
 
-// completeSettled puts the contents back into a stored step.generated or
+// CompleteSettled puts the contents back into a stored step.generated or
 // step.error, from the messages' rows; other events are complete as they are.
-func completeSettled(c *conn, event *parley.Event) error {
+// contentOf is nil for a message that is gone.
+func CompleteSettled(event *parley.Event, contentOf func(messageID parley.ID) (json.RawMessage, error)) error {
 	if event.Type != parley.EventStepGenerated && event.Type != parley.EventStepError {
 		return nil
 	}
@@ -157,18 +158,15 @@ func completeSettled(c *conn, event *parley.Event) error {
 	}
 	for i := range step.Messages {
 		m := &step.Messages[i]
-		found, err := c.one("SELECT content FROM messages WHERE id = ?", func(r *row) error {
-			m.Content = r.json()
-			return nil
-		}, m.MessageID)
+		content, err := contentOf(m.MessageID)
 		if err != nil {
 			return err
 		}
-		switch {
-		case !found:
+		switch m.Content = content; {
+		case content == nil:
 			m.Content = json.RawMessage("null")
-		case !json.Valid(m.Content):
-			m.Content, _ = parley.UnreadableContent(m.Role, m.Content)
+		case !json.Valid(content):
+			m.Content, _ = parley.UnreadableContent(m.Role, content)
 		}
 	}
 	complete, _, err := settledData(step.TurnID, step.Step, step.Error, step.Messages)

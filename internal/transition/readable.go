@@ -1,14 +1,26 @@
-package sqlite
+package transition
 
-import "parley"
+import (
+	"encoding/json"
 
-// readableJSON reports whether text is one JSON value without white space around
+	"parley"
+)
+
+// ReadableJSON reports whether text is one JSON value without white space around
 // it, as it is stored. It is json.Valid at about six times the speed, which a
 // list of a thousand messages notices. Nesting beyond MaxJSONDepth, which no
 // input may have, is unreadable.
-func readableJSON(text []byte) bool {
+func ReadableJSON(text []byte) bool {
 	end := skipValue(text, 0, 0)
 	return end == len(text)
+}
+
+// ReadableObject is a JSON object as it is, and {} for anything else.
+func ReadableObject(stored json.RawMessage) json.RawMessage {
+	if len(stored) == 0 || stored[0] != '{' || !ReadableJSON(stored) {
+		return json.RawMessage("{}")
+	}
+	return stored
 }
 
 // skipValue returns the place behind the value at i, or -1.

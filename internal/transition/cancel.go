@@ -1,0 +1,234 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// RequestCancel is the transition of parley.TurnStore.
+func (t *Tx) RequestCancel(scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (cancelled parley.Cancelled, err error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return cancelled, err
+	}
+	target, err := t.cancelTarget(h, turnID)
+	if err != nil {
+		return cancelled, err
+	}
+	switch {
+	case target.Status == parley.TurnCancelled:
+		return parley.Cancelled{Turn: target, Before: true}, nil
+	case target.Status.Finished():
+		return cancelled, parley.Errorf(parley.CodeConflict, "the turn had ended before: it is %s", target.Status)
+	}
+	if alsoQueued { // first, so that none of them becomes the next turn
+		if err := t.cancelQueued(h, target.ID); err != nil {
+			return cancelled, err
+		}
+	}
+	if target.ID != h.TurnID {
+		cancelled.Turn, err = t.cancelWaiting(h, target)
+		return cancelled, err
+	}
+	held, err := t.held(h)
+	if err != nil {
+		return cancelled, err
+	}
+	if held {
+		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
+		return parley.Cancelled{Turn: target, Held: true}, nil
+	}
+	return t.settleCancelled(h)
+}
+
+// cancelTarget finds the turn that a cancel means: the one named, else the first
+// unfinished one, else the last one.
+func (t *Tx) cancelTarget(h *Head, turnID parley.ID) (parley.Turn, error) {
+	if turnID.IsZero() {
+		turnID = h.TurnID
+	}
+	if !turnID.IsZero() {
+		if turnID == h.TurnID {
+			turn, err := t.currentTurn(h)
+			if err != nil {
+				return parley.Turn{}, err
+			}
+			return *turn, nil
+		}
+		turn, err := t.readTurn(h, turnID)
+		if err != nil {
+			return parley.Turn{}, err
+		}
+		return *turn, nil
+	}
+	last, err := t.rows.LastTurn(h)
+	if err != nil {
+		return parley.Turn{}, err
+	}
+	if last == nil {
+		return parley.Turn{}, parley.Errorf(parley.CodeNothingToCancel, "nothing ever ran in this session")
+	}
+	return *last, nil
+}
+
+// held reports whether a process with a live lease runs the turn.
+func (t *Tx) held(h *Head) (bool, error) {
+	if h.Holder.IsZero() {
+		return false, nil
+	}
+	return t.rows.Alive(h.Holder)
+}
+
+// settleCancelled ends the first unfinished turn as cancelled, whoever holds it:
+// its rows from their versions, its open tools as "effect unknown". What waited
+// in the queue comes next.
+func (t *Tx) settleCancelled(h *Head) (parley.Cancelled, error) {
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return parley.Cancelled{}, err
+	}
+	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
+		return parley.Cancelled{}, err
+	}
+	if !h.Holder.IsZero() {
+		h.Epoch++
+	}
+	settled, err := t.settleOpen(h, turn, parley.MessageCancelled, parley.CallCancelled, nil)
+	if err != nil {
+		return parley.Cancelled{}, err
+	}
+	results, err := t.settleTools(h)
+	if err != nil {
+		return parley.Cancelled{}, err
+	}
+	if turn.Status == parley.TurnQueued && h.queue.find(turn.TriggerMessageID) != nil {
+		t.removeQueued(h, turn.TriggerMessageID)
+	}
+	if err := t.end(h, turn, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+		return parley.Cancelled{}, err
+	}
+	return parley.Cancelled{Turn: *turn, Settled: append(settled, results...)}, nil
+}
+
+// cancelWaiting cancels a queued turn behind the first unfinished one.
+func (t *Tx) cancelWaiting(h *Head, turn parley.Turn) (parley.Turn, error) {
+	t.removeQueued(h, turn.TriggerMessageID)
+	if err := h.move(&turn, parley.MoveCancel); err != nil {
+		return turn, err
+	}
+	turn.FinishedAt = t.now
+	data, err := endedData(&turn)
+	if err != nil {
+		return turn, err
+	}
+	t.event(h, parley.EventSessionCancelled, turn.ID, data)
+	h.saveTurn(&turn)
+	return turn, nil
+}
+
+// cancelQueued cancels every queued turn behind the first unfinished one, but
+// for the excepted one; if that is the first, its undelivered steers go too.
+func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
+	q, err := t.queueOf(h, true)
+	if err != nil {
+		return err
+	}
+	queued, err := t.rows.QueuedTurns(h)
+	if err != nil {
+		return err
+	}
+	for _, turn := range queued {
+		if turn.ID == except || turn.ID == h.TurnID {
+			continue
+		}
+		if _, err := t.cancelWaiting(h, turn); err != nil {
+			return err
+		}
+	}
+	if except != h.TurnID || h.Steers == 0 {
+		return nil
+	}
+	for _, steer := range q.steers(h.TurnID) { // they would become turns of their own
+		h.Steers--
+		t.removeQueued(h, steer.ID)
+	}
+	return nil
+}
+
+// TakeCancel is the transition of parley.TurnStore.
+func (t *Tx) TakeCancel(scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.Cancelled{}, err
+	}
+	turn, err := t.readTurn(h, turnID)
+	if err != nil {
+		return parley.Cancelled{}, err
+	}
+	switch {
+	case turn.Status.Finished():
+		return parley.Cancelled{Turn: *turn}, nil
+	case h.TurnID != turnID || h.Cancel != turnID:
+		return parley.Cancelled{}, parley.Errorf(parley.CodeConflict, "nobody asked this turn to stop")
+	}
+	return t.settleCancelled(h)
+}
+
+// EditQueued is the transition of parley.TurnStore.
+func (t *Tx) EditQueued(scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+	h, m, err := t.lockQueued(scope, messageID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	m.Content, m.UpdatedAt = content, t.now
+	m.Revision++
+	if h.queue != nil {
+		if e := h.queue.find(m.ID); e != nil {
+			e.Revision = m.Revision
+		}
+	}
+	h.Changes.Edited = append(h.Changes.Edited, m)
+	t.event(h, parley.EventMessageQueued, m.TurnID, queuedData(m))
+	return *m, nil
+}
+
+// RemoveQueued is the transition of parley.TurnStore.
+func (t *Tx) RemoveQueued(scope parley.Scope, messageID parley.ID) (parley.Message, error) {
+	h, m, err := t.lockQueued(scope, messageID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	switch {
+	case m.Steer:
+		h.Steers--
+		t.removeQueued(h, m.ID)
+	case m.TurnID.IsZero():
+		t.removeQueued(h, m.ID)
+	case m.TurnID == h.TurnID:
+		_, err = t.settleCancelled(h)
+	default:
+		var turn *parley.Turn
+		if turn, err = t.readTurn(h, m.TurnID); err == nil {
+			_, err = t.cancelWaiting(h, *turn)
+		}
+	}
+	m.Status, m.Position, m.UpdatedAt = parley.MessageCancelled, nil, t.now
+	return *m, err
+}
+
+// lockQueued locks the session of a queued message: CodeConflict once it is in
+// the record or was removed.
+func (t *Tx) lockQueued(scope parley.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
+	h, m, err := t.lockMessage(scope, messageID)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case m.Status == parley.MessageQueued:
+		return h, m, nil
+	case m.Sequence == 0:
+		return nil, nil, parley.Errorf(parley.CodeConflict, "this message was removed from the queue before")
+	}
+	return nil, nil, parley.Errorf(parley.CodeConflict, "this message is in the record by now and cannot be changed")
+}

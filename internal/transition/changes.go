@@ -1,0 +1,92 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// Changes are the writes of one transition to one session, each kind together,
+// in the order in which they came to be. Times that are not in a row stand in At.
+// Rows that were made and changed in one transition stand in their last state
+// under New… alone.
+type Changes struct {
+	At parley.Time
+
+	New     *Creation // insert listed row, head row and tags, all as they stand in the Head; the next three are void then
+	Head    bool      // update the head row
+	Claim   bool      // of it also epoch, holder, turn, cancel and deleted_at
+	Listed  bool      // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
+	Setting *Setting  // update what a PATCH may change of the listed row, and the index of tags
+	Buried  bool      // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns are cancelled
+
+	NewMessages []NewMessage
+	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
+	Requeued    []Entry           // steers that became triggers: turn; steer false
+	Edited      []*parley.Message // in the queue: content, revision
+	Removed     []parley.ID       // from the queue: status cancelled, position null
+	Marked      []*parley.Message // marks alone; updated_at stays
+	Settled     []SettledRow      // update the message, and set the text of its versions to null
+
+	NewTurns []*parley.Turn
+	Turns    []*parley.Turn // all that may change in a turn
+
+	NewCalls []NewCall
+	Calls    []parley.CallSettled // open calls of the turn that end
+
+	Unready bool // delete the session's ready row; before Ready
+	Ready   bool // insert it with ready_at At, if there is none
+	Opened  []ClientOpened
+	Outbox  []Errand
+	Events  []Event
+}
+
+// Creation is how a session came to be.
+type Creation struct {
+	Idempotency parley.Idempotency
+}
+
+// NewMessage is a message to insert. The idempotency columns belong to posts alone.
+type NewMessage struct {
+	*parley.Message
+	PostedEvent int64 // the session's last event before the post, to rebuild its answer
+	Idempotency parley.Idempotency
+}
+
+// SettledRow is what a streaming message becomes.
+type SettledRow struct {
+	parley.BlockSettled             // Metadata filled in
+	ContentHash         parley.Hash // next of the chain
+}
+
+// NewCall is a call to insert with outcome open and created_at At. The texts
+// behind its hashes are kept once per workspace and hash.
+type NewCall struct {
+	parley.StepBegin
+	TurnID parley.ID
+}
+
+// Setting is the session's listed row after a PATCH; TagsBefore what the index
+// of tags holds until then.
+type Setting struct {
+	TagsBefore []string
+}
+
+// ClientOpened makes this session the one that a client has open.
+type ClientOpened struct {
+	PrincipalID parley.ID
+	Client      string
+}
+
+// Errand is work left to the outbox, due at once.
+type Errand struct {
+	WorkspaceID parley.ID
+	Kind        string
+	TargetID    parley.ID
+}
+
+// Event is an event with the form in which it is stored.
+type Event struct {
+	parley.Event
+	Stored json.RawMessage // nil: as it is told
+}

@@ -1,0 +1,135 @@
+package transition
+
+import (
+	"parley"
+)
+
+// Claim is the transition of parley.TurnStore: round robin over the workspaces
+// that wait, beginning behind the one served last, the oldest session of each.
+func (t *Tx) Claim(processID parley.ID, n int, occupancy parley.Occupancy, waiting Waiting) ([]parley.Claim, error) {
+	allowed, err := t.mayClaim(processID)
+	if err != nil {
+		return nil, err
+	}
+	if !allowed {
+		return nil, parley.Errorf(parley.CodeFenced, "this process has no lease")
+	}
+	n = min(n, parley.MaxClaims)
+	picker := newPicker(waiting, n, occupancy)
+	var claims []parley.Claim
+	for len(claims) < n {
+		id, err := picker.next(t.LastServed)
+		if err != nil || id.IsZero() {
+			return claims, err
+		}
+		h, err := t.load(id)
+		if err != nil {
+			return nil, err
+		}
+		if h == nil {
+			continue
+		}
+		if h.TurnStatus != parley.TurnQueued { // never; a stray row must not stop the others
+			h.unready()
+			continue
+		}
+		claim, err := t.claim(h, processID)
+		if err != nil {
+			return nil, err
+		}
+		picker.took(h)
+		t.LastServed = h.WorkspaceID
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
+// mayClaim reports whether a process has a lease; none named has none.
+func (t *Tx) mayClaim(processID parley.ID) (bool, error) {
+	if processID.IsZero() {
+		return false, nil
+	}
+	return t.rows.MayClaim(processID)
+}
+
+// claimsDirectly reports whether a post to a session may claim its turn for a
+// process: background turns wait for Claim, which knows their share.
+func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
+	if h.Mode == parley.ModeBackground {
+		return false, nil
+	}
+	return t.mayClaim(processID)
+}
+
+// claim makes a process the holder of a session's queued turn: its trigger
+// enters the record if it waited in the queue.
+func (t *Tx) claim(h *Head, processID parley.ID) (parley.Claim, error) {
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return parley.Claim{}, err
+	}
+	h.unready()
+	trigger := h.Changes.made(turn.TriggerMessageID)
+	if trigger == nil {
+		if trigger, err = t.rows.Message(h.WorkspaceID, turn.TriggerMessageID); err != nil {
+			return parley.Claim{}, err
+		}
+	}
+	if trigger == nil {
+		return parley.Claim{}, NotFound("message")
+	}
+	if trigger.Status == parley.MessageQueued {
+		if err := t.enterRecord(h, trigger); err != nil {
+			return parley.Claim{}, err
+		}
+	}
+	if err := t.start(h, turn, processID); err != nil {
+		return parley.Claim{}, err
+	}
+	h.saveTurn(turn)
+	claim, err := t.claimOf(h, turn, trigger)
+	if err != nil {
+		return parley.Claim{}, err
+	}
+	return *claim, nil
+}
+
+// start moves a queued turn to running, in memory, under a new epoch.
+func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
+	if err := h.move(turn, parley.MoveClaim); err != nil {
+		return err
+	}
+	h.Epoch++
+	h.Holder = processID
+	turn.Attempt++
+	if turn.StartedAt == 0 {
+		turn.StartedAt = t.now
+	}
+	if h.StartedAt == 0 {
+		h.StartedAt, h.Changes.Listed = t.now, true
+	}
+	if turn.AgentVersion == 0 {
+		version, _, err := t.rows.Agent(h.WorkspaceID, h.AgentID)
+		if err != nil {
+			return err
+		}
+		turn.AgentID, turn.AgentVersion = h.AgentID, version
+	}
+	t.event(h, parley.EventSessionStarted, turn.ID, startedData(turn))
+	return nil
+}
+
+// claimOf is what a worker gets.
+func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*parley.Claim, error) {
+	agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
+	if err != nil {
+		return nil, err
+	}
+	if agent == nil {
+		return nil, NotFound("agent")
+	}
+	return &parley.Claim{
+		Fence:   parley.Fence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: turn.ID, Epoch: h.Epoch},
+		Session: h.Session, Agent: *agent, Turn: *turn, Trigger: *trigger,
+	}, nil
+}

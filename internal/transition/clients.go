@@ -1,0 +1,47 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// SetClientSession is the transition of parley.ClientStore.
+func (t *Tx) SetClientSession(scope parley.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return err
+	}
+	return t.activate(h, principalID, client)
+}
+
+// activate opens a locked session in a client and tells the feed.
+func (t *Tx) activate(h *Head, principalID parley.ID, client string) error {
+	before, err := t.rows.OpenedIn(h.WorkspaceID, principalID, client)
+	if err != nil || before == h.ID {
+		return err
+	}
+	if err := t.Deactivate(before, client); err != nil {
+		return err
+	}
+	t.feed(h, parley.FeedSessionActivated, clientData(client))
+	h.Changes.Opened = append(h.Changes.Opened, ClientOpened{PrincipalID: principalID, Client: client})
+	return nil
+}
+
+// Deactivate tells the feed that a client has a session open no more.
+func (t *Tx) Deactivate(sessionID parley.ID, client string) error {
+	if sessionID.IsZero() {
+		return nil
+	}
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return err
+	}
+	t.feed(h, parley.FeedSessionDeactivated, clientData(client))
+	return nil
+}
+
+func clientData(client string) json.RawMessage {
+	return append(parley.AppendJSONString([]byte(`{"client_id":`), client), '}')
+}

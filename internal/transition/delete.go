@@ -1,0 +1,81 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// The kinds of errands.
+const (
+	PurgeSession   = "purge_session"           // delete the rows of a tombstoned session
+	DetachProject  = "detach_project"          // take the sessions out of a project that is gone
+	DeleteSessions = "delete_project_sessions" // or delete them
+)
+
+// DeleteSession is the transition of parley.TurnStore.
+func (t *Tx) DeleteSession(scope parley.Scope, sessionID parley.ID) error {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return err
+	}
+	return t.entomb(h)
+}
+
+// Entomb deletes a session for the outbox; one that is gone is fine.
+func (t *Tx) Entomb(sessionID parley.ID) error {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return err
+	}
+	return t.entomb(h)
+}
+
+// entomb makes a session and its tool children invisible and leaves their rows
+// to the outbox.
+func (t *Tx) entomb(h *Head) error {
+	for next := []*Head{h}; len(next) > 0; {
+		h, next = next[0], next[1:]
+		t.entombOne(h)
+		children, err := t.rows.ToolChildren(h)
+		if err != nil {
+			return err
+		}
+		for _, id := range children {
+			child, err := t.load(id)
+			if err != nil {
+				return err
+			}
+			if child != nil && child.DeletedAt == 0 {
+				next = append(next, child)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tx) entombOne(h *Head) {
+	if !h.Holder.IsZero() {
+		h.hint.Cancel = h.TurnID
+	}
+	h.DeletedAt, h.Changes.Head, h.Changes.Buried = t.now, true, true
+	h.Epoch++
+	h.Holder, h.Cancel, h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, parley.ID{}, parley.ID{}, "", nil, nil
+	h.Status, h.WaitReason = parley.SessionStatusOf(parley.TurnCancelled), ""
+	h.status, h.reason = h.Status, h.WaitReason // the lists hear session.deleted alone
+	h.unready()
+	t.feed(h, parley.FeedSessionDeleted, json.RawMessage(append(appendID([]byte(`{"session_id":`), h.ID), '}')))
+	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: PurgeSession, TargetID: h.ID})
+}
+
+// Detach takes a session out of a project that is gone.
+func (t *Tx) Detach(sessionID, projectID parley.ID) error {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.ProjectID != projectID || h.DeletedAt != 0 {
+		return err
+	}
+	h.ProjectID = parley.ID{}
+	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
+	t.updatedFeed(h)
+	return nil
+}

@@ -1,0 +1,159 @@
+package transition
+
+import (
+	"parley"
+)
+
+// EnsureSession is the transition of parley.TurnStore.
+func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
+	if opened, err := t.openedBefore(scope, wanted); err != nil || opened != nil {
+		if opened == nil {
+			return parley.Opened{}, err
+		}
+		return *opened, err
+	}
+	h, err := t.byKey(scope, wanted.Session.Key)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	opened := parley.Opened{Created: h == nil}
+	if h == nil {
+		if err := t.checkNew(scope, wanted); err != nil {
+			return parley.Opened{}, err
+		}
+		h = t.createSession(wanted)
+	}
+	if wanted.First != nil {
+		first := *wanted.First
+		if !opened.Created && first.Idempotency.Key == "" {
+			first.Idempotency = wanted.Idempotency
+		}
+		posted, err := t.post(h, first, claimBy)
+		if err != nil {
+			return parley.Opened{}, err
+		}
+		opened.Posted, opened.Replayed = &posted, posted.Replayed
+	}
+	if wanted.ClientID != "" {
+		if err := t.activate(h, wanted.Session.OwnerID, wanted.ClientID); err != nil {
+			return parley.Opened{}, err
+		}
+	}
+	if opened.Created {
+		t.updatedFeed(h)
+	}
+	opened.Session = h.Session
+	return opened, nil
+}
+
+// openedBefore rebuilds the first answer to an idempotency key of a creation.
+func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley.Opened, error) {
+	if wanted.Idempotency.Key == "" {
+		return nil, nil
+	}
+	earlier, err := t.rows.Created(scope.WorkspaceID, wanted.Idempotency.Key)
+	if err != nil || earlier.ID.IsZero() {
+		return nil, err
+	}
+	if earlier.Fingerprint != wanted.Idempotency.Fingerprint {
+		return nil, KeyReused()
+	}
+	h, err := t.lock(scope, earlier.ID)
+	if err != nil {
+		return nil, err
+	}
+	opened := &parley.Opened{Session: h.Session, Created: true, Replayed: true}
+	if wanted.First == nil {
+		return opened, nil
+	}
+	first, err := t.rows.FirstMessage(h)
+	if err != nil || first == nil {
+		return opened, err
+	}
+	posted := parley.Posted{Message: *first, Replayed: true}
+	if !first.TurnID.IsZero() {
+		if posted.Turn, err = t.readTurn(h, first.TurnID); err != nil {
+			return nil, err
+		}
+	}
+	opened.Posted = &posted
+	return opened, nil
+}
+
+// byKey locks the session that has a key; nil when none has it.
+func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
+	if key == "" {
+		return nil, nil
+	}
+	id, err := t.rows.SessionByKey(scope.WorkspaceID, key)
+	if err != nil || id.IsZero() {
+		return nil, err
+	}
+	return t.lock(scope, id)
+}
+
+// checkNew refuses what a new session may not name.
+func (t *Tx) checkNew(scope parley.Scope, wanted parley.NewSession) error {
+	session := &wanted.Session
+	version, status, err := t.rows.Agent(scope.WorkspaceID, session.AgentID)
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return NotFound("agent")
+	case status == parley.AgentArchived:
+		return parley.Errorf(parley.CodeArchived, "this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one")
+	}
+	if err := t.checkProject(scope.WorkspaceID, session.ProjectID); err != nil {
+		return err
+	}
+	if !session.ParentSessionID.IsZero() {
+		parent, err := t.lock(scope, session.ParentSessionID)
+		if err != nil {
+			return err
+		}
+		if !session.ParentMessageID.IsZero() {
+			if m, err := t.rows.Message(scope.WorkspaceID, session.ParentMessageID); err != nil {
+				return err
+			} else if m == nil || m.SessionID != parent.ID {
+				return NotFound("message")
+			}
+		}
+	}
+	if wanted.First != nil && wanted.First.Role == parley.RoleToolResult {
+		return parley.Errorf(parley.CodeConflict, "a new session has no tool call to answer")
+	}
+	return nil
+}
+
+// checkProject refuses a project that the workspace does not have; none is fine.
+func (t *Tx) checkProject(workspaceID, projectID parley.ID) error {
+	if projectID.IsZero() {
+		return nil
+	}
+	found, err := t.rows.HasProject(workspaceID, projectID)
+	if err == nil && !found {
+		err = NotFound("project")
+	}
+	return err
+}
+
+// createSession makes a session and its head.
+func (t *Tx) createSession(wanted parley.NewSession) *Head {
+	s := wanted.Session
+	s.Status, s.WaitReason, s.Statistics, s.ArchivedAt = parley.SessionPending, "", parley.Statistics{}, 0
+	s.LastSequence, s.LastEvent, s.TurnID, s.StartedAt, s.FinishedAt = 0, 0, parley.ID{}, 0, 0
+	s.CreatedAt, s.UpdatedAt = t.now, t.now
+	if s.LogID.IsZero() {
+		s.LogID = parley.NewID()
+	}
+	if s.Tags == nil {
+		s.Tags = []string{}
+	}
+	s.Metadata = metadata(s.Metadata)
+	h := &Head{Session: s, Back: 1, NextCall: 1}
+	t.take(h)
+	h.status = s.Status
+	h.Changes.New = &Creation{Idempotency: wanted.Idempotency}
+	return h
+}

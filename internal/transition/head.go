@@ -1,0 +1,82 @@
+package transition
+
+import (
+	"parley"
+)
+
+// Head is a session as its transitions see it: its listed row, its head row,
+// and what else of it was read. A store makes it from its rows, may keep it in a
+// cache for as long as nobody else changes these rows, and must drop it when a
+// transition that locked it was refused, failed, or was not committed.
+type Head struct {
+	parley.Session
+	Epoch      int64
+	Holder     parley.ID // process that runs the turn; zero: nobody
+	TurnStatus parley.TurnStatus
+	Cancel     parley.ID // turn asked to stop
+	Back       int64     // queue position of the next entry at its end
+	Front      int64     // and at its front, counting down
+	NextCall   int64     // ordinal of the next tool_call
+	Queued     int64     // messages in the queue
+	Steers     int64     // of them undelivered steers of TurnID
+	LastHash   parley.Hash
+	DeletedAt  parley.Time
+	Revision   int64 // the store's own: of the rows that this was read from
+
+	// Changes are what the running transition has to write.
+	Changes Changes
+
+	turn  *parley.Turn // the first unfinished one, once read
+	open  *Open        // of turn, once read
+	queue *queue       // its beginning, once read
+
+	hint   parley.Commit
+	status parley.SessionStatus // as it was before the transition
+	reason parley.WaitReason
+	claim  claim
+}
+
+// claim is the part of the head row that indexes hold.
+type claim struct {
+	epoch                int64
+	holder, turn, cancel parley.ID
+	deletedAt            parley.Time
+}
+
+func (h *Head) claimed() claim {
+	return claim{h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt}
+}
+
+// Open is what stands open of a turn.
+type Open struct {
+	Rows  []OpenRow   // streaming messages, in the order of their sequence
+	Calls []parley.ID // calls without an outcome, by id
+}
+
+// OpenRow is a streaming message of the running step.
+type OpenRow struct {
+	ID         parley.ID
+	Sequence   int64
+	Ordinal    int64 // of a tool_call
+	Role       parley.Role
+	ToolCallID string
+	ToolName   string
+}
+
+// Entry is a message in the queue, without what only its reading needs.
+type Entry struct {
+	ID        parley.ID
+	TurnID    parley.ID // zero: it starts nothing
+	Position  int64
+	Steer     bool
+	Revision  int
+	Iteration int
+}
+
+// Piece is a version of a streaming message.
+type Piece struct {
+	Kind   parley.ContentKind
+	Offset int
+	Chunks int
+	Text   string
+}

@@ -1,0 +1,266 @@
+package transition
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"parley"
+)
+
+// queueWindow is how many entries of a queue are read when only its beginning
+// matters, and how many a head keeps.
+const queueWindow = 64
+
+// queue is the beginning of a session's queue, or all of it. It is read before
+// a transition changes it, and changed with it.
+type queue struct {
+	entries []Entry // by position
+	whole   bool
+	changed bool // by the running transition: what can be read is not this any more
+}
+
+// errQueueChanged is a fault of this package: a transition looks further into a
+// queue than it did before it began to change it.
+var errQueueChanged = errors.New("transition: the queue was changed before all of it was read")
+
+// queueOf reads the queue: whole, or as far as a transition can come that takes
+// one turn out of it.
+func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
+	switch q := h.queue; {
+	case q == nil && h.Queued == 0:
+		h.queue = &queue{whole: true}
+		return h.queue, nil
+	case q != nil && (q.whole || !whole && q.triggers() > 1):
+		return q, nil
+	case q != nil && q.changed && whole:
+		return nil, errQueueChanged
+	case q != nil && q.changed: // it was read far enough before
+		return q, nil
+	}
+	limit := queueWindow
+	for {
+		if whole {
+			limit = parley.MaxQueued + 1
+		}
+		entries, err := t.rows.Queue(h, limit)
+		if err != nil {
+			return nil, err
+		}
+		h.queue = &queue{entries: entries, whole: len(entries) < limit}
+		if whole || h.queue.whole || h.queue.triggers() > 1 {
+			return h.queue, nil
+		}
+		whole = true
+	}
+}
+
+// triggers counts the entries that are to start turns.
+func (q *queue) triggers() (n int) {
+	for i := range q.entries {
+		if e := &q.entries[i]; !e.Steer && !e.TurnID.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+func (q *queue) find(id parley.ID) *Entry {
+	for i := range q.entries {
+		if q.entries[i].ID == id {
+			return &q.entries[i]
+		}
+	}
+	return nil
+}
+
+// insert adds an entry where its position is; behind the end of a beginning it
+// is not seen.
+func (q *queue) insert(e Entry) {
+	at := len(q.entries)
+	for at > 0 && q.entries[at-1].Position > e.Position {
+		at--
+	}
+	if at < len(q.entries) || q.whole {
+		q.entries = slices.Insert(q.entries, at, e)
+	}
+	q.changed = true
+}
+
+func (q *queue) remove(id parley.ID) {
+	q.entries = slices.DeleteFunc(q.entries, func(e Entry) bool { return e.ID == id })
+	q.changed = true
+}
+
+// trim keeps what a head may keep.
+func (q *queue) trim() {
+	if q != nil && len(q.entries) > queueWindow {
+		q.entries, q.whole = slices.Clone(q.entries[:queueWindow]), false
+	}
+}
+
+// steers are the undelivered steers of a turn, in the order of the queue.
+func (q *queue) steers(turnID parley.ID) (steers []Entry) {
+	for _, e := range q.entries {
+		if e.Steer && e.TurnID == turnID {
+			steers = append(steers, e)
+		}
+	}
+	return steers
+}
+
+// place gives a message the next sequence of the record: its statistics and its
+// message.created. A streaming one gets its hash when it settles.
+func (t *Tx) place(h *Head, m *parley.Message) error {
+	h.LastSequence++
+	m.Sequence, m.Position, m.Steer = h.LastSequence, nil, false
+	h.Statistics.Messages++
+	if !m.Internal {
+		h.Statistics.UserFacing++
+	}
+	if m.Role == parley.RoleToolCall {
+		m.CallOrdinal = h.NextCall
+		h.NextCall++
+	}
+	if m.Status == parley.MessageQueued {
+		m.Status = parley.MessageCompleted
+	}
+	t.event(h, parley.EventMessageCreated, m.TurnID, createdData(m))
+	if m.Status == parley.MessageStreaming {
+		return nil
+	}
+	return chain(h, m)
+}
+
+// chain continues the log's hash chain with a settled message.
+func chain(h *Head, m *parley.Message) error {
+	hash, err := parley.ChainHash(h.LastHash, parley.ChainInput{Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote,
+		CallOrdinal: m.CallOrdinal, ProviderData: m.ProviderData, CoversThrough: m.CoversThrough})
+	if err != nil {
+		return err
+	}
+	h.LastHash, m.ContentHash = hash, hash
+	return nil
+}
+
+// record places a new message in the record.
+func (t *Tx) record(h *Head, m *parley.Message, idempotency parley.Idempotency) error {
+	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
+	return t.place(h, m)
+}
+
+// enterRecord moves a message from the queue into the record.
+func (t *Tx) enterRecord(h *Head, m *parley.Message) error {
+	h.Queued--
+	if h.queue != nil {
+		h.queue.remove(m.ID)
+	}
+	m.UpdatedAt = t.now
+	if h.Changes.made(m.ID) == nil {
+		h.Changes.Entered = append(h.Changes.Entered, m)
+	}
+	return t.place(h, m)
+}
+
+// made finds a message that the transition makes; nil when it does not.
+func (c *Changes) made(id parley.ID) *parley.Message {
+	for i := range c.NewMessages {
+		if c.NewMessages[i].ID == id {
+			return c.NewMessages[i].Message
+		}
+	}
+	return nil
+}
+
+// enqueue puts a new message into the queue at a position.
+func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency parley.Idempotency) {
+	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
+	m.Status, m.Position = parley.MessageQueued, &position
+	if h.queue == nil && h.Queued == 0 {
+		h.queue = &queue{whole: true}
+	}
+	if h.queue != nil {
+		h.queue.insert(Entry{ID: m.ID, TurnID: m.TurnID, Position: position, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration})
+	}
+	h.Queued++
+	t.event(h, parley.EventMessageQueued, m.TurnID, queuedData(m))
+}
+
+// removeQueued takes a message out of the queue.
+func (t *Tx) removeQueued(h *Head, messageID parley.ID) {
+	h.Changes.Removed = append(h.Changes.Removed, messageID)
+	if h.queue != nil {
+		h.queue.remove(messageID)
+	}
+	h.Queued--
+	t.event(h, parley.EventMessageRemoved, parley.ID{}, removedData(messageID))
+}
+
+func (h *Head) takeBack() int64 {
+	h.Back++
+	return h.Back - 1
+}
+
+func (h *Head) takeFront() int64 {
+	h.Front--
+	return h.Front + 1
+}
+
+// checkQueue refuses one more queued message beyond the bound.
+func (h *Head) checkQueue() error {
+	if h.Queued >= parley.MaxQueued {
+		return parley.Errorf(parley.CodeConflict, "%d messages wait in this session's queue already; let some run, or remove some", parley.MaxQueued)
+	}
+	return nil
+}
+
+// advance makes the next entry of the queue the session's business, when no turn
+// is unfinished: entries without a turn enter the record at once, the first one
+// with a turn becomes ready. The queue has been read if it is not empty.
+func (t *Tx) advance(h *Head) error {
+	h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, "", nil, nil
+	h.Changes.Head = true
+	if h.Queued == 0 {
+		return nil
+	}
+	var entering []parley.ID
+	var next parley.ID
+	for _, e := range h.queue.entries {
+		if e.Steer {
+			continue
+		}
+		if next = e.TurnID; !next.IsZero() {
+			break
+		}
+		entering = append(entering, e.ID)
+	}
+	if len(entering) > 0 {
+		messages, err := t.rows.Queued(h, entering)
+		if err != nil {
+			return err
+		}
+		for i := range messages {
+			if err := t.enterRecord(h, &messages[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	h.TurnID, h.TurnStatus = next, parley.TurnQueued
+	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
+	h.Changes.Ready = true
+	return nil
+}
+
+// unready takes the session out of claimers' sight.
+func (h *Head) unready() { h.Changes.Unready, h.Changes.Ready = true, false }
+
+// metadata is {} for a message that has none.
+func metadata(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}

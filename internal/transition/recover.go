@@ -1,0 +1,170 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// RecoverTurn is the transition of parley.TurnStore.
+func (t *Tx) RecoverTurn(fence parley.Fence) (state parley.TurnState, err error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return state, err
+	}
+	if state.Attempts, err = t.rows.Attempts(h, turn.ID, turn.Step); err != nil {
+		return state, err
+	}
+	if state.Messages, err = t.rows.TurnMessages(h, turn.ID); err != nil {
+		return state, err
+	}
+	interrupted := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
+	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
+		return state, err
+	}
+	for i := range state.Messages {
+		for j := range h.Changes.Settled {
+			if row := &h.Changes.Settled[j]; row.MessageID == state.Messages[i].ID {
+				row.apply(&state.Messages[i], t.now)
+			}
+		}
+	}
+	return state, nil
+}
+
+// apply makes a message what its row becomes.
+func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
+	m.Status, m.Content, m.ProviderData, m.ToolName, m.Error = r.Status, r.Content, r.ProviderData, r.ToolName, r.Error
+	m.Usage, m.Metadata, m.TokenEstimate, m.ContentHash, m.UpdatedAt = r.Usage, r.Metadata, r.TokenEstimate, r.ContentHash, now
+}
+
+// settleOpen settles the streaming rows of a turn with the text of their
+// versions, and its open calls. It saves the turn if that changed it, and
+// returns the rows that it settled.
+func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus, outcome parley.CallOutcome, failure *parley.Failure) ([]parley.ID, error) {
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]parley.BlockSettled, 0, len(open.Rows))
+	ids := make([]parley.ID, 0, len(open.Rows))
+	for i := range open.Rows {
+		row := &open.Rows[i]
+		content, chunks, err := t.contentFromVersions(h, row)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, parley.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: failure, Chunks: chunks})
+		ids = append(ids, row.ID)
+	}
+	if len(blocks) > 0 {
+		if err := t.settleRows(h, turn, turn.Step, open, blocks, failure); err != nil {
+			return nil, err
+		}
+	}
+	if len(open.Calls) == 0 {
+		return ids, nil
+	}
+	for len(open.Calls) > 0 {
+		h.settleCall(turn, open, parley.CallSettled{CallID: open.Calls[0], Outcome: outcome, Error: failure})
+	}
+	h.saveTurn(turn)
+	return ids, nil
+}
+
+// contentFromVersions is what was flushed of a streaming row: each kind's pieces
+// in order; a piece that begins earlier starts over from there.
+func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (json.RawMessage, int, error) {
+	texts := map[parley.ContentKind][]byte{}
+	chunks := 0
+	pieces, err := t.rows.Versions(h, r.ID)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, v := range pieces {
+		chunks = max(chunks, v.Chunks)
+		if have := texts[v.Kind]; v.Offset <= len(have) {
+			texts[v.Kind] = append(have[:v.Offset], v.Text...)
+		}
+	}
+	var content json.RawMessage
+	if r.Role == parley.RoleToolCall {
+		content, err = parley.EncodeContent(parley.ToolCallContent{
+			Arguments: json.RawMessage("null"), ArgumentsText: string(texts[parley.KindArguments]), ID: r.ToolCallID, Name: r.ToolName})
+	} else {
+		content, err = parley.EncodeContent(parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])})
+	}
+	return content, chunks, err
+}
+
+// settleTools gives each open call of a turn that ends a result that says so,
+// and returns the results.
+func (t *Tx) settleTools(h *Head) ([]parley.ID, error) {
+	open, err := t.rows.OpenToolCalls(h)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]parley.ID, 0, len(open))
+	for i := range open {
+		text := parley.EffectUnknown
+		content, err := parley.EncodeContent(parley.ToolResultContent{Error: &text, Result: json.RawMessage("null")})
+		if err != nil {
+			return nil, err
+		}
+		m := t.resultOf(h, &open[i], parley.NewID(), open[i].Author)
+		m.Content = content
+		if err := t.recordResult(h, m); err != nil {
+			return nil, err
+		}
+		ids = append(ids, m.ID)
+	}
+	return ids, nil
+}
+
+// TakeOver takes a session's turn from a process that is dead: a turn that was
+// to be cancelled is, one that was taken over too often fails, the others are
+// ready again. The old claim is void. It reports false, and does nothing, when
+// that process does not hold the session any more.
+func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.Holder != holder || h.DeletedAt != 0 {
+		return false, err
+	}
+	if h.Cancel == h.TurnID && !h.Cancel.IsZero() {
+		_, err := t.settleCancelled(h)
+		return true, err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return false, err
+	}
+	turn.Takeovers++
+	if turn.Takeovers < parley.CrashLoopLimit {
+		return true, t.release(h, turn)
+	}
+	h.Epoch++
+	interrupted := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
+	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
+		return false, err
+	}
+	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed,
+		Failure: &parley.Failure{Class: parley.ClassCrashLoop, Sentence: parley.ClassCrashLoop.Sentence(), Attempts: turn.Attempt}})
+}
+
+// Repair makes an unfinished turn that nobody holds and that waits for nothing
+// ready; false when that is not its state.
+func (t *Tx) Repair(sessionID parley.ID) (bool, error) {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.TurnID.IsZero() || !h.Holder.IsZero() || h.TurnStatus == parley.TurnWaiting || h.DeletedAt != 0 {
+		return false, err
+	}
+	if h.TurnStatus != parley.TurnRunning {
+		h.Changes.Ready = true
+		return true, nil
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return false, err
+	}
+	return true, t.release(h, turn)
+}

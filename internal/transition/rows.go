@@ -1,0 +1,101 @@
+package transition
+
+import (
+	"parley"
+)
+
+// Rows is what a store reads for a transition. Every method sees the rows as
+// they were before the transition, however far it has come, and what belongs to
+// a session is read after its Head. What is not there is nil or zero, not an
+// error. A store that fences by revision may answer from memory what it then has
+// the database confirm together with the writes, and run the transition again
+// when that fails.
+type Rows interface {
+	// Head reads a session, deleted ones too; nil when there is none.
+	Head(sessionID parley.ID) (*Head, error)
+	// Turn reads a turn of a session, LastTurn its newest one.
+	Turn(h *Head, turnID parley.ID) (*parley.Turn, error)
+	LastTurn(h *Head) (*parley.Turn, error)
+	// QueuedTurns reads the turns that entries of the queue are to start, by position.
+	QueuedTurns(h *Head) ([]parley.Turn, error)
+	// Open reads what stands open of a turn of the session.
+	Open(h *Head, turnID parley.ID) (Open, error)
+	// Attempts counts the calls of a step.
+	Attempts(h *Head, turnID parley.ID, step int) (int, error)
+	// Queue reads the first entries of the queue by position, steers among them.
+	Queue(h *Head, limit int) ([]Entry, error)
+	// Versions reads the flushed pieces of a message by n.
+	Versions(h *Head, messageID parley.ID) ([]Piece, error)
+
+	// SessionOf is the session of a message of a workspace.
+	SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
+	// Message reads a message of a workspace.
+	Message(workspaceID, messageID parley.ID) (*parley.Message, error)
+	// Queued reads entries of the queue whole, in the order of their position.
+	Queued(h *Head, ids []parley.ID) ([]parley.Message, error)
+	// TurnMessages reads the messages of a turn that are in the record, by sequence.
+	TurnMessages(h *Head, turnID parley.ID) ([]parley.Message, error)
+	// FirstMessage reads the record's first message.
+	FirstMessage(h *Head) (*parley.Message, error)
+	// ToolCall reads the latest tool_call with an id of other systems, and whether
+	// it has a result that was not cancelled.
+	ToolCall(h *Head, callID string) (call *parley.Message, answered bool, err error)
+	// OpenToolCalls reads the completed tool_calls of the first unfinished turn
+	// that have no result that was not cancelled, by sequence.
+	OpenToolCalls(h *Head) ([]parley.Message, error)
+
+	// Posted finds the message that was posted under an idempotency key.
+	Posted(h *Head, key string) (Earlier, error)
+	// Created finds the session that was created under an idempotency key.
+	Created(workspaceID parley.ID, key string) (Earlier, error)
+	// SessionByKey finds the session that has a key.
+	SessionByKey(workspaceID parley.ID, key string) (parley.ID, error)
+	// ToolChildren names the sessions of kind tool that a session opened and that
+	// are not deleted.
+	ToolChildren(h *Head) ([]parley.ID, error)
+	// OpenedIn is the session that a client has open.
+	OpenedIn(workspaceID, principalID parley.ID, client string) (parley.ID, error)
+
+	// Agent reads the current version and status of an agent.
+	Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error)
+	// AgentVersion reads an agent as it was in a version; nil when there is none.
+	AgentVersion(workspaceID, agentID parley.ID, version int) (*parley.Agent, error)
+	// HasProject reports whether a workspace has a project.
+	HasProject(workspaceID, projectID parley.ID) (bool, error)
+
+	// MayClaim reports whether a process may take claims.
+	MayClaim(processID parley.ID) (bool, error)
+	// Alive reports whether the lease of a process has not expired.
+	Alive(processID parley.ID) (bool, error)
+}
+
+// Earlier is what an idempotency key was used for; the zero id: nothing.
+type Earlier struct {
+	ID          parley.ID
+	Fingerprint parley.Hash
+	PostedEvent int64 // of a message
+}
+
+// Waiting is what a store reads to choose the sessions of one Claim.
+type Waiting interface {
+	// NextWorkspace is the first workspace behind another one, by id, that has a
+	// ready session of a mode; zero at the end.
+	NextWorkspace(after parley.ID, mode parley.Mode) (parley.ID, error)
+	// NextReady is the oldest ready session of a workspace and mode behind another
+	// one; the zero value when none may run now.
+	NextReady(workspaceID parley.ID, mode parley.Mode, after Ready) (Ready, error)
+}
+
+// Ready is a place in the order of a workspace's ready sessions.
+type Ready struct {
+	SessionID parley.ID
+	At        parley.Time
+}
+
+// Priority is the rank of ready sessions of a mode: 0 comes before 1.
+func Priority(mode parley.Mode) int {
+	if mode == parley.ModeBackground {
+		return 1
+	}
+	return 0
+}

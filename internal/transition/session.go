@@ -1,0 +1,88 @@
+package transition
+
+import (
+	"slices"
+	"strconv"
+
+	"parley"
+)
+
+// UpdateSession is the transition of parley.SessionStore. It is not activity:
+// updated_at stays, and the feed alone tells of it.
+func (t *Tx) UpdateSession(scope parley.Scope, id parley.ID, change parley.SessionChange) (parley.Session, error) {
+	h, err := t.lock(scope, id)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	session := h.Session
+	if err := t.applyChange(&session, change); err != nil {
+		return parley.Session{}, err
+	}
+	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
+	h.Session = session
+	t.updatedFeed(h)
+	return session, nil
+}
+
+// applyChange changes the session in memory after checking what only the store can.
+func (t *Tx) applyChange(session *parley.Session, change parley.SessionChange) error {
+	if change.Archived != nil {
+		switch {
+		case *change.Archived && !session.TurnID.IsZero():
+			return parley.Errorf(parley.CodeConflict, "the session has an unfinished turn; wait for it or cancel it, then archive")
+		case *change.Archived && session.ArchivedAt == 0:
+			session.ArchivedAt = t.now
+		case !*change.Archived:
+			session.ArchivedAt = 0
+		}
+	}
+	if change.ProjectID != nil {
+		if err := t.checkProject(session.WorkspaceID, *change.ProjectID); err != nil {
+			return err
+		}
+		session.ProjectID = *change.ProjectID
+	}
+	set(&session.Title, change.Title)
+	set(&session.Instructions, change.Instructions)
+	set(&session.Pinned, change.Pinned)
+	if change.Tags != nil {
+		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
+	}
+	set(&session.Metadata, change.Metadata)
+	set(&session.Overrides, change.Overrides)
+	set(&session.Policy, change.Policy)
+	set(&session.Retry, change.Retry)
+	set(&session.During, change.During)
+	set(&session.Visibility, change.Visibility)
+	if session.Tags == nil {
+		session.Tags = []string{}
+	}
+	session.Metadata = ReadableObject(session.Metadata)
+	return nil
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// MarkMessage replaces a message's marks. Marks that are as they were leave no
+// event.
+func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, marks parley.Marks) (parley.Message, error) {
+	h, m, err := t.lockMessage(scope, id)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if m.Marks == marks {
+		return *m, nil
+	}
+	m.Marks = marks
+	h.Changes.Marked = append(h.Changes.Marked, m)
+	data := appendID(append(make([]byte, 0, 128), `{"message_id":`...), id)
+	data = strconv.AppendBool(append(data, `,"marks":{"pinned":`...), marks.Pinned)
+	data = strconv.AppendBool(append(data, `,"context_edge":`...), marks.ContextEdge)
+	data = strconv.AppendBool(append(data, `,"set_aside":`...), marks.SetAside)
+	t.event(h, parley.EventMessageMarked, parley.ID{}, append(data, "}}"...))
+	return *m, nil
+}

@@ -1,0 +1,240 @@
+package transition
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// SettleStep is the transition of parley.TurnStore.
+func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled parley.StepSettled, err error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return settled, err
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return settled, err
+	}
+	rows := open.Rows
+	if err := checkBlocks(rows, settle); err != nil {
+		return settled, err
+	}
+	if err := t.settleRows(h, turn, settle.Step, open, settle.Blocks, settle.Call.Error); err != nil {
+		return settled, err
+	}
+	h.settleCall(turn, open, settle.Call)
+	turn.Takeovers = 0
+	for _, callID := range settle.ToolsStarted {
+		for i := range rows {
+			if rows[i].ToolCallID == callID {
+				t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, rows[i].ID, callID, rows[i].ToolName))
+			}
+		}
+	}
+	switch {
+	case settle.End == nil:
+		h.saveTurn(turn)
+	case settle.End.Status == parley.TurnCompleted && h.Steers > 0:
+		settled.More = true
+		h.saveTurn(turn)
+	default:
+		err = t.end(h, turn, *settle.End)
+	}
+	settled.Turn = *turn
+	return settled, err
+}
+
+// checkBlocks refuses a settle that does not name exactly the open rows, in
+// order and with legal states.
+func checkBlocks(rows []OpenRow, settle parley.StepSettle) error {
+	if len(rows) != len(settle.Blocks) {
+		return parley.Errorf(parley.CodeConflict, "the step has %d open rows and %d were settled", len(rows), len(settle.Blocks))
+	}
+	for i := range rows {
+		block := &settle.Blocks[i]
+		if rows[i].ID != block.MessageID {
+			return parley.Errorf(parley.CodeConflict, "row %d of the step is another message", i+1)
+		}
+		if err := parley.MessageStreaming.To(block.Status); err != nil {
+			return err
+		}
+	}
+	if settle.End != nil && !settle.End.Status.Finished() {
+		return parley.Errorf(parley.CodeConflict, "a turn cannot end as %s", settle.End.Status)
+	}
+	return nil
+}
+
+// settleRows settles open rows: contents, the hash chain, the settle event.
+func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks []parley.BlockSettled, failure *parley.Failure) error {
+	rows := open.Rows
+	open.Rows = nil
+	messages := make([]parley.SettledMessage, 0, len(rows))
+	kind := parley.EventStepGenerated
+	for i := range rows {
+		block := &blocks[i]
+		if rows[i].ToolName == "" || block.ToolName != "" {
+			rows[i].ToolName = block.ToolName
+		}
+		m := parley.Message{Role: rows[i].Role, Status: block.Status, Content: block.Content, CallOrdinal: rows[i].Ordinal, ProviderData: block.ProviderData}
+		if err := chain(h, &m); err != nil {
+			return err
+		}
+		h.Changes.Head = true
+		end, err := endOf(m.Role, m.Content)
+		if err != nil {
+			return err
+		}
+		if block.Status != parley.MessageCompleted {
+			kind = parley.EventStepError
+			if failure == nil {
+				failure = block.Error
+			}
+		}
+		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
+		row.ToolName, row.Metadata = rows[i].ToolName, metadata(block.Metadata)
+		h.Changes.Settled = append(h.Changes.Settled, row)
+		messages = append(messages, parley.SettledMessage{MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content})
+		h.hint.Settled = append(h.hint.Settled, rows[i].ID)
+	}
+	if kind == parley.EventStepGenerated {
+		failure = nil
+	}
+	complete, stored, err := settledData(turn.ID, step, failure, messages)
+	if err != nil {
+		return err
+	}
+	t.eventStored(h, kind, turn.ID, complete, stored)
+	return nil
+}
+
+// settleCall ends a call's record and counts its usage into turn and session.
+// A call settled before counts nothing. The caller saves the turn.
+func (h *Head) settleCall(turn *parley.Turn, open *Open, call parley.CallSettled) {
+	at := slices.Index(open.Calls, call.CallID)
+	if at < 0 {
+		return
+	}
+	open.Calls = slices.Delete(open.Calls, at, at+1)
+	h.Changes.Calls = append(h.Changes.Calls, call)
+	turn.Usage.Add(call.Usage)
+	h.Statistics.Add(call.Usage)
+	h.Changes.Head = true
+	if call.Cost == nil {
+		h.Statistics.Unpriced++
+		return
+	}
+	h.Statistics.Cost += *call.Cost
+	sum := *call.Cost
+	if turn.Cost != nil {
+		sum += *turn.Cost
+	}
+	turn.Cost = &sum
+}
+
+// SettleTool is the transition of parley.TurnStore.
+func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+	h, err := t.Holds(fence)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	call, err := t.unanswered(h, settle.ToolCallID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if call.TurnID != fence.TurnID {
+		return parley.Message{}, parley.Errorf(parley.CodeConflict, "the call belongs to another turn")
+	}
+	m := t.resultOf(h, call, settle.MessageID, settle.Author)
+	m.Step, m.Content = settle.Step, settle.Content
+	err = t.recordResult(h, m)
+	return *m, err
+}
+
+// resultOf is a result message for a call, without content.
+func (t *Tx) resultOf(h *Head, call *parley.Message, id parley.ID, author parley.Author) *parley.Message {
+	return &parley.Message{
+		ID: id, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: call.TurnID, Step: call.Step, Role: parley.RoleToolResult,
+		Status: parley.MessageCompleted, Author: author, ToolCallID: call.ToolCallID, ToolName: call.ToolName, CallOrdinal: call.CallOrdinal,
+		AgentType: call.AgentType, Iteration: call.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+	}
+}
+
+// recordResult records a tool's result with its events.
+func (t *Tx) recordResult(h *Head, m *parley.Message) error {
+	data, err := toolCompletedData(m)
+	if err != nil {
+		return parley.WrapError(parley.CodeInvalid, err, "content: is not a tool result")
+	}
+	if err := t.record(h, m, parley.Idempotency{}); err != nil {
+		return err
+	}
+	t.event(h, parley.EventToolCompleted, m.TurnID, data)
+	return nil
+}
+
+// ParkTurn is the transition of parley.TurnStore.
+func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return parley.Turn{}, err
+	}
+	if h.Cancel == h.TurnID { // nobody would come back to stop a turn that waits
+		_, err := t.settleCancelled(h)
+		return *turn, err
+	}
+	if h.Steers > 0 {
+		return parley.Turn{}, parley.Errorf(parley.CodeMore, "a steer is undelivered")
+	}
+	if open, err := t.openOf(h, turn); err != nil {
+		return parley.Turn{}, err
+	} else if len(open.Rows) > 0 {
+		return parley.Turn{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
+	}
+	if reason == parley.WaitToolResult {
+		calls, err := t.rows.OpenToolCalls(h)
+		if err != nil {
+			return parley.Turn{}, err
+		}
+		if len(calls) == 0 {
+			return parley.Turn{}, parley.Errorf(parley.CodeMore, "every tool call has its result")
+		}
+	}
+	err = t.park(h, turn, reason)
+	return *turn, err
+}
+
+// FinishTurn is the transition of parley.TurnStore.
+func (t *Tx) FinishTurn(fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return parley.StepSettled{}, err
+	}
+	if !end.Status.Finished() {
+		return parley.StepSettled{}, parley.Errorf(parley.CodeConflict, "a turn cannot end as %s", end.Status)
+	}
+	if open, err := t.openOf(h, turn); err != nil {
+		return parley.StepSettled{}, err
+	} else if len(open.Rows) > 0 {
+		return parley.StepSettled{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it with the turn")
+	}
+	if end.Status == parley.TurnCompleted && h.Steers > 0 {
+		return parley.StepSettled{Turn: *turn, More: true}, nil
+	}
+	err = t.end(h, turn, end)
+	return parley.StepSettled{Turn: *turn}, err
+}
+
+// ReleaseTurn is the transition of parley.TurnStore.
+func (t *Tx) ReleaseTurn(fence parley.Fence) error {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	if !h.Cancel.IsZero() && h.Cancel == h.TurnID {
+		_, err = t.settleCancelled(h)
+		return err
+	}
+	return t.release(h, turn)
+}

@@ -1,0 +1,186 @@
+package transition
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+// emptyAssistant is the content of a row that has just been opened.
+var emptyAssistant = json.RawMessage(`{"text":""}`) //nolint:gochecknoglobals // never written
+
+// PendingSteers is the reading of parley.TurnStore.
+func (t *Tx) PendingSteers(fence parley.Fence) ([]parley.Message, error) {
+	h, err := t.Holds(fence)
+	if err != nil || h.Steers == 0 {
+		return nil, err
+	}
+	q, err := t.queueOf(h, true)
+	if err != nil {
+		return nil, err
+	}
+	return t.rows.Queued(h, idsOf(q.steers(fence.TurnID)))
+}
+
+func idsOf(entries []Entry) []parley.ID {
+	ids := make([]parley.ID, len(entries))
+	for i := range entries {
+		ids[i] = entries[i].ID
+	}
+	return ids
+}
+
+// BeginStep is the transition of parley.TurnStore.
+func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley.StepBegun, err error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return begun, err
+	}
+	if begin.Call.Step != turn.Step && begin.Call.Step != turn.Step+1 {
+		return begun, parley.Errorf(parley.CodeConflict, "step %d cannot follow step %d", begin.Call.Step, turn.Step)
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return begun, err
+	}
+	if len(open.Rows) > 0 {
+		return begun, parley.Errorf(parley.CodeConflict, "the step before is still open")
+	}
+	steers, err := t.namedSteers(h, fence.TurnID, begin.Steers)
+	if err != nil {
+		return begun, err
+	}
+	for i := range steers {
+		h.Steers--
+		if err := t.enterRecord(h, &steers[i]); err != nil {
+			return begun, err
+		}
+	}
+	begun.Steered = steers
+	t.event(h, parley.EventStepStarted, fence.TurnID, stepStartedData(&begin.Call, fence.TurnID))
+	m := &parley.Message{
+		ID: begin.Call.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: begin.Call.Step,
+		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
+		AgentType: begin.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+	}
+	if err := t.openRow(h, open, m); err != nil {
+		return begun, err
+	}
+	begun.Message = *m
+	t.openCall(h, open, fence.TurnID, begin)
+	if turn.Step != begin.Call.Step {
+		turn.Step = begin.Call.Step
+		h.saveTurn(turn)
+	}
+	return begun, nil
+}
+
+// openRow records a streaming message of the running step.
+func (t *Tx) openRow(h *Head, open *Open, m *parley.Message) error {
+	if err := t.record(h, m, parley.Idempotency{}); err != nil {
+		return err
+	}
+	open.Rows = append(open.Rows, OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName})
+	return nil
+}
+
+// openCall opens the record of a call.
+func (t *Tx) openCall(h *Head, open *Open, turnID parley.ID, begin parley.StepBegin) {
+	open.Calls = append(open.Calls, begin.Call.ID)
+	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
+}
+
+// namedSteers reads the steers that a request holds: CodeMore when one was
+// edited or removed since the worker read it.
+func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []parley.Steered) ([]parley.Message, error) {
+	if len(named) == 0 {
+		return nil, nil
+	}
+	q, err := t.queueOf(h, true)
+	if err != nil {
+		return nil, err
+	}
+	waiting := q.steers(turnID)
+	ids := make([]parley.ID, 0, len(named))
+	for _, name := range named {
+		found := slices.ContainsFunc(waiting, func(e Entry) bool { return e.ID == name.MessageID && e.Revision == name.Revision })
+		if !found {
+			return nil, parley.Errorf(parley.CodeMore, "a steer was edited or removed meanwhile; read the steers again")
+		}
+		ids = append(ids, name.MessageID)
+	}
+	steers, err := t.rows.Queued(h, ids)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(steers, func(a, b parley.Message) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) }) // as the request holds them
+	return steers, nil
+}
+
+// RetryCall is the transition of parley.TurnStore.
+func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(open.Calls, failed.CallID) {
+		return parley.Errorf(parley.CodeConflict, "this call is not open")
+	}
+	h.settleCall(turn, open, failed)
+	t.event(h, parley.EventStepRetrying, fence.TurnID, retryingData(fence.TurnID, step, notice))
+	h.saveTurn(turn)
+	return nil
+}
+
+// BeginCall is the transition of parley.TurnStore.
+func (t *Tx) BeginCall(fence parley.Fence, begin parley.StepBegin) error {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(open.Rows, func(r OpenRow) bool { return r.ID == begin.Call.MessageID }) {
+		return parley.Errorf(parley.CodeConflict, "the message of this attempt is not open")
+	}
+	t.event(h, parley.EventStepStarted, fence.TurnID, stepStartedData(&begin.Call, fence.TurnID))
+	t.openCall(h, open, fence.TurnID, begin)
+	return nil
+}
+
+// OpenBlock is the transition of parley.TurnStore.
+func (t *Tx) OpenBlock(fence parley.Fence, block parley.BlockOpen) (parley.Message, error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if block.Step != turn.Step {
+		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d is not the running one", block.Step)
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if len(open.Rows) == 0 {
+		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d has settled", block.Step)
+	}
+	m := &parley.Message{
+		ID: block.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: block.Step, Role: block.Role,
+		Status: parley.MessageStreaming, Author: block.Author, Content: emptyAssistant, ToolCallID: block.ToolCallID, ToolName: block.ToolName,
+		Model: block.Model, AgentType: block.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+	}
+	if m.Role == parley.RoleToolCall {
+		if m.Content, err = parley.EncodeContent(parley.ToolCallContent{Arguments: json.RawMessage("null"), ID: m.ToolCallID, Name: m.ToolName}); err != nil {
+			return parley.Message{}, err
+		}
+	}
+	err = t.openRow(h, open, m)
+	return *m, err
+}

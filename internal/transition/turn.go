@@ -1,0 +1,141 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// saveTurn has what changed in a turn written, in its last state.
+func (h *Head) saveTurn(turn *parley.Turn) {
+	c := &h.Changes
+	for _, made := range c.NewTurns {
+		if made == turn {
+			return
+		}
+	}
+	for _, saved := range c.Turns {
+		if saved == turn {
+			return
+		}
+	}
+	c.Turns = append(c.Turns, turn)
+}
+
+// move takes a turn through its state machine, and the head with it.
+func (h *Head) move(turn *parley.Turn, move parley.TurnMove) error {
+	next, err := turn.Status.After(move)
+	if err != nil {
+		return err
+	}
+	turn.Status = next
+	if turn.ID == h.TurnID {
+		h.TurnStatus, h.Changes.Head = next, true
+	}
+	return nil
+}
+
+// park makes the running turn wait; nobody holds it from then on.
+func (t *Tx) park(h *Head, turn *parley.Turn, reason parley.WaitReason) error {
+	if err := h.move(turn, parley.MovePark); err != nil {
+		return err
+	}
+	turn.WaitReason, h.Holder = reason, parley.ID{}
+	h.Status, h.WaitReason = parley.SessionWaiting, reason
+	t.touch(h)
+	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn))
+	h.saveTurn(turn)
+	return nil
+}
+
+// answer makes a waiting turn ready: what it waited for is there.
+func (t *Tx) answer(h *Head, turn *parley.Turn) error {
+	if err := h.move(turn, parley.MoveAnswer); err != nil {
+		return err
+	}
+	turn.WaitReason = ""
+	h.Status, h.WaitReason = parley.SessionRunning, ""
+	h.saveTurn(turn)
+	h.Changes.Ready = true
+	return nil
+}
+
+// release gives the running turn back: it is ready again, and the old claim is
+// void.
+func (t *Tx) release(h *Head, turn *parley.Turn) error {
+	if err := h.move(turn, parley.MoveRelease); err != nil {
+		return err
+	}
+	h.Holder = parley.ID{}
+	h.Epoch++
+	h.saveTurn(turn)
+	h.Changes.Ready = true
+	return nil
+}
+
+// end finishes the session's first unfinished turn: its terminal event, its
+// undelivered steers, and what comes next in the queue.
+func (t *Tx) end(h *Head, turn *parley.Turn, end parley.TurnEnd) error {
+	move := parley.MoveFinish
+	kind := parley.EventSessionCompleted
+	switch end.Status {
+	case parley.TurnFailed:
+		move, kind = parley.MoveFail, parley.EventSessionFailed
+	case parley.TurnCancelled:
+		move, kind = parley.MoveCancel, parley.EventSessionCancelled
+	}
+	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
+		return err
+	}
+	wasReady := turn.Status == parley.TurnQueued
+	if err := h.move(turn, move); err != nil {
+		return err
+	}
+	turn.WaitReason, turn.FinishedAt, turn.Error = "", t.now, end.Failure
+	h.Holder, h.Cancel = parley.ID{}, parley.ID{}
+	h.Status, h.WaitReason, h.FinishedAt = parley.SessionStatusOf(turn.Status), "", t.now
+	t.touch(h)
+	data, err := endedData(turn)
+	if err != nil {
+		return err
+	}
+	t.event(h, kind, turn.ID, data)
+	h.saveTurn(turn)
+	if wasReady {
+		h.unready()
+	}
+	if h.Steers > 0 {
+		t.convertSteers(h, turn.ID)
+	}
+	return t.advance(h)
+}
+
+// convertSteers makes each undelivered steer of an ended turn the trigger of a
+// new queued turn.
+func (t *Tx) convertSteers(h *Head, ended parley.ID) {
+	for i := range h.queue.entries {
+		e := &h.queue.entries[i]
+		if !e.Steer || e.TurnID != ended {
+			continue
+		}
+		turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: e.ID,
+			Status: parley.TurnQueued, Iteration: e.Iteration, CreatedAt: t.now}
+		h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
+		e.TurnID, e.Steer = turn.ID, false
+		h.Changes.Requeued = append(h.Changes.Requeued, *e)
+		h.Statistics.Turns++
+		position := e.Position
+		t.event(h, parley.EventMessageQueued, turn.ID, queuedData(&parley.Message{ID: e.ID, TurnID: turn.ID, Position: &position}))
+	}
+	h.queue.changed = true
+	h.Steers = 0
+}
+
+// callOf reads id and name from a tool_call's content.
+func callOf(content json.RawMessage) (id, name string, err error) {
+	var call parley.ToolCallContent
+	if err := json.Unmarshal(content, &call); err != nil {
+		return "", "", parley.WrapError(parley.CodeInvalid, err, "content: is not a tool call")
+	}
+	return call.ID, call.Name, nil
+}

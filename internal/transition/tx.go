@@ -1,0 +1,260 @@
+package transition
+
+import (
+	"encoding/json"
+	"log/slog"
+
+	"parley"
+)
+
+// Tx is one transition at a time: the sessions that it locked and what it found.
+// A store keeps one per writer: Begin, one method, Finish, and then the Changes
+// of the heads that are Locked. It is used by one goroutine.
+type Tx struct {
+	// LastServed is the workspace that the last claim came from: the next one
+	// begins behind it.
+	LastServed parley.ID
+
+	log    *slog.Logger
+	rows   Rows
+	now    parley.Time
+	locked []*Head
+}
+
+// New makes a Tx that logs to log what cannot be told to anybody else.
+func New(log *slog.Logger) *Tx { return &Tx{log: log} }
+
+// Begin starts a transition that reads rows, at a time by the store's clock.
+func (t *Tx) Begin(rows Rows, now parley.Time) {
+	t.rows, t.now = rows, now
+	clear(t.locked)
+	t.locked = t.locked[:0]
+}
+
+// Now is the time of the transition.
+func (t *Tx) Now() parley.Time { return t.now }
+
+// Locked are the sessions that the transition locked, in order. Their Changes
+// are complete once Finish has returned.
+func (t *Tx) Locked() []*Head { return t.locked }
+
+// Finish completes the changes of a transition that was not refused, and returns
+// what the listeners are told once they are committed.
+func (t *Tx) Finish() (commits []parley.Commit) {
+	for _, h := range t.locked {
+		if commit, tells := t.complete(h); tells {
+			commits = append(commits, commit)
+		}
+	}
+	return commits
+}
+
+// complete derives what follows from the rest: the kinds of updates and the
+// status for the feed.
+func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
+	c := &h.Changes
+	c.Claim = c.Head && h.claimed() != h.claim
+	if h.Status != h.status || h.WaitReason != h.reason {
+		c.Listed = true
+		data := append(appendID([]byte(`{"session_id":`), h.ID), `,"status":`...)
+		data = append(parley.AppendJSONString(data, string(h.Status)), `,"wait_reason":`...)
+		if h.WaitReason == "" {
+			data = append(data, "null}"...)
+		} else {
+			data = append(parley.AppendJSONString(data, string(h.WaitReason)), '}')
+		}
+		t.feed(h, parley.FeedSessionStatusChanged, data)
+	}
+	h.queue.trim()
+	commit = h.hint
+	h.hint = parley.Commit{}
+	commit.Ready = c.Ready
+	if n := len(c.Events); n > 0 {
+		commit.Events = make([]parley.Event, n)
+		for i := range c.Events {
+			commit.Events[i] = c.Events[i].Event
+		}
+	}
+	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled) == 0 && !commit.Ready && commit.Cancel.IsZero() {
+		return commit, false
+	}
+	commit.WorkspaceID, commit.SessionID, commit.Epoch = h.WorkspaceID, h.ID, h.Epoch
+	return commit, true
+}
+
+// load locks a session for this transition; nil when there is none.
+func (t *Tx) load(id parley.ID) (*Head, error) {
+	for _, h := range t.locked {
+		if h.ID == id {
+			return h, nil
+		}
+	}
+	h, err := t.rows.Head(id)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	t.take(h)
+	h.status, h.reason = h.Status, h.WaitReason
+	return h, nil
+}
+
+func (t *Tx) take(h *Head) {
+	h.Changes, h.hint, h.claim = Changes{At: t.now}, parley.Commit{}, h.claimed()
+	if h.queue != nil {
+		h.queue.changed = false
+	}
+	t.locked = append(t.locked, h)
+}
+
+// lock locks a session for someone who looks through a scope: CodeNotFound for
+// what does not exist, is deleted or may not be seen.
+func (t *Tx) lock(scope parley.Scope, id parley.ID) (*Head, error) {
+	h, err := t.load(id)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil || h.DeletedAt != 0 || !visible(scope, &h.Session) {
+		return nil, NotFound("session")
+	}
+	return h, nil
+}
+
+// Holds locks a session for the holder of a claim, or is CodeFenced.
+func (t *Tx) Holds(fence parley.Fence) (*Head, error) {
+	h, err := t.load(fence.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil || h.DeletedAt != 0 || h.WorkspaceID != fence.WorkspaceID || h.Epoch != fence.Epoch ||
+		h.TurnID != fence.TurnID || h.TurnStatus != parley.TurnRunning || h.Holder.IsZero() {
+		return nil, parley.Errorf(parley.CodeFenced, "the claim of this turn has passed to someone else")
+	}
+	return h, nil
+}
+
+// lockTurn locks a claimed session and reads the turn that the claim is for.
+func (t *Tx) lockTurn(fence parley.Fence) (*Head, *parley.Turn, error) {
+	h, err := t.Holds(fence)
+	if err != nil {
+		return nil, nil, err
+	}
+	turn, err := t.currentTurn(h)
+	return h, turn, err
+}
+
+// lockMessage locks the session of a message and reads the message.
+func (t *Tx) lockMessage(scope parley.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
+	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if sessionID.IsZero() {
+		return nil, nil, NotFound("message")
+	}
+	h, err := t.lock(scope, sessionID)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return nil, nil, NotFound("message")
+	} else if err != nil {
+		return nil, nil, err
+	}
+	m, err := t.rows.Message(h.WorkspaceID, messageID)
+	if err == nil && m == nil {
+		err = NotFound("message")
+	}
+	return h, m, err
+}
+
+// visible reports whether a scope shows a session.
+func visible(scope parley.Scope, s *parley.Session) bool {
+	return s.WorkspaceID == scope.WorkspaceID &&
+		(scope.ViewerID.IsZero() || s.OwnerID == scope.ViewerID || s.Visibility == parley.VisibilityWorkspace)
+}
+
+// currentTurn is the first unfinished turn of a locked session that has one.
+func (t *Tx) currentTurn(h *Head) (*parley.Turn, error) {
+	if h.turn != nil && h.turn.ID == h.TurnID {
+		return h.turn, nil
+	}
+	for _, made := range h.Changes.NewTurns {
+		if made.ID == h.TurnID {
+			h.turn = made
+			return made, nil
+		}
+	}
+	turn, err := t.readTurn(h, h.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	h.turn = turn
+	return turn, nil
+}
+
+// readTurn reads a turn of a session; CodeNotFound when it has no such turn.
+func (t *Tx) readTurn(h *Head, turnID parley.ID) (*parley.Turn, error) {
+	turn, err := t.rows.Turn(h, turnID)
+	if err == nil && turn == nil {
+		err = NotFound("turn")
+	}
+	return turn, err
+}
+
+// openOf is what stands open of the first unfinished turn.
+func (t *Tx) openOf(h *Head, turn *parley.Turn) (*Open, error) {
+	if h.open == nil {
+		var open Open
+		if turn.Step > 0 { // else nothing was ever begun
+			var err error
+			if open, err = t.rows.Open(h, turn.ID); err != nil {
+				return nil, err
+			}
+		}
+		h.open = &open
+	}
+	return h.open, nil
+}
+
+// event adds a durable event to a locked session.
+func (t *Tx) event(h *Head, kind parley.EventType, turnID parley.ID, data json.RawMessage) {
+	t.eventStored(h, kind, turnID, data, nil)
+}
+
+// eventStored is event for one that is stored in another form than it is told.
+func (t *Tx) eventStored(h *Head, kind parley.EventType, turnID parley.ID, data, stored json.RawMessage) {
+	h.LastEvent++
+	h.Changes.Head = true
+	h.Changes.Events = append(h.Changes.Events, Event{
+		Event: parley.Event{SessionID: h.ID, Sequence: h.LastEvent, Type: kind, CreatedAt: t.now, TurnID: turnID, Data: data}, Stored: stored,
+	})
+}
+
+// feed adds a hint for the workspace feed.
+func (t *Tx) feed(h *Head, kind parley.EventType, data json.RawMessage) {
+	h.hint.Feed = append(h.hint.Feed, parley.FeedEvent{
+		WorkspaceID: h.WorkspaceID, SessionID: h.ID, Type: kind, OwnerID: h.OwnerID, Visibility: h.Visibility, Data: data,
+	})
+}
+
+// updatedFeed tells the lists that a session changed.
+func (t *Tx) updatedFeed(h *Head) {
+	encoded, err := h.Session.MarshalJSON()
+	if err != nil { // its parts were decoded from JSON before: a hint may be lost
+		t.log.Warn("a session could not be encoded for the feed", "session", h.ID.String(), "error", err)
+		return
+	}
+	t.feed(h, parley.FeedSessionUpdated, append(append([]byte(`{"session":`), encoded...), '}'))
+}
+
+// touch notes activity: the session moves to the top of the lists.
+func (t *Tx) touch(h *Head) {
+	h.UpdatedAt, h.Changes.Listed = t.now, true
+}
+
+// NotFound is the one answer for what does not exist and for what may not be seen.
+func NotFound(what string) error {
+	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
+}
+
+// KeyReused is the answer to an idempotency key that comes with another request.
+func KeyReused() error {
+	return parley.Errorf(parley.CodeKeyReused, "this idempotency key was used before with another request; use a new key for a new request")
+}

@@ -1,0 +1,280 @@
+package sqlite
+
+import (
+	"encoding/json"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// txn is the transition.Rows of the core: what a transition reads, on the
+// writer's connection.
+
+// agentVersion names an immutable row of agent_versions.
+type agentVersion struct {
+	id      parley.ID
+	version int
+}
+
+// cachedAgents bounds the cache of agents; a full one is emptied.
+const cachedAgents = 256
+
+// Turn implements transition.Rows.
+func (t *txn) Turn(h *transition.Head, turnID parley.ID) (*parley.Turn, error) {
+	return readTurn(t.conn, "t.id = ? AND t.session_id = ?", turnID, h.ID)
+}
+
+// LastTurn implements transition.Rows.
+func (t *txn) LastTurn(h *transition.Head) (*parley.Turn, error) {
+	return readTurn(t.conn, "t.session_id = ? ORDER BY t.id DESC LIMIT 1", h.ID)
+}
+
+// readTurn reads a turn by a condition on "t"; nil when there is none.
+func readTurn(c *conn, where string, args ...arg) (turn *parley.Turn, err error) {
+	_, err = c.one("SELECT "+turnColumns+" FROM turns t WHERE "+where, func(r *row) error {
+		found, err := scanTurn(r)
+		turn = &found
+		return err
+	}, args...)
+	return turn, err
+}
+
+// QueuedTurns implements transition.Rows.
+func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
+	err = t.each("SELECT "+turnColumns+` FROM messages m JOIN turns t ON t.id = m.turn_id
+ WHERE m.session_id = ? AND m.position IS NOT NULL AND m.steer = 0 ORDER BY m.position`, func(r *row) error {
+		turn, err := scanTurn(r)
+		turns = append(turns, turn)
+		return err
+	}, h.ID)
+	return turns, err
+}
+
+// Open implements transition.Rows.
+func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
+	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name FROM messages
+ WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`, func(r *row) error {
+		open.Rows = append(open.Rows, transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()),
+			ToolCallID: r.text(), ToolName: r.text()})
+		return nil
+	}, h.LogID, turnID); err != nil {
+		return open, err
+	}
+	err = t.each("SELECT id FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY id", func(r *row) error {
+		open.Calls = append(open.Calls, r.id())
+		return nil
+	}, turnID)
+	return open, err
+}
+
+// Attempts implements transition.Rows.
+func (t *txn) Attempts(_ *transition.Head, turnID parley.ID, step int) (attempts int, err error) {
+	_, err = t.one("SELECT count(*) FROM calls WHERE turn_id = ? AND step = ?", func(r *row) error {
+		attempts = r.int()
+		return nil
+	}, turnID, step)
+	return attempts, err
+}
+
+// Queue implements transition.Rows.
+func (t *txn) Queue(h *transition.Head, limit int) (entries []transition.Entry, err error) {
+	err = t.each(`SELECT id, turn_id, position, steer, revision, iteration FROM messages
+ WHERE session_id = ? AND position IS NOT NULL ORDER BY position LIMIT ?`, func(r *row) error {
+		entries = append(entries, transition.Entry{ID: r.id(), TurnID: r.id(), Position: r.int64(), Steer: r.bool(), Revision: r.int(), Iteration: r.int()})
+		return nil
+	}, h.ID, limit)
+	return entries, err
+}
+
+// Versions implements transition.Rows.
+func (t *txn) Versions(_ *transition.Head, messageID parley.ID) (pieces []transition.Piece, err error) {
+	err = t.each("SELECT kind, offset, chunks, text FROM versions WHERE message_id = ? ORDER BY n", func(r *row) error {
+		pieces = append(pieces, transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()})
+		return nil
+	}, messageID)
+	return pieces, err
+}
+
+// SessionOf implements transition.Rows.
+func (t *txn) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
+	return t.id("SELECT session_id FROM messages WHERE id = ? AND workspace_id = ?", messageID, workspaceID)
+}
+
+// id reads one id; zero when there is none.
+func (t *txn) id(query string, args ...arg) (id parley.ID, err error) {
+	_, err = t.one(query, func(r *row) error {
+		id = r.id()
+		return nil
+	}, args...)
+	return id, err
+}
+
+// Message implements transition.Rows. What another hand left unreadable is shown
+// as lists show it.
+func (t *txn) Message(workspaceID, messageID parley.ID) (message *parley.Message, err error) {
+	_, err = t.one("SELECT m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?", func(r *row) error {
+		m := scanListed(r, place{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
+		message = &m
+		return nil
+	}, messageID, workspaceID)
+	return message, err
+}
+
+// Queued implements transition.Rows.
+func (t *txn) Queued(h *transition.Head, ids []parley.ID) (messages []parley.Message, err error) {
+	for _, id := range ids {
+		found, err := readMessages(t.conn, "m.id = ? AND m.session_id = ? AND m.position IS NOT NULL", id, h.ID)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, found...)
+	}
+	return messages, nil
+}
+
+// TurnMessages implements transition.Rows.
+func (t *txn) TurnMessages(_ *transition.Head, turnID parley.ID) ([]parley.Message, error) {
+	return readMessages(t.conn, "m.turn_id = ? AND m.sequence IS NOT NULL ORDER BY m.sequence", turnID)
+}
+
+// FirstMessage implements transition.Rows.
+func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
+	return t.readMessage("m.log_id = ? AND m.sequence = 1", h.LogID)
+}
+
+// ToolCall implements transition.Rows.
+func (t *txn) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
+	call, err = t.readMessage("m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_call' ORDER BY m.sequence DESC LIMIT 1", h.LogID, callID)
+	if err != nil || call == nil {
+		return nil, false, err
+	}
+	answered, err = t.has("SELECT 1 FROM messages m WHERE m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1",
+		h.LogID, callID, call.CallOrdinal)
+	return call, answered, err
+}
+
+// OpenToolCalls implements transition.Rows.
+func (t *txn) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
+	return readMessages(t.conn, `m.turn_id = ? AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
+ AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.role = 'tool_result'
+ AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal AND x.tool_call_id <> '') ORDER BY m.sequence`, h.TurnID)
+}
+
+// readMessage reads one message; nil when there is none.
+func (t *txn) readMessage(where string, args ...arg) (*parley.Message, error) {
+	messages, err := readMessages(t.conn, where, args...)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	return &messages[0], nil
+}
+
+// readMessages reads messages by a condition on "m".
+func readMessages(c *conn, where string, args ...arg) (messages []parley.Message, err error) {
+	err = c.each("SELECT "+messageColumns+" FROM messages m WHERE "+where, func(r *row) error {
+		m, err := scanMessage(r)
+		messages = append(messages, m)
+		return err
+	}, args...)
+	return messages, err
+}
+
+// Posted implements transition.Rows.
+func (t *txn) Posted(h *transition.Head, key string) (earlier transition.Earlier, err error) {
+	_, err = t.one("SELECT id, fingerprint, posted_event FROM messages WHERE session_id = ? AND idempotency_key = ?", func(r *row) error {
+		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
+		return nil
+	}, h.ID, key)
+	return earlier, err
+}
+
+// Created implements transition.Rows.
+func (t *txn) Created(workspaceID parley.ID, key string) (earlier transition.Earlier, err error) {
+	_, err = t.one("SELECT id, fingerprint FROM sessions WHERE workspace_id = ? AND idempotency_key = ?", func(r *row) error {
+		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash()}
+		return nil
+	}, workspaceID, key)
+	return earlier, err
+}
+
+// SessionByKey implements transition.Rows.
+func (t *txn) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error) {
+	return t.id("SELECT id FROM sessions WHERE workspace_id = ? AND key = ? AND deleted_at IS NULL", workspaceID, key)
+}
+
+// ToolChildren implements transition.Rows.
+func (t *txn) ToolChildren(h *transition.Head) (children []parley.ID, err error) {
+	err = t.each("SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' AND deleted_at IS NULL", func(r *row) error {
+		children = append(children, r.id())
+		return nil
+	}, h.WorkspaceID, h.ID)
+	return children, err
+}
+
+// OpenedIn implements transition.Rows.
+func (t *txn) OpenedIn(workspaceID, principalID parley.ID, client string) (parley.ID, error) {
+	return openedIn(t.conn, workspaceID, principalID, client)
+}
+
+// Agent implements transition.Rows.
+func (t *txn) Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error) {
+	_, err = t.one("SELECT version, status FROM agents WHERE id = ? AND workspace_id = ?", func(r *row) error {
+		version, status = r.int(), parley.AgentStatus(r.text())
+		return nil
+	}, agentID, workspaceID)
+	return version, status, err
+}
+
+// AgentVersion implements transition.Rows.
+func (t *txn) AgentVersion(_, agentID parley.ID, version int) (*parley.Agent, error) {
+	key := agentVersion{agentID, version}
+	if agent, ok := t.agents[key]; ok {
+		return agent, nil
+	}
+	agent := new(parley.Agent)
+	found, err := t.one("SELECT body FROM agent_versions WHERE agent_id = ? AND version = ?", func(r *row) error {
+		return json.Unmarshal(r.json(), agent)
+	}, agentID, version)
+	if err != nil || !found {
+		return nil, err
+	}
+	if len(t.agents) >= cachedAgents {
+		clear(t.agents)
+	}
+	t.agents[key] = agent
+	return agent, nil
+}
+
+// HasProject implements transition.Rows.
+func (t *txn) HasProject(workspaceID, projectID parley.ID) (bool, error) {
+	return t.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", projectID, workspaceID)
+}
+
+// MayClaim implements transition.Rows: the writer knows no other process, so that
+// a lease which ran out unseen is as good as one that did not.
+func (t *txn) MayClaim(processID parley.ID) (bool, error) {
+	return t.has("SELECT 1 FROM processes WHERE id = ?", processID)
+}
+
+// Alive implements transition.Rows.
+func (t *txn) Alive(processID parley.ID) (bool, error) {
+	return t.has("SELECT 1 FROM processes WHERE id = ? AND lease_until > ?", processID, t.now)
+}
+
+// candidates is the transition.Waiting of a claim.
+type candidates struct{ *txn }
+
+// NextWorkspace implements transition.Waiting.
+func (w candidates) NextWorkspace(after parley.ID, mode parley.Mode) (parley.ID, error) {
+	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], transition.Priority(mode))
+}
+
+// NextReady implements transition.Waiting.
+func (w candidates) NextReady(workspaceID parley.ID, mode parley.Mode, after transition.Ready) (next transition.Ready, err error) {
+	_, err = w.one(`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
+ AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`, func(r *row) error {
+		next = transition.Ready{SessionID: r.id(), At: r.time()}
+		return nil
+	}, workspaceID, transition.Priority(mode), int64(after.At), after.SessionID[:], w.now)
+	return next, err
+}

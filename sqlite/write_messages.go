@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"parley"
+	"parley/internal/transition"
+)
+
+// writeMessages writes what a transition changed of a session's messages.
+func (t *txn) writeMessages(h *transition.Head) error {
+	c := &h.Changes
+	for _, id := range c.Removed { // before others take their places
+		if _, err := t.exec("UPDATE messages SET status = 'cancelled', position = NULL, updated_at = ? WHERE id = ?", c.At, id); err != nil {
+			return err
+		}
+	}
+	for i := range c.NewMessages {
+		if err := t.insertMessage(&c.NewMessages[i]); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.Entered {
+		if _, err := t.exec(`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
+			m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.CallOrdinal, c.At, m.ID); err != nil {
+			return err
+		}
+	}
+	for _, e := range c.Requeued {
+		if _, err := t.exec("UPDATE messages SET turn_id = ?, steer = 0, updated_at = ? WHERE id = ?", e.TurnID, c.At, e.ID); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.Edited {
+		if _, err := t.exec("UPDATE messages SET content = ?, revision = ?, updated_at = ? WHERE id = ?", m.Content, m.Revision, c.At, m.ID); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.Marked {
+		if _, err := t.exec("UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ? WHERE id = ?",
+			m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.ID); err != nil {
+			return err
+		}
+	}
+	for i := range c.Settled {
+		if err := t.settleMessage(&c.Settled[i], c.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertMessage writes a new row; what the message does not say is null.
+func (t *txn) insertMessage(n *transition.NewMessage) error {
+	var key, usage, failure, overrides, sequence arg
+	var err error
+	m := n.Message
+	if n.Idempotency.Key != "" {
+		key = n.Idempotency.Key
+	}
+	if usage, err = encodeMaybe(m.Usage); err != nil {
+		return err
+	}
+	if failure, err = encodeMaybe(m.Error); err != nil {
+		return err
+	}
+	if !m.Overrides.IsZero() {
+		if overrides, err = encode(m.Overrides); err != nil {
+			return err
+		}
+	}
+	if m.Sequence != 0 {
+		sequence = m.Sequence
+	}
+	_, err = t.exec(`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
+ author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
+ iteration, usage, content_hash, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
+ posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		m.ID, m.WorkspaceID, m.SessionID, m.LogID, sequence, m.Position, m.TurnID, m.Step, string(m.Role), string(m.Status),
+		string(m.Author.Kind), m.Author.ID, m.Author.Name, m.Content, m.ContextNote, m.ToolCallID, m.ToolName, m.CoversThrough, m.Internal, m.Steer,
+		string(m.Model), m.AgentType, m.Iteration, usage, m.ContentHash, m.CallOrdinal, m.ProviderData, failure, m.Metadata, overrides,
+		m.TokenEstimate, key, n.Idempotency.Fingerprint, n.PostedEvent, m.CreatedAt, m.UpdatedAt)
+	return err
+}
+
+// settleMessage makes a streaming row immutable; its versions keep their places alone.
+func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
+	usage, err := encodeMaybe(r.Usage)
+	if err != nil {
+		return err
+	}
+	failure, err := encodeMaybe(r.Error)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = ?,
+ token_estimate = ?, chunks = ?, content_hash = ?, updated_at = ? WHERE id = ?`,
+		string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, r.Metadata,
+		r.TokenEstimate, r.Chunks, r.ContentHash, at, r.MessageID); err != nil {
+		return err
+	}
+	_, err = t.exec("UPDATE versions SET text = NULL WHERE message_id = ?", r.MessageID)
+	return err
+}
