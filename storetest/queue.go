@@ -19,6 +19,7 @@ func testQueue(t *testing.T, open Open) {
 		"EntriesWithoutATurnGoFirst":   queueEntriesBeforeTriggers,
 		"EntriesEnterBeforeTheNext":    queueEntriesEnterAtTheEnd,
 		"EntriesBehindARemovedTrigger": queueEntriesBehindRemoved,
+		"ALongQueueKeepsItsOrder":      queueLong,
 	})
 }
 
@@ -225,5 +226,47 @@ func queueEntriesBehindRemoved(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	if s := w.check(t, session); len(s.Queue) != 0 || len(s.Record) != 2 {
 		t.Errorf("after the cancel the record has %d messages and the queue %d", len(s.Record), len(s.Queue))
+	}
+}
+
+// queueLong: more entries than anybody would read at once, of every kind, enter
+// in their order.
+func queueLong(t *testing.T, w *world) {
+	const notes = 100
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	var posted []parley.ID
+	write := func() {
+		for range notes {
+			posted = append(posted, w.post(t, session, w.say("a note", alone)).Message.ID)
+		}
+	}
+	write()
+	second := w.post(t, session, w.say("two"))
+	write()
+	third := w.post(t, session, w.say("three"))
+	steer := w.post(t, session, w.say("by the way", during(parley.DuringSteer))).Message
+	_, err := w.store.FinishTurn(w.ctx, claim.Fence, *failed(parley.ClassNetwork)) // the steer becomes the last trigger
+	must(t, "FinishTurn", err)
+	for i, trigger := range []parley.ID{second.Message.ID, third.Message.ID, steer.ID} {
+		s := w.check(t, session)
+		if entered := min(i+1, 2) * notes; len(s.Queue) != 3-i+2*notes-entered {
+			t.Fatalf("before turn %d the queue holds %d entries, and %d notes should have entered", i+2, len(s.Queue), entered)
+		}
+		next := w.claim(t)
+		if next.Trigger.ID != trigger {
+			t.Fatalf("turn %d begins with another message", i+2)
+		}
+		w.answer(t, next, "ok")
+	}
+	w.claimsNothing(t)
+	at := 0
+	for _, m := range w.check(t, session).Record {
+		if at < len(posted) && m.ID == posted[at] {
+			at++
+		}
+	}
+	if at != len(posted) {
+		t.Errorf("%d of %d notes are in the record in their order", at, len(posted))
 	}
 }

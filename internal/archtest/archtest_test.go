@@ -28,7 +28,8 @@ var rules = []struct {
 	{"prompt", []string{"."}},
 	{"live", []string{"."}},
 	{"internal/transfer", []string{"."}},
-	{"sqlite", []string{".", "internal/transfer"}},
+	{"internal/transition", []string{"."}},
+	{"sqlite", []string{".", "internal/transfer", "internal/transition"}},
 	{"postgres", []string{".", "internal/transfer", "internal/transition"}},
 	{"storetest", []string{"."}},
 	{"llm", []string{"."}},
@@ -54,7 +55,7 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either.
-var standardOnly = []string{".", "prompt", "live", "llm/sse"}
+var standardOnly = []string{".", "prompt", "live", "llm/sse", "internal/transition"}
 
 type listed struct {
 	ImportPath string
