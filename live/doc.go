@@ -17,6 +17,17 @@
 //     later event, and nothing of a settled message or an older epoch after it;
 //   - the settle event is authoritative.
 //
+// Processes that share a database tell each other through a parley.Relay. Each
+// says which sessions are watched there, again and again, since it expires; who
+// runs such a session tells the text of its streams, merged by the pace that the
+// watchers need. Elsewhere the pieces are put together from offset 0, with what
+// was flushed to the store in place of what was not heard; a piece that comes too
+// early waits. So a watcher is served from one growing text in either case. That
+// another process committed is told without its events: they are read once for
+// all watchers of the session. Nothing depends on what is told: a stream that is
+// silent for a store flush is looked up in the store, and so is, every few
+// seconds, what streams in watched sessions that have moved on.
+//
 // A watcher is passive: an offset into shared text and a place in a shared ring
 // of events. It has no goroutine and no queue of its own, so a reader that never
 // reads holds no memory that grows.

@@ -26,6 +26,16 @@ func (q *feedQueue) push(event parley.FeedEvent) bool {
 	return true
 }
 
+// doubt drops what waits: the lists are to be fetched again.
+func (q *feedQueue) doubt(reason string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = nil
+	if q.reason == "" {
+		q.reason = reason
+	}
+}
+
 // pop takes the next resync reason or event.
 func (q *feedQueue) pop() (event parley.FeedEvent, reason string, ok bool) {
 	q.mu.Lock()

@@ -18,6 +18,7 @@ const (
 	ReasonConnected = "connected" // the first frame of every feed: lists are fetched now
 	ReasonOverflow  = "overflow"  // the reader was too slow for the feed
 	ReasonBeyond    = "beyond"    // the place asked for lies beyond the session's last event
+	ReasonMissed    = "missed"    // list changes of another process may have been missed
 )
 
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs

@@ -31,16 +31,19 @@ const (
 
 // Options change the hub's defaults.
 type Options struct {
-	Poll time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
-	Log  *slog.Logger  // nil: slog.Default()
+	Poll   time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
+	Log    *slog.Logger  // nil: slog.Default()
+	Relay  parley.Relay  // to the other processes of the database; nil: there are none
+	Repair time.Duration // a stream of another process that is silent for so long is looked up in the store; 0 means DefaultRepair
 }
 
 // Hub connects producers of deltas and commits with watchers. It is safe for
-// concurrent use. Locks are taken in the order hub, room, watcher.
+// concurrent use. Locks are taken in the order hub, room, watcher, exchange.
 type Hub struct {
-	source Source
-	log    *slog.Logger
-	counts counts
+	source   Source
+	log      *slog.Logger
+	counts   counts
+	exchange *exchange // nil without a relay
 
 	mu     sync.RWMutex // guards all below, and membership of rooms in the map
 	rooms  map[parley.ID]*room
@@ -48,34 +51,56 @@ type Hub struct {
 	feeds  map[parley.ID]map[*Watcher]struct{}
 	closed bool
 
-	stop    context.CancelFunc // ends the poller
-	stopped chan struct{}      // closed when it is gone
+	repairNow chan struct{}      // of one: the poller is to look at once
+	stop      context.CancelFunc // ends the loops
+	loops     sync.WaitGroup     // the poller, and with a relay the loops of the exchange
 }
 
-// New makes a hub. Its poller runs until Close.
+// New makes a hub. Its loops run until Close.
 func New(source Source, options Options) *Hub {
+	h := build(source, options)
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	if x := h.exchange; x != nil {
+		h.loops.Go(func() { x.talkLoop(ctx) })
+		h.loops.Go(func() { x.askLoop(ctx) })
+		for range fetchers {
+			h.loops.Go(func() { x.fetchLoop(ctx) })
+		}
+		x.relay.Hear(h)
+	}
 	if options.Poll <= 0 {
 		options.Poll = DefaultPoll
 	}
-	if options.Log == nil {
-		options.Log = slog.Default()
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	h := &Hub{
-		source: source, log: options.Log,
-		rooms: make(map[parley.ID]*room), feeds: make(map[parley.ID]map[*Watcher]struct{}),
-		stop: stop, stopped: make(chan struct{}),
-	}
-	go h.poll(ctx, options.Poll) // Close stops it
+	h.loops.Go(func() { h.poll(ctx, options.Poll) })
 	return h
 }
 
-// Close ends the poller; every watcher gets io.EOF.
+// build makes a hub whose loops do not run.
+func build(source Source, options Options) *Hub {
+	h := &Hub{
+		source: source, log: options.Log,
+		rooms: make(map[parley.ID]*room), feeds: make(map[parley.ID]map[*Watcher]struct{}),
+		stop: func() {}, repairNow: make(chan struct{}, 1),
+	}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	if options.Repair <= 0 {
+		options.Repair = DefaultRepair
+	}
+	if options.Relay != nil {
+		h.exchange = newExchange(h, options.Relay, options.Repair)
+	}
+	return h
+}
+
+// Close ends the loops; every watcher gets io.EOF.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		<-h.stopped
+		h.loops.Wait()
 		return
 	}
 	h.closed = true
@@ -93,12 +118,16 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	h.stop()
-	<-h.stopped
+	h.loops.Wait()
 }
 
 // Committed takes a commit's events, settled messages and feed events, and
 // wakes who waits for them. It never blocks on a reader.
 func (h *Hub) Committed(c parley.Commit) {
+	if c.Remote {
+		h.hearCommit(c)
+		return
+	}
 	h.mu.RLock()
 	h.announce(c)
 	r := h.rooms[c.SessionID]
@@ -165,6 +194,9 @@ func (h *Hub) room(id parley.ID) *room {
 	r := h.rooms[id]
 	if r == nil {
 		r = &room{id: id}
+		if h.exchange != nil {
+			r.wanted = h.exchange.paceOf(id)
+		}
 		h.rooms[id] = r
 	}
 	return r
@@ -209,7 +241,6 @@ func (h *Hub) park(r *room) {
 // poll asks where the watched sessions stand, all in one call, and wakes the
 // watchers of those that have moved on or are gone.
 func (h *Hub) poll(ctx context.Context, every time.Duration) {
-	defer close(h.stopped)
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -217,6 +248,10 @@ func (h *Hub) poll(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-h.repairNow:
+		}
+		if h.exchange != nil {
+			h.exchange.renew(time.Now())
 		}
 		if err := h.repair(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("live: the heads of watched sessions could not be read; trying again", "error", err)
@@ -238,7 +273,7 @@ func (h *Hub) repair(ctx context.Context) error {
 	defer h.mu.RUnlock()
 	for _, head := range heads {
 		if r := h.rooms[head.SessionID]; r != nil {
-			r.moved(head)
+			r.moved(h.exchange, head)
 		}
 	}
 	return nil

@@ -24,9 +24,11 @@ type record struct {
 	events  []parley.Event
 	deleted bool
 	reads   int // of events
+
+	streaming map[parley.ID]*written // messages of turns that more than one process may watch
 }
 
-func newRecord() *record { return &record{id: parley.NewID()} }
+func newRecord() *record { return &record{id: parley.NewID(), streaming: map[parley.ID]*written{}} }
 
 func (r *record) Events(_ context.Context, _ parley.Scope, _ parley.ID, after int64, limit int) ([]parley.Event, error) {
 	r.mu.Lock()

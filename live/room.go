@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"parley"
 )
@@ -22,11 +23,36 @@ type room struct {
 	streams []*Stream
 	seats   []*seat
 	deleted bool
-	parked  bool // in the hub's idle line
+	parked  bool          // in the hub's idle line
+	said    int64         // the last event that another process spoke of
+	asked   int64         // the last event when the poller had it looked up what streams
+	pace    time.Duration // at which its watchers are said to need new text; 0: nobody watches
+	wanted  time.Duration // the same of watchers in other processes
+	over    []parley.ID   // settled messages that streamed in other processes; of rememberOver
 }
 
 // empty reports that nobody needs the room; r.mu is held.
 func (r *room) empty() bool { return len(r.seats) == 0 && len(r.streams) == 0 }
+
+// local reports that something streams in this process; r.mu is held.
+func (r *room) local() bool {
+	return slices.ContainsFunc(r.streams, func(stream *Stream) bool { return stream.in == nil })
+}
+
+// clear forgets where the session stands, for a room without watchers; r.mu is held.
+func (r *room) clear() {
+	r.known, r.head, r.told, r.said = false, 0, 0, 0
+	r.ring, r.bytes, r.over = nil, 0, nil
+}
+
+// paceOfSeats is the fastest pace of the watchers; r.mu is held.
+func (r *room) paceOfSeats() time.Duration {
+	pace := slowestPace
+	for _, s := range r.seats {
+		pace = min(pace, s.watcher.pace())
+	}
+	return pace
+}
 
 // learn takes in a commit and wakes the watchers; it reports that the room is
 // empty now.
@@ -119,6 +145,9 @@ func (r *room) settle(messages []parley.ID, at int64) {
 			kept = append(kept, stream)
 			continue
 		}
+		if stream.in != nil {
+			r.remember(stream.ref.MessageID)
+		}
 		stream.finish(at)
 		for _, s := range r.seats {
 			s.hold(stream)
@@ -181,13 +210,24 @@ func (r *room) remove() {
 	r.wake()
 }
 
-// moved takes in where the store says the session stands.
-func (r *room) moved(head parley.HeadState) {
+// moved takes in where the store says the session stands. With x, events that no
+// hint told of are read once for all watchers.
+func (r *room) moved(x *exchange, head parley.HeadState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if head.Deleted {
 		r.remove()
 		return
+	}
+	if x != nil && len(r.seats) > 0 {
+		if head.LastEvent != r.asked {
+			r.asked = head.LastEvent
+			x.ask(r.id) // something may stream of which no hint came
+		}
+		if r.known && head.LastEvent > r.reach() {
+			r.lag(x, r.seats[0].watcher.scope.WorkspaceID, head.LastEvent)
+			return
+		}
 	}
 	r.head, r.known = max(r.head, head.LastEvent), true
 	for _, s := range r.seats {
@@ -195,6 +235,15 @@ func (r *room) moved(head parley.HeadState) {
 			s.mark()
 		}
 	}
+}
+
+// refill takes in events that the hub read for all watchers; r.mu is held.
+func (r *room) refill(events []parley.Event) {
+	for i := range events {
+		r.append(events[i])
+	}
+	r.reread(events)
+	r.wake()
 }
 
 // reread takes in events that a reader fetched: what they settle streams no more.

@@ -51,6 +51,9 @@ func (r *room) sit(w *Watcher, after int64) *seat {
 		}
 	}
 	r.seats = append(r.seats, s)
+	if x := w.hub.exchange; x != nil {
+		x.announce(r, w.pace(), len(r.seats) == 1)
+	}
 	return s
 }
 
@@ -86,7 +89,7 @@ func (s *seat) hold(stream *Stream) {
 	case i < 0 && (s.state != seatPlaced || !following):
 		return // it reads from the store and will find the settle event
 	case i < 0:
-		s.streams = append(s.streams, progress{stream: stream, round: stream.round})
+		s.streams = append(s.streams, progress{stream: stream})
 	}
 	held := 0
 	for i := len(s.streams) - 1; i >= 0; i-- {
@@ -202,7 +205,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 	doubtful := s.room.doubtful()
 	for _, stream := range s.room.streams {
 		if findProgress(s.streams, stream) < 0 {
-			s.streams = append(s.streams, progress{stream: stream, round: stream.round})
+			s.streams = append(s.streams, progress{stream: stream})
 		}
 	}
 	batch := w.batch.Load()
@@ -303,6 +306,9 @@ func (w *Watcher) place(ctx context.Context, s *seat) error {
 	}
 	if s.state != seatGone {
 		s.state = seatPlaced
+	}
+	if r.said > r.head { // committed after this look at the head
+		r.lag(w.hub.exchange, w.scope.WorkspaceID, r.said)
 	}
 	return nil
 }

@@ -48,11 +48,12 @@ type Stream struct {
 	// The fields below are guarded by room.mu. The texts only grow: what a
 	// watcher was handed is a piece of them that never changes.
 	texts     [kindCount]strings.Builder
-	round     int   // counts Resets: readers of an older round start over
 	openedAt  int64 // the last event known of when it was opened: deltas come after it
 	settledAt int64 // its settle event; 0 while it streams
 	ends      [kindCount]int
-	over      bool // shown no more, but perhaps for what is pending before settledAt
+	over      bool   // shown no more, but perhaps for what is pending before settledAt
+	in        *inlet // of a stream that another process writes
+	out       outlet // of one that this process writes
 }
 
 // Open makes a message's stream known, after the transaction that opened its
@@ -70,6 +71,7 @@ func (h *Hub) Open(ref StreamRef) *Stream {
 		return stream
 	}
 	r.raise(ref.Epoch)
+	r.drop(func(other *Stream) bool { return other.in != nil }) // this process has the session now
 	if len(r.streams) == 0 {
 		r.told = r.head // what lies before concerns no stream
 	}
@@ -94,6 +96,7 @@ func (s *Stream) Append(kind parley.ContentKind, text string) {
 	for _, seat := range r.seats {
 		seat.tell(s, k)
 	}
+	s.talk()
 }
 
 // Text is all text of a kind so far. It copies nothing.
@@ -108,17 +111,6 @@ func (s *Stream) Len(kind parley.ContentKind) int {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	return s.texts[kindIndex(kind)].Len()
-}
-
-// Reset starts the message over: readers that were shown something get the new
-// text from offset 0.
-func (s *Stream) Reset() {
-	s.room.mu.Lock()
-	defer s.room.mu.Unlock()
-	s.round++
-	for i := range s.texts {
-		s.texts[i].Reset() // takes a new buffer: the old text may still be read
-	}
 }
 
 // Drop forgets the stream without a settle: the claim was lost.
@@ -153,7 +145,6 @@ func (s *Stream) shown(kind int) string {
 // progress is how far one reader is in one stream.
 type progress struct {
 	stream *Stream
-	round  int
 	sent   [kindCount]int
 	batch  [kindCount]uint32 // the reader's batch in which something was last sent; 0: never
 	before [kindCount]int64  // the event before which all was sent
@@ -161,9 +152,6 @@ type progress struct {
 
 // unsent returns the next delta of a kind, at most deltaBytes of it.
 func (p *progress) unsent(kind int) (Delta, bool) {
-	if p.round != p.stream.round {
-		*p = progress{stream: p.stream, round: p.stream.round}
-	}
 	text := p.stream.shown(kind)
 	from := p.sent[kind]
 	if from >= len(text) {

@@ -146,6 +146,10 @@ func (w *Watcher) Close() {
 	}
 }
 
+// pace is how often the watcher needs new text of a stream elsewhere: twice as
+// often as it shows it, so that little time is added.
+func (w *Watcher) pace() time.Duration { return min(max(w.flush/2, fastestPace), slowestPace) }
+
 // end makes Next return io.EOF from now on.
 func (w *Watcher) end() {
 	w.ended.Store(true)
@@ -290,6 +294,10 @@ func (w *Watcher) leave(s *seat) {
 		r.seats[i] = r.seats[len(r.seats)-1]
 		r.seats[len(r.seats)-1] = nil
 		r.seats = r.seats[:len(r.seats)-1]
+	}
+	if x := w.hub.exchange; x != nil && len(r.seats) == 0 && r.pace > 0 {
+		r.drop(func(stream *Stream) bool { return stream.in != nil })
+		x.withdraw(r)
 	}
 	empty := r.empty()
 	r.mu.Unlock()

@@ -15,13 +15,39 @@ import (
 type flusher struct {
 	w *Worker
 
-	mu   sync.Mutex // guards rows
-	rows map[*row]struct{}
+	now chan struct{} // of one: some rows are to be flushed at once
+
+	mu     sync.Mutex // guards rows and wanted
+	rows   map[*row]struct{}
+	wanted map[parley.ID]struct{} // sessions whose text watchers in other processes lack
 
 	writing sync.Mutex // held for a whole flush: guards the flushed marks of rows
 }
 
-func newFlusher(w *Worker) *flusher { return &flusher{w: w, rows: map[*row]struct{}{}} }
+func newFlusher(w *Worker) *flusher {
+	return &flusher{w: w, now: make(chan struct{}, 1), rows: map[*row]struct{}{}, wanted: map[parley.ID]struct{}{}}
+}
+
+// want has a session flushed at once. It does not block.
+func (f *flusher) want(sessionID parley.ID) {
+	f.mu.Lock()
+	f.wanted[sessionID] = struct{}{}
+	f.mu.Unlock()
+	poke(f.now)
+}
+
+// due takes the rows to flush: all of them, or those of the sessions wanted.
+func (f *flusher) due(rows []*row, all bool) []*row {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for open := range f.rows {
+		if _, wanted := f.wanted[open.fence.SessionID]; wanted || all {
+			rows = append(rows, open)
+		}
+	}
+	clear(f.wanted)
+	return rows
+}
 
 // add begins to flush a row whose opening has committed.
 func (f *flusher) add(fresh *row) {
@@ -51,27 +77,25 @@ func (f *flusher) forget(turnID parley.ID) {
 	}
 }
 
-// loop flushes at each interval. Stop ends it, after the last run.
+// loop flushes at each interval, and what is wanted in between. Stop ends it, after the last run.
 func (f *flusher) loop() {
 	ticker := time.NewTicker(f.w.options.StoreFlush)
 	defer ticker.Stop()
 	var rows []*row
 	for {
+		all := false
 		select {
 		case <-f.w.ended:
 			return
+		case <-f.now:
 		case <-ticker.C:
+			all = true
 		}
 		held := f.w.currentLease()
 		if held == nil {
 			continue
 		}
-		rows = rows[:0]
-		f.mu.Lock()
-		for open := range f.rows {
-			rows = append(rows, open)
-		}
-		f.mu.Unlock()
+		rows = f.due(rows[:0], all)
 		f.flush(held.ctx, rows)
 	}
 }
@@ -119,6 +143,7 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 	for _, mark := range marks {
 		mark.row.versions++
 		mark.row.flushed[mark.kind] = mark.end
+		mark.row.stream.Kept(mark.row.kinds()[mark.kind], mark.end)
 	}
 	for _, sessionID := range fenced {
 		f.w.abortSession(sessionID)

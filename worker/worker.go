@@ -84,6 +84,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 	}
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
+	hub.FlushWith(w.flusher.want)
 	w.runtimes[parley.StandardRuntime] = &standard{w}
 	for _, runtime := range options.Runtimes {
 		w.runtimes[runtime.Name()] = runtime

@@ -1,0 +1,154 @@
+package live
+
+import (
+	"slices"
+	"time"
+
+	"parley"
+)
+
+// inlet is what a stream of another process has beside its text: the pieces that
+// came too early. The text grows without a hole only; so watchers of it are
+// served like those of a stream of this process.
+type inlet struct {
+	held   [kindCount][]heldPiece // by offset, all beyond the text
+	bytes  int                    // of held
+	known  [kindCount]int         // the text is said to be so long
+	heard  time.Time              // when something of it was
+	begged time.Time              // when the holder was asked to flush
+}
+
+// heldPiece waits for what comes before it.
+type heldPiece struct {
+	offset int
+	text   string
+}
+
+// lacks reports that text is missing.
+func (in *inlet) lacks(stream *Stream) bool {
+	for kind := range kindCount {
+		if in.known[kind] > stream.texts[kind].Len() {
+			return true
+		}
+	}
+	return false
+}
+
+// take puts a piece into its place, and reports whether the text grew; room.mu
+// is held. Pieces of one text agree where they overlap.
+func (s *Stream) take(kind, offset int, text string) (grew bool) {
+	in, have := s.in, s.texts[kind].Len()
+	in.known[kind] = max(in.known[kind], offset+len(text))
+	if offset > have {
+		in.hold(kind, offset, text)
+		return false
+	}
+	if offset+len(text) > have {
+		s.texts[kind].WriteString(text[have-offset:])
+		grew = true
+	}
+	used := 0
+	for _, piece := range in.held[kind] {
+		have := s.texts[kind].Len()
+		if piece.offset > have {
+			break
+		}
+		if piece.offset+len(piece.text) > have {
+			s.texts[kind].WriteString(piece.text[have-piece.offset:])
+			grew = true
+		}
+		in.bytes -= len(piece.text)
+		used++
+	}
+	in.held[kind] = slices.Delete(in.held[kind], 0, used)
+	return grew
+}
+
+// hold keeps a piece for later. Beyond the bound all are let go: the store has
+// them soon.
+func (in *inlet) hold(kind, offset int, text string) {
+	if text == "" {
+		return
+	}
+	if in.bytes+len(text) > heldBytes {
+		in.held, in.bytes = [kindCount][]heldPiece{}, 0
+		return
+	}
+	at, there := slices.BinarySearchFunc(in.held[kind], offset, func(p heldPiece, offset int) int { return p.offset - offset })
+	if there && len(in.held[kind][at].text) >= len(text) {
+		return
+	}
+	in.held[kind] = slices.Insert(in.held[kind], at, heldPiece{offset, text})
+	in.bytes += len(text)
+}
+
+// inlet finds or makes the stream of a message that another process writes; nil
+// when it is over, or one of this process's own. r.mu is held.
+func (r *room) inlet(h *Hub, piece *parley.StreamPiece) *Stream {
+	if slices.Contains(r.over, piece.MessageID) {
+		return nil
+	}
+	for _, stream := range r.streams {
+		if stream.ref.MessageID == piece.MessageID {
+			if stream.in == nil {
+				return nil
+			}
+			stream.ref.Epoch = max(stream.ref.Epoch, piece.Epoch)
+			r.raise(piece.Epoch)
+			return stream
+		}
+	}
+	r.raise(piece.Epoch)
+	over, sure := r.overSince(piece)
+	if over {
+		r.remember(piece.MessageID)
+		return nil
+	}
+	stream := &Stream{hub: h, room: r, in: new(inlet), openedAt: piece.After, ref: StreamRef{
+		WorkspaceID: piece.WorkspaceID, SessionID: piece.SessionID, TurnID: piece.TurnID,
+		MessageID: piece.MessageID, Epoch: piece.Epoch,
+	}}
+	switch {
+	case len(r.streams) == 0:
+		r.told = piece.After
+		if sure {
+			r.told = max(r.told, r.head)
+		}
+	case !sure: // what settled it may have been passed: nothing of it is shown before that is read again
+		r.told = min(r.told, piece.After)
+	}
+	r.streams = append(r.streams, stream)
+	h.exchange.mu.Lock()
+	h.exchange.inlets[r] = struct{}{}
+	h.exchange.mu.Unlock()
+	return stream
+}
+
+// overSince reports whether an event after the piece's settled its message;
+// sure is false when not all of those events are at hand. r.mu is held.
+func (r *room) overSince(piece *parley.StreamPiece) (over, sure bool) {
+	if piece.After >= r.head {
+		return false, true
+	}
+	for i := range r.ring {
+		event := &r.ring[i]
+		switch {
+		case event.Sequence <= piece.After:
+		case event.Type.EndsTurn() && event.TurnID == piece.TurnID,
+			isSettle(event.Type) && slices.Contains(settledBy(*event), piece.MessageID):
+			return true, true
+		}
+	}
+	_, sure = r.at(piece.After + 1)
+	return false, sure && r.reach() >= r.head
+}
+
+// remember notes a message of which nothing is to be shown any more.
+func (r *room) remember(messages ...parley.ID) {
+	for _, id := range messages {
+		if len(r.over) == rememberOver {
+			r.over = slices.Delete(r.over, 0, 1)
+		}
+		r.over = append(r.over, id)
+	}
+}
