@@ -68,13 +68,16 @@ func environment(set map[string]string) func(string) string {
 	return func(name string) string { return set[name] }
 }
 
-// open starts a house; env are the settings that telemetry is told.
-func open(t *testing.T, env map[string]string) *house {
+// open starts a house without traces.
+func open(t *testing.T) *house { return openWith(t, environment(nil)) }
+
+// openWith starts one; env are the settings that telemetry is told.
+func openWith(t *testing.T, env func(string) string) *house {
 	t.Helper()
 	h := &house{T: t, log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if h.telemetry, err = New(t.Context(), Options{Version: "test", Log: log, Env: environment(env)}); err != nil {
+	if h.telemetry, err = New(t.Context(), Options{Version: "test", Log: log, Env: env}); err != nil {
 		t.Fatal(err)
 	}
 	log = h.telemetry.Logger(log)

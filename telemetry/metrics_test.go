@@ -16,7 +16,7 @@ import (
 
 func TestMetricsTellOfTurns(t *testing.T) {
 	t.Parallel()
-	h := open(t, nil)
+	h := open(t)
 	h.say("sim/echo", "hello")
 	h.say("sim/tool", "what time is it")
 	h.say("sim/fail-network-1", "again") // once retried, then it answers
@@ -67,7 +67,7 @@ func TestMetricsTellOfTurns(t *testing.T) {
 // A turn that stands in the queue is seen there, with its age.
 func TestMetricsTellOfTheQueue(t *testing.T) {
 	t.Parallel()
-	h := open(t, nil)
+	h := open(t)
 	for range 8 { // every slot
 		if status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/lorem-1000-60"}}`); status != http.StatusCreated {
 			t.Fatalf("status %d: %s", status, answer)
