@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -12,7 +13,6 @@ import (
 	"parley"
 	"parley/client"
 	"parley/engine"
-	"parley/sqlite"
 )
 
 func keysCommand(shared *flags, term terminal) *cobra.Command {
@@ -84,22 +84,28 @@ func createKey(ctx context.Context, shared *flags, input client.KeyInput) (clien
 	if err == nil || parley.ErrorCode(err) != parley.CodeUnavailable || shared.url != "" || getenv("PARLEY_URL") != "" {
 		return created, err
 	}
-	dir, err := shared.dataDir(getenv)
+	s, err := loadSettings(shared, getenv)
+	if err == nil {
+		err = s.check()
+	}
 	if err != nil {
 		return client.CreatedKey{}, err
 	}
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	store, err := openStore(ctx, s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return client.CreatedKey{}, err
 	}
-	created, err = createKeyIn(ctx, store, dir, input)
+	created, err = createKeyIn(ctx, store, s, input)
 	return created, errors.Join(err, store.Close())
 }
 
-func createKeyIn(ctx context.Context, store *sqlite.Store, dir string, input client.KeyInput) (client.CreatedKey, error) {
-	// The token file comes first: once a key exists it is what lets this machine's user in.
-	if _, err := localToken(dir); err != nil {
-		return client.CreatedKey{}, err
+func createKeyIn(ctx context.Context, store parley.Store, s settings, input client.KeyInput) (client.CreatedKey, error) {
+	// The token file comes first: once a key exists it is what lets this machine's
+	// user in. The machines that share a PostgreSQL make theirs when they serve.
+	if s.DatabaseURL == "" {
+		if _, err := localToken(s.DataDir); err != nil {
+			return client.CreatedKey{}, err
+		}
 	}
 	verbs := engine.New(engine.Options{Store: store})
 	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{Name: input.Name, Role: input.Role})

@@ -20,6 +20,7 @@ const version = "0.1.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
@@ -63,6 +64,8 @@ func rootCommand(term terminal) *cobra.Command {
 	}
 	persistent := root.PersistentFlags()
 	persistent.StringVar(&shared.data, "data", "", "data directory (PARLEY_DATA; default ~/.local/share/parley)")
+	persistent.StringVar(&shared.databaseURL, "database-url", "", "postgres://… instead of SQLite in the data directory (PARLEY_DATABASE_URL; prefer that, other users of the machine see flags)")
+	persistent.StringVar(&shared.listenURL, "listen-url", "", "the same database past a pooler, for notifications and migrations (PARLEY_LISTEN_URL)")
 	persistent.StringVar(&shared.url, "url", "", "address of the server to talk to (PARLEY_URL)")
 	persistent.StringVar(&shared.key, "key", "", "API key (PARLEY_KEY); on the server's own machine none is needed")
 	persistent.StringVar(&shared.workspace, "workspace", "", "workspace to work in, for the machine's own user (PARLEY_WORKSPACE)")
@@ -75,6 +78,8 @@ func rootCommand(term terminal) *cobra.Command {
 		keysCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),
+		migrateCommand(shared, term),
+		readyCommand(shared, term),
 		doctorCommand(shared, term),
 		openapiCommand(term),
 	)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,11 +23,44 @@ const (
 	defaultFlushStore = 600 * time.Millisecond
 	defaultLease      = 10 * time.Second
 	defaultWorkers    = 1024
+	defaultDrain      = 20 * time.Second
+	defaultDrainWait  = 2 * time.Second // with PostgreSQL: then others take the requests
+	defaultLogLevel   = "info"
 )
+
+// The bounds of settings.
+const (
+	mostWorkers   = 100_000
+	mostConns     = 10_000
+	longestDrain  = time.Hour
+	longestFlush  = time.Minute
+	longestLease  = 10 * time.Minute
+	shortestLease = time.Second
+)
+
+// role is what a process does of what there is to do.
+type role string
+
+// The roles. With SQLite, which one process owns, there is only roleAll.
+const (
+	roleAll    role = "all"
+	roleAPI    role = "api"    // answers requests and streams; turns run elsewhere
+	roleWorker role = "worker" // runs turns; answers probes only
+)
+
+// The formats of the log.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// byDatabase is a drain wait that nobody set.
+const byDatabase = duration(-1)
 
 // flags are what every command may be told.
 type flags struct {
 	data, url, key, workspace string
+	databaseURL, listenURL    string
 	json                      bool
 }
 
@@ -34,12 +68,20 @@ type flags struct {
 // parley.yaml in the data directory.
 type settings struct {
 	DataDir      string            `yaml:"-"`
+	DatabaseURL  string            `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
+	ListenURL    string            `yaml:"listen_url"`   // past a pooler; a secret too
+	MaxConns     int               `yaml:"max_conns"`    // of the pool; 0: the store's default
+	Role         role              `yaml:"role"`
 	Addr         string            `yaml:"addr"`
 	Model        parley.ModelID    `yaml:"model"`
 	FlushLive    duration          `yaml:"flush_live"`
 	FlushStore   duration          `yaml:"flush_store"`
 	Lease        duration          `yaml:"lease"`
-	Workers      int               `yaml:"workers"` // turns at once
+	Workers      int               `yaml:"workers"`    // turns at once
+	Drain        duration          `yaml:"drain"`      // for turns that run at SIGTERM to finish
+	DrainWait    duration          `yaml:"drain_wait"` // from SIGTERM until connections are refused
+	LogLevel     string            `yaml:"log_level"`
+	LogFormat    string            `yaml:"log_format"`
 	AllowedHosts []string          `yaml:"allowed_hosts"`
 	ProjectRoots []string          `yaml:"project_roots"`
 	Providers    []providerSetting `yaml:"providers"`
@@ -83,11 +125,13 @@ func (f *flags) dataDir(env func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "share", "parley"), nil
 }
 
-// loadSettings reads file and environment; the serve command lays its flags over it.
+// loadSettings reads file and environment and lays the flags of every command
+// over them; the serve command adds its own.
 func loadSettings(f *flags, env func(string) string) (settings, error) {
 	s := settings{
-		Addr: defaultAddr, Workers: defaultWorkers,
+		Addr: defaultAddr, Role: roleAll, Workers: defaultWorkers, Drain: duration(defaultDrain), DrainWait: byDatabase,
 		FlushLive: duration(defaultFlushLive), FlushStore: duration(defaultFlushStore), Lease: duration(defaultLease),
+		LogLevel: defaultLogLevel, LogFormat: logText,
 	}
 	dir, err := f.dataDir(env)
 	if err != nil {
@@ -105,29 +149,46 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 			return s, parley.Errorf(parley.CodeInvalid, "%s: %s", file, yaml.FormatError(err, false, false))
 		}
 	}
-	return s, s.fromEnvironment(env)
+	if err := s.fromEnvironment(env); err != nil {
+		return s, err
+	}
+	if f.databaseURL != "" {
+		s.DatabaseURL = f.databaseURL
+	}
+	if f.listenURL != "" {
+		s.ListenURL = f.listenURL
+	}
+	return s, nil
 }
 
 func (s *settings) fromEnvironment(env func(string) string) error {
-	if v := env("PARLEY_ADDR"); v != "" {
-		s.Addr = v
+	for name, target := range map[string]*string{
+		"PARLEY_ADDR": &s.Addr, "PARLEY_DATABASE_URL": &s.DatabaseURL, "PARLEY_LISTEN_URL": &s.ListenURL,
+		"PARLEY_ROLE": (*string)(&s.Role), "PARLEY_MODEL": (*string)(&s.Model),
+		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat,
+	} {
+		if v := env(name); v != "" {
+			*target = v
+		}
 	}
-	if v := env("PARLEY_MODEL"); v != "" {
-		s.Model = parley.ModelID(v)
-	}
-	for name, target := range map[string]*duration{"PARLEY_FLUSH_LIVE": &s.FlushLive, "PARLEY_FLUSH_STORE": &s.FlushStore, "PARLEY_LEASE": &s.Lease} {
+	for name, target := range map[string]*duration{
+		"PARLEY_FLUSH_LIVE": &s.FlushLive, "PARLEY_FLUSH_STORE": &s.FlushStore, "PARLEY_LEASE": &s.Lease,
+		"PARLEY_DRAIN": &s.Drain, "PARLEY_DRAIN_WAIT": &s.DrainWait,
+	} {
 		if v := env(name); v != "" {
 			if err := target.UnmarshalText([]byte(v)); err != nil {
 				return parley.Errorf(parley.CodeInvalid, "%s: %s", name, err)
 			}
 		}
 	}
-	if v := env("PARLEY_WORKERS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			return parley.Errorf(parley.CodeInvalid, "PARLEY_WORKERS: %q is no number", v)
+	for name, target := range map[string]*int{"PARLEY_WORKERS": &s.Workers, "PARLEY_MAX_CONNS": &s.MaxConns} {
+		if v := env(name); v != "" {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return parley.Errorf(parley.CodeInvalid, "%s: %q is no number", name, v)
+			}
+			*target = n
 		}
-		s.Workers = n
 	}
 	if v := env("PARLEY_PROJECT_ROOTS"); v != "" {
 		s.ProjectRoots = filepath.SplitList(v)
@@ -138,20 +199,62 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	return nil
 }
 
-// check reports the first setting that cannot work.
+// check reports the first setting that cannot work. It repeats no address of a
+// database: a password may stand anywhere in a mistaken one.
 func (s *settings) check() error {
 	switch {
-	case s.Workers < 1 || s.Workers > 100_000:
-		return parley.InvalidField("workers", "must lie between 1 and 100000")
-	case time.Duration(s.Lease) < time.Second || time.Duration(s.Lease) > 10*time.Minute:
+	case s.Workers < 1 || s.Workers > mostWorkers:
+		return parley.InvalidField("workers", "must lie between 1 and %d", mostWorkers)
+	case time.Duration(s.Lease) < shortestLease || time.Duration(s.Lease) > longestLease:
 		return parley.InvalidField("lease", "must lie between 1s and 10m")
-	case time.Duration(s.FlushStore) < 10*time.Millisecond || time.Duration(s.FlushStore) > time.Minute:
+	case time.Duration(s.FlushStore) < 10*time.Millisecond || time.Duration(s.FlushStore) > longestFlush:
 		return parley.InvalidField("flush_store", "must lie between 10ms and 1m")
-	case time.Duration(s.FlushLive) > time.Minute:
+	case time.Duration(s.FlushLive) > longestFlush:
 		return parley.InvalidField("flush_live", "must be at most 1m")
+	case time.Duration(s.Drain) > longestDrain:
+		return parley.InvalidField("drain", "must be at most 1h")
+	case time.Duration(s.DrainWait) > longestDrain:
+		return parley.InvalidField("drain_wait", "must be at most 1h")
+	case s.MaxConns < 0 || s.MaxConns > mostConns:
+		return parley.InvalidField("max_conns", "must lie between 0 (the default) and %d", mostConns)
+	case s.LogFormat != logText && s.LogFormat != logJSON:
+		return parley.InvalidField("log_format", "%q is not one of text, json", parley.Clip(s.LogFormat, 32))
+	case new(slog.Level).UnmarshalText([]byte(s.LogLevel)) != nil:
+		return parley.InvalidField("log_level", "%q is not one of debug, info, warn, error", parley.Clip(s.LogLevel, 32))
+	}
+	if err := s.checkDatabase(); err != nil {
+		return err
 	}
 	if s.Model != "" {
 		return s.Model.Validate()
 	}
 	return nil
+}
+
+func (s *settings) checkDatabase() error {
+	for field, url := range map[string]string{"database_url": s.DatabaseURL, "listen_url": s.ListenURL} {
+		if url != "" && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+			return parley.InvalidField(field, "must be the address of a PostgreSQL database: postgres://user:password@host:5432/database; leave it out for SQLite in the data directory")
+		}
+	}
+	switch {
+	case s.Role != roleAll && s.Role != roleAPI && s.Role != roleWorker:
+		return parley.InvalidField("role", "%q is not one of all, api, worker", parley.Clip(string(s.Role), 32))
+	case s.DatabaseURL == "" && s.Role != roleAll:
+		return parley.InvalidField("role", "%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or leave the role at all", s.Role)
+	case s.DatabaseURL == "" && s.ListenURL != "":
+		return parley.InvalidField("listen_url", "is of use only beside a database_url")
+	}
+	return nil
+}
+
+// drainWait is how long connections are taken while the server drains.
+func (s *settings) drainWait() time.Duration {
+	switch {
+	case s.DrainWait != byDatabase:
+		return time.Duration(s.DrainWait)
+	case s.DatabaseURL == "":
+		return 0 // there is nobody else to take them
+	}
+	return defaultDrainWait
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"parley"
 )
@@ -31,6 +32,8 @@ addr: 127.0.0.1:9000
 model: sim/reason
 flush_store: 300ms
 workers: 7
+drain: 5s
+log_format: json
 providers:
   - name: local
     base_url: http://127.0.0.1:8000/v1
@@ -41,7 +44,8 @@ providers:
 		t.Fatal(err)
 	}
 	want := settings{
-		DataDir: dir, Addr: "127.0.0.1:9000", Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
+		DataDir: dir, Addr: "127.0.0.1:9000", Role: roleAll, Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
+		Drain: duration(5 * time.Second), DrainWait: byDatabase, LogLevel: "info", LogFormat: logJSON,
 		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond),
 		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
 	}
@@ -60,6 +64,7 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		"unknown field":   {file: "adr: 127.0.0.1:9000\n", says: "adr"},
 		"no duration":     {file: "lease: soon\n", says: "soon"},
 		"bad environment": {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
+		"no wait":         {env: map[string]string{"PARLEY_DRAIN_WAIT": "-1s"}, says: "PARLEY_DRAIN_WAIT"},
 		"no number":       {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +87,15 @@ func TestSettingsOutOfBounds(t *testing.T) {
 		"flush_store": func(s *settings) { s.FlushStore = 0 },
 		"flush_live":  func(s *settings) { s.FlushLive = duration(time.Hour) },
 		"model":       func(s *settings) { s.Model = "no-slash" },
+		"drain":       func(s *settings) { s.Drain = duration(2 * longestDrain) },
+		"drain_wait":  func(s *settings) { s.DrainWait = duration(2 * longestDrain) },
+		"max_conns":   func(s *settings) { s.MaxConns = -1 },
+		"log_level":   func(s *settings) { s.LogLevel = "loud" },
+		"log_format":  func(s *settings) { s.LogFormat = "xml" },
+		"role":        func(s *settings) { s.DatabaseURL, s.Role = "postgres://h/d", "king" },
+		"PostgreSQL":  func(s *settings) { s.DatabaseURL = "mysql://user:secret@h/d" },
+		"SQLite":      func(s *settings) { s.Role = roleWorker },
+		"listen_url":  func(s *settings) { s.ListenURL = "postgres://h/d" },
 	} {
 		s, err := loadSettings(&flags{data: t.TempDir()}, environment(nil))
 		if err != nil {
@@ -91,8 +105,64 @@ func TestSettingsOutOfBounds(t *testing.T) {
 			t.Fatalf("the defaults are refused: %v", err)
 		}
 		change(&s)
-		if err := s.check(); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), name) {
+		if err := s.check(); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFlagsWin: over environment and file, and only those that were given.
+func TestFlagsWin(t *testing.T) {
+	t.Parallel()
+	f := &flags{data: t.TempDir(), databaseURL: "postgres://flag/d"}
+	env := map[string]string{
+		"PARLEY_DATABASE_URL": "postgres://environment/d", "PARLEY_LISTEN_URL": "postgres://direct/d", "PARLEY_ROLE": "api",
+		"PARLEY_DRAIN_WAIT": "7s", "PARLEY_DRAIN": "8s", "PARLEY_MAX_CONNS": "9", "PARLEY_LOG_LEVEL": "warn",
+	}
+	s, err := loadSettings(f, environment(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given serveFlags
+	command := &cobra.Command{}
+	given.declare(command)
+	if err := command.ParseFlags([]string{"--drain", "0s", "--role=worker"}); err != nil {
+		t.Fatal(err)
+	}
+	given.over(&s, command.Flags().Changed)
+	if err := s.check(); err != nil {
+		t.Fatal(err)
+	}
+	if s.DatabaseURL != f.databaseURL || s.ListenURL != env["PARLEY_LISTEN_URL"] || s.Role != roleWorker || s.Drain != 0 ||
+		s.drainWait() != 7*time.Second || s.MaxConns != 9 || s.LogLevel != "warn" {
+		t.Errorf("settings %+v", s)
+	}
+}
+
+// TestDrainWaitFollowsTheDatabase: with SQLite nobody else could take a request.
+func TestDrainWaitFollowsTheDatabase(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]time.Duration{"": 0, "postgres://h/d": defaultDrainWait} {
+		s, err := loadSettings(&flags{data: t.TempDir(), databaseURL: url}, environment(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.drainWait(); got != want {
+			t.Errorf("with the database %q a drain takes connections for %s; want %s", url, got, want)
+		}
+	}
+}
+
+// TestDatabaseNameHoldsNoSecret: what is printed of a database's address.
+func TestDatabaseNameHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"postgres://ada:secret@db.example:5432/parley?sslmode=require": "PostgreSQL db.example:5432/parley",
+		"postgres:///parley?host=/run/postgresql&password=secret":      "PostgreSQL",
+		"postgres://ada:sec%ret@db/parley":                             "PostgreSQL",
+	} {
+		if got := databaseName(address); got != want {
+			t.Errorf("%s is shown as %q; want %q", address, got, want)
 		}
 	}
 }

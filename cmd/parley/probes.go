@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"net/http"
+)
+
+// probes is the handler of a process that runs turns and has no API. It tells
+// nothing that needs a key.
+func probes(ready func(context.Context) error) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if ready(r.Context()) != nil {
+			sendPlain(w, http.StatusServiceUnavailable, "application/problem+json",
+				`{"type":"urn:parley:error:unavailable","title":"Service Unavailable","status":503,"detail":"The server is not ready: it is draining, or its store does not answer.","code":"unavailable"}`)
+			return
+		}
+		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		sendPlain(w, http.StatusNotFound, "application/problem+json",
+			`{"type":"urn:parley:error:not_found","title":"Not Found","status":404,"detail":"This process runs turns and has no API (role worker); ask one whose role is all or api.","code":"not_found"}`)
+	})
+	return mux
+}
+
+func sendPlain(w http.ResponseWriter, status int, media, body string) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body)) // the client may be gone
+}

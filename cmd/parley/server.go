@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"parley"
+	"parley/engine"
+	"parley/httpapi"
+	"parley/live"
+	"parley/tool/builtin"
+	"parley/worker"
+)
+
+// closeTime is what requests get to end, after the drain.
+const closeTime = 5 * time.Second
+
+// server is everything that `parley serve` runs, in the order in which it is
+// opened; close undoes it backwards.
+type server struct {
+	settings settings
+	env      func(string) string
+	log      *slog.Logger
+
+	store     parley.Store
+	hub       *live.Hub
+	models    parley.ModelSource
+	providers []closer
+	worker    *worker.Worker // nil with roleAPI
+	listener  net.Listener
+	loopback  bool // the listener's address
+	http      *http.Server
+	draining  atomic.Bool
+	failed    chan error // what http.Serve ended with
+}
+
+func (s *server) open(ctx context.Context) error {
+	dir := s.settings.DataDir
+	if err := dataDirMade(dir); err != nil {
+		return err
+	}
+	var err error
+	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
+		return err
+	}
+	if s.models, s.providers, err = buildModels(s.settings, s.env); err != nil {
+		return err
+	}
+	if _, _, err := s.models.Resolve(s.models.Default()); err != nil {
+		return err
+	}
+	if s.listener, err = s.listen(ctx); err != nil {
+		return err
+	}
+	s.hub = live.New(s.store, live.Options{Log: s.log})
+	s.store.Listen(s.hub)
+	tools := builtin.Tools()
+	if s.settings.Role != roleAPI {
+		if err := s.openWorker(ctx, tools); err != nil {
+			return err
+		}
+	}
+	handler, err := s.handler(tools)
+	if err != nil {
+		return err
+	}
+	s.http = httpapi.NewServer(s.leaving(handler), s.log)
+	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
+		return err
+	}
+	s.failed = make(chan error, 1)
+	go func() { s.failed <- s.http.Serve(s.listener) }() // ended by close
+	return nil
+}
+
+func (s *server) openWorker(ctx context.Context, tools parley.ToolSource) error {
+	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
+		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore),
+		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log,
+	})
+	s.store.Listen(s.worker)
+	return s.worker.Start(ctx)
+}
+
+// orNone is a time of which 0 means none here, and the standard there.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// handler is what answers requests, by the role of the process.
+func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
+	if s.settings.Role == roleWorker {
+		return probes(s.ready), nil
+	}
+	token, err := localToken(s.settings.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	options := engine.Options{Store: s.store, Models: s.models, Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
+	if s.worker != nil {
+		options.Runner = s.worker
+	}
+	return httpapi.New(httpapi.Options{
+		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		Ready: s.ready, Version: version, Log: s.log,
+		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
+	})
+}
+
+// leaving makes each answer of a draining server the last one of its connection,
+// so that clients and proxies open the next to another process.
+func (s *server) leaving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// listen opens the address. Beyond loopback it refuses until a key exists: who
+// can reach the server could read everything.
+func (s *server) listen(ctx context.Context) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(s.settings.Addr)
+	if err != nil {
+		return nil, parley.InvalidField("addr", "%q is no address: write host:port, for example %s", s.settings.Addr, defaultAddr)
+	}
+	ip := net.ParseIP(host)
+	s.loopback = host == "localhost" || (ip != nil && ip.IsLoopback())
+	if !s.loopback && s.settings.Role != roleWorker { // which has nothing to read
+		keys, err := s.store.HasKeys(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !keys {
+			return nil, parley.Errorf(parley.CodeForbidden, "%s can be reached from other machines, and no key exists yet: make one first with `parley keys create --name NAME`, or listen on %s", s.settings.Addr, defaultAddr)
+		}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.settings.Addr)
+	if err != nil {
+		return nil, parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.Addr+"; choose another address with --addr")
+	}
+	return listener, nil
+}
+
+// ready reports whether the server takes turns: the database answers, and it
+// does not stop.
+func (s *server) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return parley.Errorf(parley.CodeUnavailable, "this server is stopping")
+	}
+	return s.store.Ping(ctx)
+}
+
+func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+
+// wait returns when ctx ends (a signal) or serving fails.
+func (s *server) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		s.log.Info("draining: turns may finish", "within", time.Duration(s.settings.Drain), "connections_for", s.settings.drainWait())
+		return nil
+	case err := <-s.failed:
+		s.failed <- nil
+		return err
+	}
+}
+
+// close drains and closes whatever was opened. From its beginning the process is
+// not ready and claims nothing. While its turns finish, and while proxies notice,
+// requests are answered and watchers see the turns end; then come the streams,
+// which clients resume elsewhere, then the connections, then the store.
+func (s *server) close() error {
+	s.draining.Store(true)
+	var errs []error
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stopWorker() }() // ends within drain and closeTime
+	if s.http != nil {
+		time.Sleep(s.settings.drainWait())
+	}
+	errs = append(errs, <-stopped)
+	if s.hub != nil {
+		s.hub.Close()
+	}
+	if s.http != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		if err := s.http.Shutdown(ctx); err != nil {
+			errs = append(errs, s.http.Close())
+		}
+		cancel()
+		if err := <-s.failed; err != nil && !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, err)
+		}
+		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one only costs a failed connection
+	} else if s.listener != nil {
+		errs = append(errs, s.listener.Close())
+	}
+	for _, p := range s.providers {
+		p.Close()
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *server) stopWorker() error {
+	if s.worker == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(s.settings.Drain)+closeTime)
+	defer cancel()
+	return s.worker.Stop(ctx)
+}
+
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
