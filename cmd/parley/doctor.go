@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley"
-	"parley/sqlite"
 )
 
 // lowDisk is when doctor warns.
@@ -68,11 +67,7 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	findings := []finding{checkDirectory(s.DataDir), checkDisk(s.DataDir)}
 	server, running := checkServer(ctx, shared, env)
 	findings = append(findings, server)
-	if running {
-		findings = append(findings, finding{Check: "database", State: "ok", Says: "in use by the running server"})
-	} else {
-		findings = append(findings, checkDatabase(ctx, s.DataDir))
-	}
+	findings = append(findings, checkStore(ctx, s, running)...)
 	return append(findings, checkProviders(s, env)...)
 }
 
@@ -142,26 +137,6 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	}
 	f.State, f.Says = "ok", fmt.Sprintf("runs at %s; you are %s (%s) in workspace %s", server.URL(), who.Name, who.Role, who.Workspace)
 	return f, true
-}
-
-func checkDatabase(ctx context.Context, dir string) finding {
-	f := finding{Check: "database"}
-	if _, err := os.Stat(filepath.Join(dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		f.State, f.Says = "note", "there is none yet; parley serve makes it"
-		return f
-	}
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
-	if err != nil {
-		f.State, f.Says = "problem", err.Error()
-		return f
-	}
-	err = errors.Join(store.Ping(ctx), store.Close())
-	if err != nil {
-		f.State, f.Says = "problem", err.Error()
-		return f
-	}
-	f.State, f.Says = "ok", "opens, and its schema is this version's"
-	return f
 }
 
 func checkProviders(s settings, env func(string) string) []finding {

@@ -23,7 +23,7 @@ import (
 	"parley/client"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
 // turnTime is what no turn of these tests takes.
 const turnTime = 20 * time.Second

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/postgres"
+	"parley/sqlite"
+)
+
+// clockNote is the difference of two clocks that doctor mentions. Nothing depends
+// on them being equal.
+const clockNote = time.Second
+
+// checkStore looks at the database of the settings; with a server running, at
+// SQLite only through it.
+func checkStore(ctx context.Context, s settings, running bool) []finding {
+	switch {
+	case s.DatabaseURL != "":
+		return checkPostgres(ctx, s)
+	case running:
+		return []finding{{Check: "database", State: "ok", Says: "in use by the running server"}}
+	}
+	return []finding{checkSQLite(ctx, s.DataDir)}
+}
+
+func checkSQLite(ctx context.Context, dir string) finding {
+	f := finding{Check: "database"}
+	if _, err := os.Stat(filepath.Join(dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+		f.State, f.Says = "note", "there is none yet; parley serve makes it"
+		return f
+	}
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f
+	}
+	err = errors.Join(store.Ping(ctx), store.Close())
+	if err != nil {
+		f.State, f.Says = "problem", err.Error()
+		return f
+	}
+	f.State, f.Says = "ok", "opens, and its schema is this version's"
+	return f
+}
+
+func checkPostgres(ctx context.Context, s settings) []finding {
+	name := databaseName(s.DatabaseURL)
+	c, err := postgres.Diagnose(ctx, s.DatabaseURL, postgres.Options{ListenURL: s.ListenURL})
+	if err != nil {
+		return []finding{{"database", "problem", name + ": " + sentence(err), "correct PARLEY_DATABASE_URL, or see to it that the server answers"}}
+	}
+	server := finding{Check: "database", State: "ok", Says: name + ", version " + c.Server}
+	if c.TooOld {
+		server.State, server.Do = "problem", "use PostgreSQL 15 or later"
+	}
+	return []finding{server, checkRole(c), checkSchema(c), checkClock(c), checkListen(c, s)}
+}
+
+func checkRole(c postgres.Condition) finding {
+	f := finding{Check: "database role", State: "ok", Says: c.Role + " is neither superuser nor above row-level security"}
+	switch {
+	case c.Superuser, c.BypassesRows:
+		f.State, f.Says = "note", c.Role+" is a superuser or bypasses row-level security: nothing but Parley's own care keeps workspaces apart"
+		f.Do = "make a role that is neither, the owner of the database, and use that"
+	case c.Inherits:
+		f.State, f.Says, f.Do = "note", c.Role+" inherits the rights of Parley's roles", "ALTER ROLE "+c.Role+" NOINHERIT"
+	}
+	return f
+}
+
+func checkSchema(c postgres.Condition) finding {
+	f := finding{Check: "schema", State: "ok", Says: fmt.Sprintf("version %d, this program's", c.Schema.Version)}
+	pending := len(c.Schema.Pending())
+	switch {
+	case c.Schema.CompatibleFrom > c.Schema.Known:
+		f.State, f.Says, f.Do = "problem", fmt.Sprintf("version %d, of a newer Parley; this one knows %d", c.Schema.Version, c.Schema.Known), "install that version of Parley or a later one"
+	case c.Schema.Version > c.Schema.Known:
+		f.State, f.Says = "note", fmt.Sprintf("version %d, of a newer Parley; this one works with it", c.Schema.Version)
+	case len(c.Schema.Missing) > 0:
+		f.State, f.Says, f.Do = "problem", "the role may not make what is missing", "have somebody who may run: "+strings.Join(c.Schema.Missing, " ")
+	case pending > 0:
+		f.State, f.Says = "note", fmt.Sprintf("%d migrations are pending; parley serve or parley migrate up applies them", pending)
+	}
+	return f
+}
+
+func checkClock(c postgres.Condition) finding {
+	f := finding{Check: "clock", State: "ok", Says: "the database's is this machine's"}
+	if c.ClockOffset.Abs() >= clockNote {
+		f.State, f.Says = "note", fmt.Sprintf("the database's is %s off this machine's; Parley goes by the database's", c.ClockOffset)
+	}
+	return f
+}
+
+func checkListen(c postgres.Condition, s settings) finding {
+	f := finding{Check: "notifications", State: "ok", Says: "arrive"}
+	if c.Unheard != nil {
+		f.State, f.Says, f.Do = "problem", sentence(c.Unheard), "set PARLEY_LISTEN_URL to the database's own address, past the pooler"
+		if s.ListenURL != "" {
+			f.Do = "see to it that PARLEY_LISTEN_URL names the same database, past the pooler"
+		}
+	}
+	return f
+}
+
+// sentence is what an error says to people.
+func sentence(err error) string {
+	var known *parley.Error
+	if errors.As(err, &known) {
+		return known.Message
+	}
+	return parley.Clip(err.Error(), 300)
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/internal/pgtest"
+)
+
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	c, err := Diagnose(t.Context(), url, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Role != pgtest.Owner || c.Superuser || c.BypassesRows || c.Inherits || c.TooOld || c.Server == "" || c.Unheard != nil {
+		t.Errorf("a database as it should be: %+v", c)
+	}
+	if len(c.Schema.Pending()) != 0 || len(c.Schema.Missing) != 0 || c.Schema.Version == 0 {
+		t.Errorf("a migrated schema: %+v", c.Schema)
+	}
+	if c.ClockOffset.Abs() > 10*time.Second {
+		t.Errorf("the database of this machine is %s off", c.ClockOffset)
+	}
+
+	super, err := Diagnose(t.Context(), databases.Cluster(t).URL(pgtest.Superuser, "postgres"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !super.Superuser || len(super.Schema.Pending()) == 0 {
+		t.Errorf("a superuser on an empty database: %+v", super)
+	}
+	// Notifications do not cross databases: what listens elsewhere hears as much as
+	// what listens through a pooler.
+	deaf, err := Diagnose(t.Context(), url, Options{ListenURL: databases.New(t)})
+	if err != nil || parley.ErrorCode(deaf.Unheard) != parley.CodeUnavailable {
+		t.Errorf("listening elsewhere: %v, %v", deaf.Unheard, err)
+	}
+	if _, err := Diagnose(context.Background(), "postgres:///none?host=/nowhere&user=x", Options{}); parley.ErrorCode(err) != parley.CodeUnavailable {
+		t.Errorf("no server: %v", err)
+	}
+}
