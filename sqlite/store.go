@@ -34,6 +34,7 @@ const (
 type Options struct {
 	Log     *slog.Logger // nil: nothing is logged
 	Readers int          // connections for reading; 0: one per CPU and two more
+	Copying bool         // open for a copy: one into this database that is not finished is left as it is
 
 	// Fault is a test hook that makes the writer die as by kill -9. It is called
 	// on the writer's goroutine with each statement's text before it runs, and with
@@ -65,7 +66,8 @@ type Store struct {
 // Open opens the database in a data directory, making both if they are new, and
 // brings the schema up to date. The directory is this process's alone until
 // Close: CodeConflict, with a sentence that names the owner, when another has it.
-// CodeUnavailable when the database was made by a newer Parley.
+// CodeUnavailable when the database was made by a newer Parley, CodeConflict when
+// it holds a copy that is not finished.
 func Open(ctx context.Context, dataDir string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -123,7 +125,17 @@ func (s *Store) open(ctx context.Context, options Options) error {
 			return mapError(s.path, err)
 		}
 	}
+	unfinished, err := isCopying(connection)
+	if err == nil && unfinished && !options.Copying {
+		err = errUnfinishedCopy(s.path)
+	}
+	if err != nil {
+		return mapError(s.path, err)
+	}
 	go s.writer.loop() // ended by Close
+	if unfinished {    // half of it would look like something to repair
+		return nil
+	}
 	if err := s.abandonClaims(ctx); err != nil {
 		s.halt()
 		return err

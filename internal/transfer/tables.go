@@ -1,0 +1,87 @@
+package transfer
+
+// Kind is what a column holds, in whatever type a database keeps it.
+type Kind int
+
+// The kinds. Times, money and counters are integers everywhere; JSON is text,
+// because its bytes are hashed.
+const (
+	ID      Kind = iota + 1 // 16 bytes
+	Bytes                   // hashes, provider data
+	Text                    // UTF-8
+	Integer                 // 64 bits
+	Flag                    // 0 or 1
+)
+
+// Column is a column of a table in every store.
+type Column struct {
+	Name string
+	Kind Kind
+}
+
+// Table is a table whose rows move, with all of its columns.
+type Table struct {
+	Name    string
+	Columns []Column
+}
+
+// Tables are all tables that move, in the order in which they do. What a
+// process has for itself (its lease, the schema's own tables) stays. A store's
+// test holds this against its schema.
+var Tables = []Table{
+	table("workspaces", ids("id"), texts("name"), integers("created_at")),
+	table("principals", ids("id", "workspace_id"), texts("name", "kind", "role"), flags("local_owner"), integers("created_at")),
+	table("keys", ids("id", "workspace_id", "principal_id"), texts("name"), raw("hash"), texts("prefix"), integers("created_at", "revoked_at")),
+	table("agents", ids("id", "workspace_id"), texts("slug", "status"), integers("version"), texts("tags", "body", "idempotency_key"),
+		raw("fingerprint"), integers("created_at", "updated_at")),
+	table("agent_tags", ids("workspace_id"), texts("tag"), ids("agent_id")),
+	table("agent_versions", ids("agent_id"), integers("version"), ids("workspace_id"), texts("body"), integers("created_at")),
+	table("projects", ids("id", "workspace_id"), texts("path", "name", "icon"), integers("created_at", "last_access_at")),
+	table("sessions", ids("id", "workspace_id", "agent_id", "owner_id"), texts("visibility"), ids("project_id", "parent_session_id", "parent_message_id", "log_id"),
+		texts("kind", "mode", "type", "feature", "task", "key", "title", "instructions", "tags"), flags("pinned"),
+		texts("metadata", "overrides", "policy", "retry", "during", "status", "wait_reason"), integers("archived_at", "deleted_at"),
+		texts("idempotency_key"), raw("fingerprint"), integers("created_at", "updated_at", "started_at", "finished_at")),
+	table("session_tags", ids("workspace_id"), texts("tag"), ids("session_id")),
+	table("heads", ids("session_id", "workspace_id", "log_id"), integers("epoch"), ids("holder", "turn_id"), texts("turn_status"), ids("cancel_turn"),
+		integers("next_sequence", "next_event", "next_position", "front_position", "next_call", "queued", "steers"), raw("last_hash"), texts("mode"),
+		integers("messages", "user_facing", "turns", "input_tokens", "output_tokens", "cached_tokens", "unknown_calls", "cost", "unpriced_calls", "deleted_at")),
+	table("ready", ids("session_id", "workspace_id"), integers("priority", "not_before", "ready_at")),
+	table("messages", ids("id", "workspace_id", "session_id", "log_id"), integers("sequence", "position"), ids("turn_id"), integers("step"),
+		texts("role", "status", "author_kind"), ids("author_id"), texts("author_name", "content", "context_note", "tool_call_id", "tool_name"),
+		integers("covers_through"), flags("internal", "steer"), texts("model", "agent_type"), integers("iteration"), texts("usage"), raw("content_hash"),
+		integers("call_ordinal"), raw("provider_data"), texts("error", "metadata"), flags("pinned", "context_edge", "set_aside"), texts("overrides"),
+		integers("token_estimate", "chunks", "revision"), texts("idempotency_key"), raw("fingerprint"), integers("posted_event", "created_at", "updated_at")),
+	table("versions", ids("workspace_id", "message_id"), integers("n"), texts("kind"), integers("offset", "end", "chunks"), texts("text"), integers("created_at")),
+	table("turns", ids("id", "workspace_id", "session_id", "trigger_message_id"), texts("status", "wait_reason"), integers("attempt", "takeovers", "step"),
+		ids("agent_id"), integers("agent_version"), ids("loop_id"), integers("iteration"), texts("error"),
+		integers("input_tokens", "output_tokens", "cached_tokens", "unknown_calls", "cost", "created_at", "started_at", "finished_at")),
+	table("calls", ids("id", "workspace_id", "session_id", "turn_id", "message_id"), integers("step", "attempt"), texts("model", "parameters"),
+		flags("think", "search"), raw("system_hash", "tools_hash"), texts("manifest"), raw("request_hash"), integers("encoder_version"), texts("usage"),
+		integers("cost"), texts("finish_reason", "outcome", "error"), integers("created_at", "first_token_ms", "total_ms")),
+	table("call_texts", ids("workspace_id"), raw("hash", "text")),
+	table("events", ids("session_id"), integers("sequence"), ids("workspace_id"), texts("type"), ids("turn_id"), texts("data"), integers("created_at")),
+	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
+	table("clients", ids("workspace_id", "principal_id"), texts("client"), ids("session_id"), integers("updated_at")),
+}
+
+func table(name string, groups ...[]Column) Table {
+	t := Table{Name: name}
+	for _, group := range groups {
+		t.Columns = append(t.Columns, group...)
+	}
+	return t
+}
+
+func columns(kind Kind, names []string) []Column {
+	made := make([]Column, len(names))
+	for i, name := range names {
+		made[i] = Column{Name: name, Kind: kind}
+	}
+	return made
+}
+
+func ids(names ...string) []Column      { return columns(ID, names) }
+func raw(names ...string) []Column      { return columns(Bytes, names) }
+func texts(names ...string) []Column    { return columns(Text, names) }
+func integers(names ...string) []Column { return columns(Integer, names) }
+func flags(names ...string) []Column    { return columns(Flag, names) }

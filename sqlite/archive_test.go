@@ -1,0 +1,62 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/internal/transfer"
+)
+
+// own are the tables that do not move with a database.
+var own = []string{"goose_db_version", "sqlite_sequence", "processes"}
+
+// TestEveryColumnMoves holds the description of what a copy moves against the
+// schema, and the order in which rows are read against its keys.
+func TestEveryColumnMoves(t *testing.T) {
+	w := newWorld(t, Options{})
+	schema, keys := map[string][]string{}, map[string][]string{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.store.read(context.Background(), func(c *conn) error {
+		return c.each(`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.pk`, func(r *row) error {
+			table, column, place := r.text(), r.text(), r.int()
+			if slices.Contains(own, table) {
+				return nil
+			}
+			if schema[table] = append(schema[table], column); place > 0 {
+				keys[table] = append(keys[table], column)
+			}
+			return nil
+		})
+	}))
+	archive, err := w.store.Archive(context.Background())
+	must(err)
+	described, ordered := map[string][]string{}, map[string][]string{}
+	for _, table := range transfer.Tables {
+		for _, column := range table.Columns {
+			if _, ok := derived[table.Name+"."+column.Name]; !ok {
+				described[table.Name] = append(described[table.Name], column.Name)
+			}
+		}
+		ordered[table.Name] = archive.Key(table)
+	}
+	must(archive.Close())
+	for _, columns := range []map[string][]string{schema, described} {
+		for _, names := range columns {
+			slices.Sort(names)
+		}
+	}
+	if diff := cmp.Diff(schema, described); diff != "" {
+		t.Errorf("columns (-schema +moved):\n%s", diff)
+	}
+	if diff := cmp.Diff(keys, ordered); diff != "" {
+		t.Errorf("keys (-schema +order):\n%s", diff)
+	}
+}

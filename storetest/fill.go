@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"testing"
+
+	"parley"
+)
+
+// Filled is what Fill left in a store.
+type Filled struct {
+	Scope    parley.Scope
+	Sessions []parley.ID // of that workspace, whatever they are at
+	Running  parley.ID   // the one among them whose turn a process was running
+}
+
+// Fill puts some of everything into an empty store, through the port: two
+// workspaces, agents in versions, keys, projects, clients, sessions in every
+// state with n exchanges in one of them, a turn that a process with a lease is in
+// the middle of, and work in the outbox. No table is empty then.
+func Fill(t *testing.T, store parley.Store, n int) Filled {
+	t.Helper()
+	w := &world{ctx: t.Context(), store: store}
+	w.enter(t, parley.DefaultWorkspace)
+	w.process = w.register(t)
+	filled := Filled{Scope: w.scope}
+	w.fillKeys(t)
+	w.agent = w.createAgent(t, "écrivain", "slow", "Ж")
+	w.agent.SystemPrompt = "Sei freundlich. 😀"
+	var err error
+	w.agent, err = w.store.UpdateAgent(w.ctx, w.agent)
+	must(t, "UpdateAgent", err)
+	project := w.choose(t, "/tmp/projet")
+
+	plain := w.session(t, func(s *parley.Session) {
+		s.Key, s.Tags, s.ProjectID, s.Type, s.Instructions = "the key", []string{"b", "a", "é"}, project.ID, "chat", "short"
+	})
+	for range n {
+		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
+	}
+	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
+	tools, _ := w.parked(t, 2)
+	stopped := w.started(t, "stop")
+	w.cancel(t, stopped.Fence.SessionID)
+	_, err = w.store.TakeCancel(w.ctx, w.scope, stopped.Fence.SessionID, stopped.Turn.ID)
+	must(t, "TakeCancel", err)
+	failing := w.session(t)
+	lost, err := w.store.PostMessage(w.ctx, w.scope, failing, w.say("fail"), w.process)
+	must(t, "PostMessage", err)
+	_, err = w.store.FinishTurn(w.ctx, lost.Claim.Fence, *failed(parley.ClassStream))
+	must(t, "FinishTurn", err)
+	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
+	must(t, "EnsureSession", err)
+	filled.Running = w.fillRunning(t)
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running}
+
+	other := w.neighbour(t, "acme")
+	other.exchange(t, other.session(t), "elsewhere", "there")
+	doomed := other.session(t)
+	other.exchange(t, doomed, "delete me", "gone")
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, other.scope, doomed))
+	return filled
+}
+
+func (w *world) fillKeys(t *testing.T) {
+	t.Helper()
+	made, err := w.store.CreateKey(w.ctx, newKey(parley.DefaultWorkspace, "old", parley.RoleAdmin))
+	must(t, "CreateKey", err)
+	_, err = w.store.RevokeKey(w.ctx, w.scope.WorkspaceID, made.ID)
+	must(t, "RevokeKey", err)
+	fresh := newKey(parley.DefaultWorkspace, "new", parley.RoleMember)
+	fresh.Hash = parley.HashOf([]byte("another secret"))
+	_, err = w.store.CreateKey(w.ctx, fresh)
+	must(t, "CreateKey", err)
+}
+
+// fillRunning is a session whose second turn streams, with a queue behind it.
+func (w *world) fillRunning(t *testing.T) parley.ID {
+	t.Helper()
+	session := w.session(t)
+	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("first", keyed("first", "body")), w.process)
+	must(t, "PostMessage", err)
+	begin := w.begin(t, posted.Claim.Fence, 1)
+	w.flush(t, posted.Claim.Fence, begin.Call.MessageID, 1, 0, "an ans")
+	settle := settlement(begin, "an answer")
+	settle.Blocks[0].ProviderData = []byte{0, 0xff, '"', '\n', 0xc3, 0x28} // no UTF-8
+	settle.End = completed()
+	w.settle(t, posted.Claim.Fence, settle)
+
+	second, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("second"), w.process)
+	must(t, "PostMessage", err)
+	streaming := w.begin(t, second.Claim.Fence, 1)
+	w.flush(t, second.Claim.Fence, streaming.Call.MessageID, 1, 0, "Half a sen")
+	w.post(t, session, w.say("queued"))
+	removed := w.post(t, session, w.say("removed"))
+	_, err = w.store.RemoveQueued(w.ctx, w.scope, removed.Message.ID)
+	must(t, "RemoveQueued", err)
+	w.steer(t, session, "steer")
+	return session
+}
