@@ -38,6 +38,9 @@ type Options struct {
 	// ListenURL reaches the database without a pooler between, for what needs a
 	// session of its own: notifications and migrations. Empty: the URL does.
 	ListenURL string
+	// Copying opens for a copy: one into this database that is not finished is left
+	// as it is.
+	Copying bool
 }
 
 // Store is a parley.Store in one PostgreSQL database, which any number of
@@ -55,7 +58,8 @@ type Store struct {
 
 // Open connects to a database, brings its schema up to date and checks who the
 // URL's role is. CodeUnavailable, with a sentence, when the database is out of
-// reach, was made by a newer Parley, or gives the role too little.
+// reach, was made by a newer Parley, or gives the role too little; CodeConflict
+// when it holds a copy that is not finished.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -78,6 +82,11 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}}
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
+	}
+	if !options.Copying {
+		if err := s.refuseCopy(ctx); err != nil {
+			return nil, errors.Join(mapError(err), s.Close())
+		}
 	}
 	return s, nil
 }

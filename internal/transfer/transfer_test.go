@@ -4,20 +4,31 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"parley"
+	"parley/internal/pgtest"
 	"parley/internal/transfer"
+	"parley/postgres"
 	"parley/sqlite"
 	"parley/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// databases are migrated PostgreSQL databases.
+var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
+	_, err := postgres.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	return err
+})
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -26,33 +37,99 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// openSQLite opens a directory for copying until the test ends or close is called.
-func openSQLite(t *testing.T, dir string) (archive *sqlite.Archive, store *sqlite.Store, end func()) {
+// place is a database that can be opened again and again.
+type place struct {
+	kind string // sqlite or postgres
+	at   string
+}
+
+// both runs a test once for each kind of database.
+func both(t *testing.T, test func(t *testing.T, empty func() place)) {
+	t.Parallel()
+	for name, made := range map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return t.TempDir() },
+		"postgres": func(t *testing.T) string { return databases.New(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func() place { return place{name, made(t)} })
+		})
+	}
+}
+
+// open opens a place for copying until the test ends or end is called.
+func (p place) open(t *testing.T) (archive transfer.Destination, end func()) {
 	t.Helper()
-	store, err := sqlite.Open(context.Background(), dir, sqlite.Options{Copying: true})
-	must(t, err)
-	archive, err = store.Archive(context.Background())
-	must(t, err)
+	var ends []func() error
+	if p.kind == "sqlite" {
+		store, err := sqlite.Open(context.Background(), p.at, sqlite.Options{Copying: true})
+		must(t, err)
+		opened, err := store.Archive(context.Background())
+		must(t, err)
+		archive, ends = opened, []func() error{opened.Close, store.Close}
+	} else {
+		store, err := postgres.Open(context.Background(), p.at, postgres.Options{Copying: true})
+		must(t, err)
+		opened, err := store.Archive(context.Background())
+		must(t, err)
+		archive, ends = opened, []func() error{opened.Close, store.Close}
+	}
 	ended := false
 	end = func() {
 		if !ended {
 			ended = true
-			must(t, errors.Join(archive.Close(), store.Close()))
+			must(t, errors.Join(ends[0](), ends[1]()))
 		}
 	}
 	t.Cleanup(end)
-	return archive, store, end
+	return archive, end
+}
+
+// serve opens a place as a server does, and closes it.
+func (p place) serve() error {
+	if p.kind == "sqlite" {
+		store, err := sqlite.Open(context.Background(), p.at, sqlite.Options{})
+		if err != nil {
+			return err
+		}
+		return store.Close()
+	}
+	store, err := postgres.Open(context.Background(), p.at, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	return store.Close()
 }
 
 // filledSQLite is a directory with some of everything, left by a crash.
-func filledSQLite(t *testing.T, exchanges int) (string, storetest.Filled) {
+func filledSQLite(t *testing.T, exchanges int) (place, storetest.Filled) {
 	t.Helper()
-	dir := t.TempDir()
-	store, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
+	p := place{"sqlite", t.TempDir()}
+	store, err := sqlite.Open(context.Background(), p.at, sqlite.Options{})
 	must(t, err)
 	filled := storetest.Fill(t, store, exchanges)
 	must(t, store.Close())
-	return dir, filled
+	must(t, p.serve()) // which takes over what was running
+	return p, filled
+}
+
+// rewrite changes rows behind everybody's back.
+func (p place) rewrite(t *testing.T, statement string) {
+	t.Helper()
+	if p.kind == "sqlite" {
+		raw, err := sql.Open("sqlite", filepath.Join(p.at, sqlite.DatabaseFile))
+		must(t, err)
+		_, err = raw.ExecContext(t.Context(), statement)
+		must(t, errors.Join(err, raw.Close()))
+		return
+	}
+	connection, err := pgx.Connect(t.Context(), p.at)
+	must(t, err)
+	for _, statement := range []string{"SET ROLE parley_system", "SET search_path TO parley", statement} {
+		_, err = connection.Exec(t.Context(), statement)
+		must(t, err)
+	}
+	must(t, connection.Close(t.Context()))
 }
 
 // tables are the digests of a database.
@@ -73,34 +150,64 @@ func tables(t *testing.T, of transfer.Archive) map[string]string {
 	return all
 }
 
-func TestCopy(t *testing.T) {
-	t.Parallel()
-	dir, filled := filledSQLite(t, 40)
-	from, source, _ := openSQLite(t, dir)
-	target := t.TempDir()
-	to, _, end := openSQLite(t, target)
-	want := tables(t, from)
-	summary, err := transfer.Copy(t.Context(), from, to, nil)
+// TestRoundTrip: every row comes back as it went.
+func TestRoundTrip(t *testing.T) {
+	both(t, func(t *testing.T, empty func() place) {
+		home, filled := filledSQLite(t, 40)
+		from, end := home.open(t)
+		want := tables(t, from)
+		away := empty()
+		there, leave := away.open(t)
+		summary, err := transfer.Copy(t.Context(), from, there, nil)
+		must(t, err)
+		if diff := cmp.Diff(want, tables(t, there)); diff != "" {
+			t.Errorf("digests (-source +copy):\n%s", diff)
+		}
+		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) || summary.Sessions != 7 || summary.Messages < 80 {
+			t.Errorf("the summary is %+v", summary)
+		}
+		again, err := transfer.Copy(t.Context(), from, there, nil)
+		if err != nil || !again.Already {
+			t.Errorf("copied again: %+v, %v", again, err)
+		}
+		further := empty()
+		beyond, depart := further.open(t)
+		_, err = transfer.Copy(t.Context(), there, beyond, nil)
+		must(t, err)
+		back := place{"sqlite", t.TempDir()}
+		to, arrive := back.open(t)
+		_, err = transfer.Copy(t.Context(), beyond, to, nil)
+		must(t, err)
+		if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+			t.Errorf("digests (-source +after three copies):\n%s", diff)
+		}
+		for _, end := range []func(){end, leave, depart, arrive} {
+			end()
+		}
+		for _, p := range []place{away, further} {
+			must(t, p.serve())
+		}
+		sameSessions(t, home.at, back.at, filled)
+	})
+}
+
+// sameSessions compares what two directories hold, through the port.
+func sameSessions(t *testing.T, home, back string, filled storetest.Filled) {
+	t.Helper()
+	source, err := sqlite.Open(t.Context(), home, sqlite.Options{})
 	must(t, err)
-	if diff := cmp.Diff(want, tables(t, to)); diff != "" {
-		t.Errorf("digests (-source +copy):\n%s", diff)
-	}
-	if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) || summary.Sessions == 0 || summary.Messages < 80 {
-		t.Errorf("the summary is %+v", summary)
-	}
-	again, err := transfer.Copy(t.Context(), from, to, nil)
-	if err != nil || !again.Already {
-		t.Errorf("copied again: %+v, %v", again, err)
-	}
-	end()
-	store, err := sqlite.Open(t.Context(), target, sqlite.Options{})
+	copied, err := sqlite.Open(t.Context(), back, sqlite.Options{})
 	must(t, err)
 	for _, session := range filled.Sessions {
-		if diff := cmp.Diff(snapshot(t, source, filled.Scope, session), snapshot(t, store, filled.Scope, session)); diff != "" {
+		if diff := cmp.Diff(snapshot(t, source, filled.Scope, session), snapshot(t, copied, filled.Scope, session)); diff != "" {
 			t.Errorf("session %s (-source +copy):\n%s", session, diff)
 		}
 	}
-	must(t, store.Close())
+	running, err := copied.Turns(t.Context(), filled.Scope, filled.Running, parley.TurnQuery{Limit: 10})
+	if err != nil || !slices.ContainsFunc(running, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
+		t.Errorf("the turn that ran at the crash is not ready: %+v, %v", running, err)
+	}
+	must(t, errors.Join(source.Close(), copied.Close()))
 }
 
 func snapshot(t *testing.T, store parley.Store, scope parley.Scope, session parley.ID) storetest.Snapshot {
@@ -136,14 +243,22 @@ func (d *dying) Append(ctx context.Context, table transfer.Table, rows []transfe
 	return nil
 }
 
+// TestResume kills a copy again and again, on its way there and on its way back.
 func TestResume(t *testing.T) {
-	t.Parallel()
-	dir, _ := filledSQLite(t, 700) // tables of several batches
-	from, _, _ := openSQLite(t, dir)
+	both(t, func(t *testing.T, empty func() place) {
+		home, _ := filledSQLite(t, 700) // tables of several batches
+		away, back := empty(), place{"sqlite", t.TempDir()}
+		resume(t, home, away)
+		resume(t, away, back)
+	})
+}
+
+func resume(t *testing.T, source, target place) {
+	t.Helper()
+	from, end := source.open(t)
 	want := tables(t, from)
-	target := t.TempDir()
 	for n := 1; ; n++ {
-		to, _, end := openSQLite(t, target)
+		to, end := target.open(t)
 		summary, err := transfer.Copy(t.Context(), from, &dying{Destination: to, left: 3, lost: n%2 == 0}, nil)
 		if err == nil {
 			if n < 6 || !summary.Resumed {
@@ -159,13 +274,10 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		end()
-		if _, err := sqlite.Open(t.Context(), target, sqlite.Options{}); parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), "unfinished copy") {
-			t.Fatalf("a server opens half of a copy: %v", err)
-		}
+		refusedAs(t, target.serve(), "unfinished copy")
 	}
-	store, err := sqlite.Open(t.Context(), target, sqlite.Options{})
-	must(t, err)
-	must(t, store.Close())
+	end()
+	must(t, target.serve())
 }
 
 // refusedAs demands a refusal whose sentence says something.
@@ -177,80 +289,85 @@ func refusedAs(t *testing.T, err error, says string) {
 }
 
 func TestForeignDestination(t *testing.T) {
-	t.Parallel()
-	dir, _ := filledSQLite(t, 1)
-	from, _, _ := openSQLite(t, dir)
-	other, _ := filledSQLite(t, 2)
-	to, _, _ := openSQLite(t, other)
-	before := tables(t, to)
-	_, err := transfer.Copy(t.Context(), from, to, nil)
-	refusedAs(t, err, "other data (8 sessions")
-	if diff := cmp.Diff(before, tables(t, to)); diff != "" {
-		t.Errorf("it was changed:\n%s", diff)
-	}
+	both(t, func(t *testing.T, empty func() place) {
+		home, _ := filledSQLite(t, 1)
+		from, _ := home.open(t)
+		elsewhere, _ := filledSQLite(t, 2)
+		other, _ := elsewhere.open(t)
+		to, _ := empty().open(t)
+		_, err := transfer.Copy(t.Context(), other, to, nil)
+		must(t, err)
+		before := tables(t, to)
+		_, err = transfer.Copy(t.Context(), from, to, nil)
+		refusedAs(t, err, "other data (8 sessions")
+		if diff := cmp.Diff(before, tables(t, to)); diff != "" {
+			t.Errorf("it was changed:\n%s", diff)
+		}
 
-	half, _, _ := openSQLite(t, t.TempDir())
-	if _, err := transfer.Copy(t.Context(), from, &dying{Destination: half, left: 4}, nil); !errors.Is(err, errKilled) {
-		t.Fatal(err)
-	}
-	_, err = transfer.Copy(t.Context(), to, half, nil)
-	refusedAs(t, err, "unfinished copy of another database")
+		half, _ := empty().open(t)
+		if _, err := transfer.Copy(t.Context(), from, &dying{Destination: half, left: 4}, nil); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		_, err = transfer.Copy(t.Context(), other, half, nil)
+		refusedAs(t, err, "unfinished copy of another database")
+	})
 }
 
-// TestSourceThatChanges: what is written to the source meanwhile is never left out in silence.
+// TestSourceThatChanges: what is written to the source meanwhile is never left
+// out in silence.
 func TestSourceThatChanges(t *testing.T) {
-	t.Parallel()
-	for _, stage := range []transfer.Stage{transfer.Copying, transfer.Verifying} {
-		dir, filled := filledSQLite(t, 1)
-		from, source, _ := openSQLite(t, dir)
-		target := t.TempDir()
-		to, _, end := openSQLite(t, target)
-		changed := false
-		_, err := transfer.Copy(t.Context(), from, to, func(s transfer.State) {
-			if s.Stage == stage && s.Table == "events" && !changed {
-				changed = true
-				_, err := source.PostMessage(t.Context(), filled.Scope, filled.Sessions[0], parley.NewMessage{
-					ID: parley.NewID(), Role: parley.RoleUser, Author: parley.Author{Kind: parley.AuthorPerson}, Content: []byte(`{"text":"late"}`)}, parley.ID{})
-				must(t, err)
+	both(t, func(t *testing.T, empty func() place) {
+		for _, stage := range []transfer.Stage{transfer.Copying, transfer.Verifying} {
+			home, _ := filledSQLite(t, 1)
+			first, _ := home.open(t)
+			source := empty()
+			from, _ := source.open(t)
+			_, err := transfer.Copy(t.Context(), first, from, nil)
+			must(t, err)
+			target := place{"sqlite", t.TempDir()}
+			to, end := target.open(t)
+			changed := false
+			_, err = transfer.Copy(t.Context(), from, to, func(s transfer.State) {
+				if s.Stage == stage && s.Table == "events" && !changed {
+					changed = true
+					source.rewrite(t, "DELETE FROM clients")
+				}
+			})
+			if parley.ErrorCode(err) != parley.CodeConflict {
+				t.Errorf("changed while %s: %v", stage, err)
 			}
-		})
-		if parley.ErrorCode(err) != parley.CodeConflict {
-			t.Errorf("changed while %s: %v", stage, err)
+			end()
+			refusedAs(t, target.serve(), "unfinished copy")
 		}
-		end()
-		_, err = sqlite.Open(t.Context(), target, sqlite.Options{})
-		refusedAs(t, err, "unfinished copy")
-	}
+	})
 }
 
-// TestVerifyFindsChanges changes every column of every table of a copy by hand,
-// one at a time.
+// TestVerifyFindsChanges shows every column of every table of a copy changed, one
+// at a time, and changes one by hand.
 func TestVerifyFindsChanges(t *testing.T) {
-	t.Parallel()
-	dir, _ := filledSQLite(t, 1)
-	from, _, _ := openSQLite(t, dir)
-	target := t.TempDir()
-	to, _, _ := openSQLite(t, target)
-	_, err := transfer.Copy(t.Context(), from, to, nil)
-	must(t, err)
-	for _, table := range transfer.Tables {
-		for i := range table.Columns {
-			changed := &tampered{Destination: to, table: table.Name, column: i}
-			says := "they differ in " + table.Name
-			if table.Name == "workspaces" { // which make it another database
-				says = "other data"
-			}
-			if _, err := transfer.Copy(t.Context(), from, changed, nil); parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s.%s was changed: %v", table.Name, table.Columns[i].Name, err)
+	both(t, func(t *testing.T, empty func() place) {
+		home, _ := filledSQLite(t, 1)
+		from, _ := home.open(t)
+		target := empty()
+		to, _ := target.open(t)
+		_, err := transfer.Copy(t.Context(), from, to, nil)
+		must(t, err)
+		if target.kind == "sqlite" { // the comparison is the same for all
+			for _, table := range transfer.Tables {
+				for i := range table.Columns {
+					says := "they differ in " + table.Name
+					if table.Name == "workspaces" { // which make it another database
+						says = "other data"
+					}
+					_, err := transfer.Copy(t.Context(), from, &tampered{Destination: to, table: table.Name, column: i}, nil)
+					refusedAs(t, err, says)
+				}
 			}
 		}
-	}
-	raw, err := sql.Open("sqlite", filepath.Join(target, sqlite.DatabaseFile))
-	must(t, err)
-	_, err = raw.ExecContext(t.Context(), "UPDATE messages SET metadata = '{\"changed\":true}' WHERE id = (SELECT min(id) FROM messages)")
-	must(t, errors.Join(err, raw.Close()))
-	_, err = transfer.Copy(t.Context(), from, to, nil)
-	refusedAs(t, err, "they differ in messages")
+		target.rewrite(t, `UPDATE messages SET metadata = '{"changed":true}' WHERE role = 'user' AND status = 'completed'`)
+		_, err = transfer.Copy(t.Context(), from, to, nil)
+		refusedAs(t, err, "they differ in messages")
+	})
 }
 
 // tampered shows one value of a table's first row changed.
@@ -281,16 +398,36 @@ func (d *tampered) Each(ctx context.Context, table transfer.Table, after transfe
 // TestBrokenRecordIsFound: a source whose record does not match its hashes is
 // copied faithfully, and said to be broken.
 func TestBrokenRecordIsFound(t *testing.T) {
-	t.Parallel()
-	dir, _ := filledSQLite(t, 1)
-	raw, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
-	must(t, err)
-	_, err = raw.ExecContext(t.Context(), "UPDATE messages SET content = replace(content, 'in lines', 'in lies')")
-	must(t, errors.Join(err, raw.Close()))
-	from, _, _ := openSQLite(t, dir)
-	to, _, _ := openSQLite(t, t.TempDir())
-	_, err = transfer.Copy(t.Context(), from, to, nil)
-	if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "does not match the hash of message 2") || !strings.Contains(err.Error(), "source") {
-		t.Errorf("got %v", err)
-	}
+	both(t, func(t *testing.T, empty func() place) {
+		home, _ := filledSQLite(t, 1)
+		home.rewrite(t, "UPDATE messages SET content = replace(content, 'in lines', 'in lies')")
+		from, _ := home.open(t)
+		target := empty()
+		to, end := target.open(t)
+		_, err := transfer.Copy(t.Context(), from, to, nil)
+		if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "does not match the hash of message 2") || !strings.Contains(err.Error(), "source") {
+			t.Errorf("got %v", err)
+		}
+		end()
+		refusedAs(t, target.serve(), "unfinished copy")
+	})
+}
+
+// TestEmptyIsNotNull: a value without bytes stays one, and stays apart from none.
+func TestEmptyIsNotNull(t *testing.T) {
+	both(t, func(t *testing.T, empty func() place) {
+		home, _ := filledSQLite(t, 1)
+		home.rewrite(t, "UPDATE messages SET provider_data = x'', tool_name = '', usage = '' WHERE role = 'user'")
+		from, _ := home.open(t)
+		want := tables(t, from)
+		to, _ := empty().open(t)
+		_, err := transfer.Copy(t.Context(), from, to, nil)
+		must(t, err)
+		last, _ := (place{"sqlite", t.TempDir()}).open(t)
+		_, err = transfer.Copy(t.Context(), to, last, nil)
+		must(t, err)
+		if diff := cmp.Diff(want, tables(t, last)); diff != "" {
+			t.Errorf("digests (-source +after two copies):\n%s", diff)
+		}
+	})
 }

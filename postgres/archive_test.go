@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"parley"
+	"parley/internal/transfer"
+)
+
+// own are the tables that do not move with a database, and heads.revision counts
+// for the processes of one.
+var own = []string{"goose_db_version", "compatibility", "processes"}
+
+func archived(t *testing.T, store *Store) *Archive {
+	t.Helper()
+	archive, err := store.Archive(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := archive.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return archive
+}
+
+// TestEveryColumnMoves holds the description of what a copy moves against the
+// schema, and the order in which rows are read against its keys.
+func TestEveryColumnMoves(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	rows, err := connected(t, url).Query(t.Context(), `SELECT c.relname, a.attname, coalesce(array_position(i.indkey::int2[], a.attnum), -1)
+ FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+ WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1, 3`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, keys := map[string][]string{}, map[string][]string{}
+	var table, column string
+	var place int
+	if _, err := pgx.ForEachRow(rows, []any{&table, &column, &place}, func() error {
+		if slices.Contains(own, table) || table == "heads" && column == "revision" {
+			return nil
+		}
+		if schema[table] = append(schema[table], column); place >= 0 {
+			keys[table] = append(keys[table], column)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	described, ordered := map[string][]string{}, map[string][]string{}
+	archive := archived(t, store)
+	for _, table := range transfer.Tables {
+		for _, column := range table.Columns {
+			described[table.Name] = append(described[table.Name], column.Name)
+		}
+		ordered[table.Name] = archive.Key(table)
+	}
+	for _, columns := range []map[string][]string{schema, described} {
+		for _, names := range columns {
+			slices.Sort(names)
+		}
+	}
+	if diff := cmp.Diff(schema, described); diff != "" {
+		t.Errorf("columns (-schema +moved):\n%s", diff)
+	}
+	if diff := cmp.Diff(keys, ordered); diff != "" {
+		t.Errorf("keys (-schema +order):\n%s", diff)
+	}
+}
+
+// TestLiveServerIsNotQuiet: while a process has a lease, nothing is copied.
+func TestLiveServerIsNotQuiet(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	archive := archived(t, store)
+	if err := archive.Quiet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	process := parley.Process{ID: parley.NewID(), Name: "web-1:4711"}
+	if err := store.RegisterProcess(t.Context(), process, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Quiet(t.Context()); refusal(t, err) != parley.CodeConflict {
+		t.Errorf("with a live server: %v", err)
+	}
+	if err := store.ReleaseProcess(t.Context(), process.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Quiet(t.Context()); err != nil {
+		t.Errorf("after it stopped: %v", err)
+	}
+}
+
+// TestUnfinishedCopyIsNoServers: half of a database is opened by a copy only.
+func TestUnfinishedCopyIsNoServers(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	archive := archived(t, store)
+	if err := archive.Begin(t.Context(), transfer.Progress{Table: "workspaces"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), url, Options{}); refusal(t, err) != parley.CodeConflict {
+		t.Errorf("a server opens it: %v", err)
+	}
+	openedAt(t, url, Options{Copying: true})
+	if err := archive.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	openedAt(t, url, Options{})
+}
