@@ -80,6 +80,7 @@ func rootCommand(term terminal) *cobra.Command {
 		restoreCommand(shared, term),
 		migrateCommand(shared, term),
 		readyCommand(shared, term),
+		copyCommand(shared, term),
 		doctorCommand(shared, term),
 		openapiCommand(term),
 	)
