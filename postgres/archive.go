@@ -102,7 +102,7 @@ func (a *Archive) Quiet(ctx context.Context) error {
 
 // orders are the primary keys of the tables that move, where they are not
 // (workspace_id, id).
-var orders = map[string][]string{
+var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"workspaces":     {"id"},
 	"agent_tags":     {"workspace_id", "tag", "agent_id"},
 	"agent_versions": {"workspace_id", "agent_id", "version"},

@@ -45,7 +45,7 @@ func (a *Archive) Close() error { return a.conn.close() }
 func (a *Archive) Quiet(context.Context) error { return nil }
 
 // orders are the primary keys of the tables that move; "id" where none stands here.
-var orders = map[string][]string{
+var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"agent_tags":     {"workspace_id", "tag", "agent_id"},
 	"agent_versions": {"agent_id", "version"},
 	"session_tags":   {"workspace_id", "tag", "session_id"},
@@ -58,7 +58,7 @@ var orders = map[string][]string{
 }
 
 // derived are columns that follow from other tables here.
-var derived = map[string]string{
+var derived = map[string]string{ //nolint:gochecknoglobals // never written
 	"versions.workspace_id": "(SELECT m.workspace_id FROM messages m WHERE m.id = versions.message_id)",
 }
 
