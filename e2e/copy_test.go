@@ -14,8 +14,8 @@ import (
 	"parley/internal/pgtest"
 )
 
-// emptyPostgres is the URL of an empty database in a cluster of the test's own.
-func emptyPostgres(t *testing.T) string {
+// postgresCluster is a cluster of the test's own with an empty database, parley.
+func postgresCluster(t *testing.T) *pgtest.Cluster {
 	t.Helper()
 	cluster, err := pgtest.Start(pgtest.Options{})
 	if err != nil {
@@ -29,14 +29,14 @@ func emptyPostgres(t *testing.T) string {
 	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
 		t.Fatal(err)
 	}
-	return cluster.URL(pgtest.Owner, "parley")
+	return cluster
 }
 
 // TestCopyThereAndBack moves a killed server's data to PostgreSQL and back into
 // another directory, killing each copy several times, and goes on there.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	dir, back, postgres := t.TempDir(), t.TempDir(), emptyPostgres(t)
+	dir, back, postgres := t.TempDir(), t.TempDir(), postgresCluster(t).URL(pgtest.Owner, "parley")
 	s := start(t, dir)
 	records := map[parley.ID][]parley.Message{}
 	for range 5 {

@@ -198,6 +198,9 @@ func (c *Cluster) URL(role, database string) string {
 // Dir is the directory of the server's socket.
 func (c *Cluster) Dir() string { return c.dir }
 
+// Programs is the directory of the server's own programs.
+func (c *Cluster) Programs() string { return c.bin }
+
 // Run runs statements as a role in a database.
 func (c *Cluster) Run(ctx context.Context, role, database string, statements ...string) error {
 	connection, err := pgx.Connect(ctx, c.URL(role, database))

@@ -440,6 +440,8 @@ GRANT SELECT (id, slots, lease_until) ON parley.processes TO parley_tenant;
 GRANT SELECT, INSERT, UPDATE, DELETE ON parley.processes TO parley_system;
 
 GRANT SELECT ON parley.compatibility, parley.goose_db_version TO parley_system;
+-- pg_dump reads where the sequences are.
+GRANT SELECT ON SEQUENCE parley.outbox_id_seq, parley.goose_db_version_id_seq TO parley_system;
 
 -- +goose Down
 DROP TABLE parley.clients, parley.outbox, parley.events, parley.call_texts, parley.calls, parley.turns, parley.versions,
