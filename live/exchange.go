@@ -19,7 +19,7 @@ const (
 	fastestPace  = 5 * time.Millisecond   // of one stream's text to other processes
 	slowestPace  = 250 * time.Millisecond // the same
 	toldAtOnce   = 16 << 10               // bytes of one text in one round; of more the others read the store
-	askedAtOnce  = 512                    // sessions of one look into the store
+	askedAtOnce  = 128                    // sessions of one look into the store
 	fetchers     = 4                      // reads of events at once
 	heldBytes    = 64 << 10               // of one message's text whose beginning is missing
 	rememberOver = 32                     // settled messages that a session's room remembers

@@ -7,4 +7,9 @@
 // workspace, for the row-level security that stands behind the queries' own
 // terms. Who is authoritative: the database, for every row and for the clock;
 // what this process keeps in memory is confirmed by the database with each write.
+//
+// Processes tell each other what they have committed, and hints of the live side,
+// by NOTIFY on connections apart (Relay). Whoever on the server may connect to the
+// database can hear the channel, and with it the text of answers that are watched:
+// let nobody connect who may not read it.
 package postgres

@@ -50,10 +50,13 @@ type Store struct {
 	pool  *pgxpool.Pool
 	lease *leaseConn
 	clock clock
+	// direct reaches the database without a pooler between.
+	direct *pgx.ConnConfig
 
 	closed    atomic.Bool
-	mu        sync.Mutex     // guards listeners
+	mu        sync.Mutex     // guards listeners and relay
 	listeners []parley.Hints // in the order of Listen
+	relay     *Relay         // nil until it is asked for
 }
 
 // Open connects to a database, brings its schema up to date and checks who the
@@ -75,11 +78,15 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	directly, err := poolConfig(direct, options)
+	if err != nil {
+		return nil, err
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, mapError(err)
 	}
-	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}}
+	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}, direct: directly.ConnConfig}
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
 	}
@@ -160,6 +167,12 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close ends the connections. Later calls are CodeUnavailable.
 func (s *Store) Close() error {
 	s.closed.Store(true)
+	s.mu.Lock()
+	relay := s.relay
+	s.mu.Unlock()
+	if relay != nil {
+		relay.close()
+	}
 	s.pool.Close()
 	return s.lease.close()
 }

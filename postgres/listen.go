@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"parley"
+)
+
+// errSilent is the end of a connection that hears nothing, not even this process.
+var errSilent = errors.New("postgres: the listening connection hears nothing")
+
+// listenLoop hears the others, and connects again when the connection breaks.
+// Whatever was said in between is lost: everything is read again.
+func (r *Relay) listenLoop(ctx context.Context) {
+	redial := firstRedial
+	for first := true; ; first = false {
+		if !first {
+			r.reconnects.Add(1)
+		}
+		began := time.Now()
+		err := r.listen(ctx)
+		r.connected.Store(false)
+		if ctx.Err() != nil {
+			return
+		}
+		r.store.log.Warn("the connection that hears other processes broke; until it is back, watchers see what they do a little later",
+			"error", mapError(err))
+		if time.Since(began) > silence {
+			redial = firstRedial
+		}
+		if !sleepFor(ctx, redial/2+rand.N(redial/2)) { //nolint:gosec // spreads load; no secret
+			return
+		}
+		redial = min(2*redial, longestRedial)
+	}
+}
+
+// listen hears the others until the connection breaks or ctx ends.
+func (r *Relay) listen(ctx context.Context) error {
+	config := r.store.direct.Copy()
+	config.RuntimeParams["application_name"] += " listen"
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()} // a wait that ends is not the connection's end
+	}
+	dialing, done := context.WithTimeout(ctx, notifyBound)
+	defer done()
+	conn, err := pgx.ConnectConfig(dialing, config)
+	if err != nil {
+		return err
+	}
+	defer r.hangUp(conn) //nolint:contextcheck // also when ctx has ended
+	if _, err := conn.Exec(dialing, "LISTEN "+channel); err != nil {
+		return err
+	}
+	r.connected.Store(true)
+	r.mu.Lock()
+	r.echoed = time.Now()
+	r.ask = true // the others say again what they watch
+	r.mu.Unlock()
+	poke(r.now)
+	r.resynced()
+	heard := map[wireID]time.Time{} // other processes
+	for {
+		waiting, enough := context.WithTimeout(ctx, beat)
+		said, err := conn.WaitForNotification(waiting)
+		enough()
+		now := time.Now()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			r.hear(said.Payload, heard, now)
+		case !pgconn.Timeout(err):
+			return err
+		case now.Sub(r.lastEcho()) > silence:
+			return errSilent
+		}
+		r.missed(heard, now)
+	}
+}
+
+func (r *Relay) hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), byeBound)
+	defer cancel()
+	_ = conn.Close(ctx) // the server notices
+}
+
+func (r *Relay) lastEcho() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.echoed
+}
+
+// hear takes one notification. Those of this process measure how long they take.
+func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) {
+	said, err := readNotice(payload)
+	if err != nil {
+		r.store.log.Debug("a notification was ignored", "error", err)
+		return
+	}
+	if parley.ID(said.From) == r.id {
+		r.mu.Lock()
+		r.echoed = now
+		if r.timed == said.N {
+			r.lag.Store(int64(now.Sub(r.timedAt)))
+			r.timed = 0
+		}
+		r.mu.Unlock()
+		return
+	}
+	r.received.Add(1)
+	heard[said.From] = now
+	if said.Bye {
+		delete(heard, said.From)
+	}
+	if said.Resync {
+		r.resynced()
+	}
+	r.store.tell(said.commits)
+	r.mu.Lock()
+	listener := r.listener
+	r.mu.Unlock()
+	if listener != nil {
+		listener.Heard(parley.ID(said.From), said.hints)
+	}
+}
+
+// missed resyncs when another process has fallen silent without a last word: it
+// may have committed what it did not live to tell.
+func (r *Relay) missed(heard map[wireID]time.Time, now time.Time) {
+	for from, last := range heard {
+		if now.Sub(last) > silence {
+			delete(heard, from)
+			r.resynced()
+		}
+	}
+}
+
+// resynced lets everything be read again: by the one who hears hints, and by the
+// claimers among the store's listeners.
+func (r *Relay) resynced() {
+	r.mu.Lock()
+	listener := r.listener
+	r.mu.Unlock()
+	if listener != nil {
+		listener.Resync()
+	}
+	r.store.tell([]parley.Commit{{Remote: true, Ready: true}})
+}

@@ -1,0 +1,257 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// noticeBytes bounds one notification: PostgreSQL takes 7,999.
+const noticeBytes = 7900
+
+// mostFeedBytes bounds one list change in a notification. A larger one is said
+// to be missing.
+const mostFeedBytes = 4 << 10
+
+// A notification is lines: a noticeHead, then one item per line, its kind and
+// its JSON.
+const (
+	commitItem   = 'c'
+	interestItem = 'i'
+	pieceItem    = 'p'
+)
+
+// wireID is an id in 22 characters.
+type wireID parley.ID
+
+func (id wireID) MarshalText() ([]byte, error) {
+	return base64.RawURLEncoding.AppendEncode(nil, id[:]), nil
+}
+
+func (id *wireID) UnmarshalText(text []byte) error {
+	if base64.RawURLEncoding.DecodedLen(len(text)) != len(id) {
+		return fmt.Errorf("postgres: an id of %d characters", len(text))
+	}
+	_, err := base64.RawURLEncoding.Decode(id[:], text)
+	return err
+}
+
+// noticeHead opens each notification.
+type noticeHead struct {
+	From   wireID `json:"f"`
+	N      uint32 `json:"n"`           // of the sender's notifications
+	Ask    bool   `json:"a,omitempty"` // everyone says again what it is interested in
+	Resync bool   `json:"r,omitempty"` // some were dropped
+	Bye    bool   `json:"b,omitempty"` // the sender ends
+}
+
+// commitNotice is what is told of commits to one session, several merged.
+type commitNotice struct {
+	Workspace wireID       `json:"w"`
+	Session   wireID       `json:"s,omitzero"`
+	Epoch     int64        `json:"e,omitempty"`
+	LastEvent int64        `json:"l,omitempty"`
+	Ready     bool         `json:"r,omitempty"`
+	Cancel    wireID       `json:"c,omitzero"`
+	FeedLost  bool         `json:"x,omitempty"`
+	Feed      []feedNotice `json:"d,omitempty"`
+}
+
+type feedNotice struct {
+	Session    wireID            `json:"s"`
+	Type       parley.EventType  `json:"t"`
+	Owner      wireID            `json:"o"`
+	Visibility parley.Visibility `json:"v"`
+	Data       json.RawMessage   `json:"d,omitempty"`
+}
+
+func (c *commitNotice) commit() parley.Commit {
+	commit := parley.Commit{
+		WorkspaceID: parley.ID(c.Workspace), SessionID: parley.ID(c.Session), Epoch: c.Epoch, LastEvent: c.LastEvent,
+		Ready: c.Ready, Cancel: parley.ID(c.Cancel), FeedLost: c.FeedLost, Remote: true,
+	}
+	for _, f := range c.Feed {
+		commit.Feed = append(commit.Feed, parley.FeedEvent{
+			WorkspaceID: commit.WorkspaceID, SessionID: parley.ID(f.Session), Type: f.Type,
+			OwnerID: parley.ID(f.Owner), Visibility: f.Visibility, Data: f.Data,
+		})
+	}
+	return commit
+}
+
+// merge takes in one more commit to the session. A session that this process has
+// claimed meanwhile is not ready for others.
+func (c *commitNotice) merge(commit *parley.Commit) {
+	c.Epoch = max(c.Epoch, commit.Epoch)
+	c.Ready = c.Ready || commit.Ready
+	for i := range commit.Events {
+		c.LastEvent = max(c.LastEvent, commit.Events[i].Sequence)
+		if commit.Events[i].Type == parley.EventSessionStarted {
+			c.Ready = false
+		}
+	}
+	if !commit.Cancel.IsZero() {
+		c.Cancel = wireID(commit.Cancel)
+	}
+	for _, f := range commit.Feed {
+		if len(f.Data) > mostFeedBytes {
+			c.FeedLost = true
+			f.Data = nil
+			if f.Type != parley.FeedSessionDeleted && f.Type != parley.FeedSessionUpdated { // those also say who may see the session
+				continue
+			}
+		}
+		c.Feed = append(c.Feed, feedNotice{
+			Session: wireID(f.SessionID), Type: f.Type, Owner: wireID(f.OwnerID), Visibility: f.Visibility, Data: f.Data,
+		})
+	}
+}
+
+type interestNotice struct {
+	Session wireID `json:"s"`
+	Pace    int    `json:"p,omitempty"`
+	Flush   bool   `json:"f,omitempty"`
+	Over    bool   `json:"o,omitempty"`
+}
+
+type pieceNotice struct {
+	Workspace wireID             `json:"w"`
+	Session   wireID             `json:"s"`
+	Turn      wireID             `json:"u"`
+	Message   wireID             `json:"m"`
+	Epoch     int64              `json:"e"`
+	After     int64              `json:"a"`
+	Kind      parley.ContentKind `json:"k"`
+	Offset    int                `json:"o"`
+	Text      string             `json:"t,omitempty"`
+}
+
+func (p *pieceNotice) piece() parley.StreamPiece {
+	return parley.StreamPiece{
+		WorkspaceID: parley.ID(p.Workspace), SessionID: parley.ID(p.Session), TurnID: parley.ID(p.Turn), MessageID: parley.ID(p.Message),
+		Epoch: p.Epoch, After: p.After, Kind: p.Kind, Offset: p.Offset, Text: p.Text,
+	}
+}
+
+// packer puts items into notifications of at most noticeBytes.
+type packer struct {
+	head  noticeHead // of the next notification
+	texts []string
+	now   []byte
+}
+
+// add encodes an item into the notification at hand, or the next one; false when
+// it is too large for any.
+func add[T any](p *packer, kind byte, item T) bool {
+	line, err := parley.EncodeJSON(item)
+	if err != nil || len(line) > noticeBytes-noticeHeadBytes {
+		return false
+	}
+	if len(p.now)+2+len(line) > noticeBytes {
+		p.end()
+	}
+	if len(p.now) == 0 {
+		p.begin()
+	}
+	p.now = append(append(append(p.now, '\n'), kind), line...)
+	return true
+}
+
+// noticeHeadBytes is more than any head takes.
+const noticeHeadBytes = 128
+
+func (p *packer) begin() {
+	p.head.N++
+	head, err := parley.EncodeJSON(p.head)
+	if err != nil {
+		panic(err) // it has no field that cannot be encoded
+	}
+	p.now = append(p.now, head...)
+	p.head.Ask, p.head.Resync = false, false
+}
+
+func (p *packer) end() {
+	if len(p.now) > 0 {
+		p.texts = append(p.texts, string(p.now))
+		p.now = p.now[:0]
+	}
+}
+
+// addCommit adds what is told of a session. Without room for its list changes,
+// they are said to be missing.
+func (p *packer) addCommit(c *commitNotice) {
+	if !add(p, commitItem, *c) {
+		c.Feed, c.FeedLost = nil, true
+		add(p, commitItem, *c)
+	}
+}
+
+// addPiece adds a piece of text, in several parts if it is long.
+func (p *packer) addPiece(piece *parley.StreamPiece) {
+	notice := pieceNotice{
+		Workspace: wireID(piece.WorkspaceID), Session: wireID(piece.SessionID), Turn: wireID(piece.TurnID), Message: wireID(piece.MessageID),
+		Epoch: piece.Epoch, After: piece.After, Kind: piece.Kind, Offset: piece.Offset, Text: piece.Text,
+	}
+	for rest := piece.Text; ; {
+		notice.Text = rest
+		for !add(p, pieceItem, notice) {
+			half := len(notice.Text) / 2
+			for half > 0 && !utf8.RuneStart(notice.Text[half]) {
+				half--
+			}
+			if half == 0 {
+				return // no text, or one rune: neither is too large
+			}
+			notice.Text = notice.Text[:half]
+		}
+		notice.Offset += len(notice.Text)
+		if rest = rest[len(notice.Text):]; rest == "" {
+			return
+		}
+	}
+}
+
+// notice is a notification that was heard.
+type notice struct {
+	noticeHead
+	commits []parley.Commit
+	hints   parley.RelayHints
+}
+
+// readNotice reads a notification. Kinds of item that it does not know are left out.
+func readNotice(payload string) (notice, error) {
+	var n notice
+	lines := bytes.Split([]byte(payload), []byte{'\n'})
+	if err := json.Unmarshal(lines[0], &n.noticeHead); err != nil {
+		return n, fmt.Errorf("postgres: a notification that nobody here wrote: %w", err)
+	}
+	n.hints.Ask = n.Ask
+	for _, line := range lines[1:] {
+		if len(line) < 2 {
+			continue
+		}
+		var err error
+		switch line[0] {
+		case commitItem:
+			var c commitNotice
+			err = json.Unmarshal(line[1:], &c)
+			n.commits = append(n.commits, c.commit())
+		case interestItem:
+			var i interestNotice
+			err = json.Unmarshal(line[1:], &i)
+			n.hints.Interests = append(n.hints.Interests, parley.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over})
+		case pieceItem:
+			var p pieceNotice
+			err = json.Unmarshal(line[1:], &p)
+			n.hints.Pieces = append(n.hints.Pieces, p.piece())
+		}
+		if err != nil {
+			return n, fmt.Errorf("postgres: an item of a notification cannot be read: %w", err)
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/internal/pgtest"
+)
+
+// ear keeps what it hears of other processes, and wakes who waits for it.
+type ear struct {
+	mu      sync.Mutex // guards what follows
+	commits []parley.Commit
+	hints   []parley.RelayHints
+	from    map[parley.ID]bool
+	resyncs int
+	changed chan struct{}
+}
+
+func newEar(store *Store) *ear {
+	e := &ear{from: map[parley.ID]bool{}, changed: make(chan struct{})}
+	store.Listen(e)
+	store.Relay().Hear(e)
+	return e
+}
+
+func (e *ear) note(what func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	what()
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+func (e *ear) Committed(c parley.Commit) { e.note(func() { e.commits = append(e.commits, c) }) }
+func (e *ear) Resync()                   { e.note(func() { e.resyncs++ }) }
+func (e *ear) Heard(from parley.ID, hints parley.RelayHints) {
+	e.note(func() { e.hints, e.from[from] = append(e.hints, hints), true })
+}
+
+// resynced is how often it was told to read everything again.
+func (e *ear) resynced() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.resyncs
+}
+
+// until waits until the condition holds.
+func (e *ear) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		e.mu.Lock()
+		ok, changed := holds(), e.changed
+		e.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("it was waited too long for: %s", what)
+		}
+	}
+}
+
+// commitOf tells whether a commit of a session was heard, and how far it goes.
+func (e *ear) commitOf(sessionID parley.ID, last int64) func() bool {
+	return func() bool {
+		for _, c := range e.commits {
+			if c.SessionID == sessionID && c.Remote && c.LastEvent >= last {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// pair is two processes on one database that hear each other.
+func pair(t *testing.T, url string) (stores [2]*Store, ears [2]*ear) {
+	t.Helper()
+	for i := range stores {
+		stores[i] = openedAt(t, url, Options{})
+		ears[i] = newEar(stores[i])
+	}
+	for i, e := range ears {
+		e.until(t, "the other process", func() bool { return e.resyncs > 0 })
+		meet(t, stores[1-i], e)
+	}
+	return stores, ears
+}
+
+// meet waits until what a process tells is heard.
+func meet(t *testing.T, teller *Store, listener *ear) {
+	t.Helper()
+	id := parley.NewID()
+	teller.Relay().Committed(parley.Commit{SessionID: id, Events: []parley.Event{{Sequence: 1}}})
+	listener.until(t, "a commit of the other process", listener.commitOf(id, 1))
+}
+
+func TestRelayTellsOthers(t *testing.T) {
+	t.Parallel()
+	stores, ears := pair(t, databases.New(t))
+	session, message := parley.NewID(), parley.NewID()
+	commit := parley.Commit{
+		WorkspaceID: parley.NewID(), SessionID: session, Epoch: 4, Ready: true, Cancel: parley.NewID(),
+		Events: []parley.Event{{Sequence: 8}, {Sequence: 9}},
+		Feed: []parley.FeedEvent{
+			{SessionID: session, Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityWorkspace, Data: []byte(`{"a":1}`)},
+			{SessionID: session, Type: parley.FeedSessionStatusChanged, Data: []byte(`"` + strings.Repeat("x", mostFeedBytes) + `"`)},
+		},
+	}
+	stores[0].Relay().Committed(commit)
+	text := strings.Repeat("Größe 🙂 ", 3000)
+	stores[0].Relay().Tell(parley.RelayHints{
+		Interests: []parley.Interest{{SessionID: session, PaceMS: 60, Flush: true}},
+		Pieces:    []parley.StreamPiece{{SessionID: session, MessageID: message, Kind: parley.KindText, Offset: 5, Text: text}},
+	})
+	got := ears[1]
+	var heard string
+	got.until(t, "the text", func() bool {
+		heard = ""
+		for _, hints := range got.hints {
+			for _, p := range hints.Pieces {
+				heard += p.Text
+			}
+		}
+		return heard == text
+	})
+	got.mu.Lock()
+	defer got.mu.Unlock()
+	var c parley.Commit
+	for _, one := range got.commits {
+		if one.SessionID == session {
+			c = one
+		}
+	}
+	if !c.Remote || c.LastEvent != 9 || c.Epoch != 4 || !c.Ready || c.Cancel != commit.Cancel || !c.FeedLost || len(c.Events) != 0 {
+		t.Errorf("heard %+v", c)
+	}
+	if len(c.Feed) != 1 || string(c.Feed[0].Data) != `{"a":1}` || c.Feed[0].OwnerID != commit.Feed[0].OwnerID || c.Feed[0].WorkspaceID != commit.WorkspaceID {
+		t.Errorf("list changes %+v", c.Feed)
+	}
+	if len(got.from) != 1 {
+		t.Errorf("%d processes were heard", len(got.from))
+	}
+	ears[0].mu.Lock()
+	defer ears[0].mu.Unlock()
+	if ears[0].commitOf(session, 0)() {
+		t.Error("a process heard itself")
+	}
+	if stats := stores[0].Relay().Stats(); !stats.Connected || stats.Sent == 0 || stats.Dropped != 0 {
+		t.Errorf("stats %+v", stats)
+	}
+}
+
+// kill ends the connections of a kind, as an administrator would.
+func kill(t *testing.T, url, kind string) {
+	t.Helper()
+	conn := connected(t, url)
+	run(t, conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley "+kind+"'")
+}
+
+// A process whose listening connection is killed hears the others again, and is
+// told to read everything again (failure 40).
+func TestKilledListener(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	stores, ears := pair(t, url)
+	before := ears[1].resynced()
+	kill(t, url, "listen")
+	ears[1].until(t, "a resync", func() bool { return ears[1].resyncs > before })
+	meet(t, stores[0], ears[1])
+	if got := stores[1].Relay().Stats().Reconnects; got == 0 {
+		t.Error("it was not counted")
+	}
+}
+
+// What a process says while its sending connection is killed arrives.
+func TestKilledSender(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	stores, ears := pair(t, url)
+	for range 3 {
+		kill(t, url, "notify")
+		meet(t, stores[0], ears[1])
+	}
+}
+
+// While the server is away little is kept, and when it is back the others are
+// told to read everything again.
+func TestRelayOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	cluster, err := pgtest.Start(pgtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cluster.Run(context.Background(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
+		t.Fatal(err)
+	}
+	stores, ears := pair(t, cluster.URL(pgtest.Owner, "parley"))
+	before := ears[1].resynced()
+	if err := cluster.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	sender := stores[0].Relay()
+	text := strings.Repeat("x", 1<<20)
+	for i := 0; sender.Stats().Dropped == 0; i++ {
+		if i > 2*waitingBytes>>20 {
+			t.Fatal("nothing was dropped")
+		}
+		sender.Tell(parley.RelayHints{Pieces: []parley.StreamPiece{{MessageID: parley.NewID(), Text: text}}})
+	}
+	if err := cluster.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	ears[1].until(t, "a resync", func() bool { return ears[1].resyncs > before })
+	for i, e := range ears {
+		meet(t, stores[1-i], e)
+	}
+}
+
+// A process that ends says so; one that falls silent without a word makes the
+// others read everything again, once.
+func TestSilentProcess(t *testing.T) {
+	t.Parallel()
+	stores, ears := pair(t, databases.New(t))
+	r := stores[1].Relay()
+	now := time.Now()
+	before := ears[1].resynced()
+	heard := map[wireID]time.Time{wireID(parley.NewID()): now}
+	r.missed(heard, now.Add(silence))
+	if ears[1].resynced() != before {
+		t.Error("it was taken for gone too early")
+	}
+	r.missed(heard, now.Add(silence+1))
+	r.missed(heard, now.Add(2*silence))
+	if got := ears[1].resynced() - before; got != 1 {
+		t.Errorf("%d resyncs", got)
+	}
+	pack := packer{head: noticeHead{From: wireID(parley.NewID())}}
+	for _, bye := range []bool{false, true} {
+		pack.head.Bye = bye
+		pack.begin()
+		pack.end()
+	}
+	r.hear(pack.texts[0], heard, now)
+	if len(heard) != 1 {
+		t.Error("a process that was heard is not known")
+	}
+	r.hear(pack.texts[1], heard, now)
+	if len(heard) != 0 {
+		t.Error("a process that said goodbye is waited for")
+	}
+}
