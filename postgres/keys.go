@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+// localOwner is the name of a workspace's local owner, as authors show it.
+const localOwner = "Local owner"
+
+// builtinPrompt is the system prompt of a workspace's built-in agent.
+const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do not know."
+
+// Workspace finds a workspace by name, making it if it is new.
+func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
+	made := parley.NewID()
+	for {
+		id, err := s.workspaceNamed(ctx, name)
+		if err != nil || !id.IsZero() {
+			return id, err
+		}
+		b := system()
+		if err := insertWorkspace(b, made, name, s.clock.Now()); err != nil {
+			return parley.ID{}, err
+		}
+		switch err := s.send(ctx, b); {
+		case err == nil:
+			return made, nil
+		case (violated(err) != "" || unknown(err)) && ctx.Err() == nil: // look again who was first
+		default:
+			return parley.ID{}, mapError(err)
+		}
+	}
+}
+
+// workspaceNamed is zero when there is none.
+func (s *Store) workspaceNamed(ctx context.Context, name string) (id parley.ID, err error) {
+	found, err := all(ctx, s, system(), func(r *row) (parley.ID, error) { return r.id(), nil }, "SELECT id FROM parley.workspaces WHERE name = $1", 1, name)
+	if err != nil || len(found) == 0 {
+		return parley.ID{}, err
+	}
+	return found[0], nil
+}
+
+// insertWorkspace adds the statements for a workspace with its built-in agent.
+func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error {
+	b.write("INSERT INTO parley.workspaces (id, name, created_at) VALUES ($1, $2, $3)", id, name, now)
+	return insertAgent(b, &parley.Agent{
+		ID: parley.NewID(), WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.", Status: parley.AgentActive,
+		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}}, Version: 1, CreatedAt: now, UpdatedAt: now,
+	}, parley.Idempotency{})
+}
+
+const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"
+
+func scanPrincipal(r *row) (parley.Principal, error) {
+	return parley.Principal{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), Name: r.text(),
+		Kind: parley.AuthorKind(r.text()), Role: parley.PrincipalRole(r.text())}, nil
+}
+
+// LocalOwner is the machine's own user in a workspace, made if new.
+func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error) {
+	made := parley.NewID()
+	for {
+		owners, err := all(ctx, s, tenant(workspaceID), scanPrincipal,
+			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.local_owner", 1, workspaceID)
+		if err != nil || len(owners) > 0 {
+			return append(owners, parley.Principal{})[0], err
+		}
+		if _, err := s.workspaceName(ctx, workspaceID); err != nil {
+			return parley.Principal{}, err
+		}
+		b := tenant(workspaceID)
+		insertPrincipal(b, parley.Principal{ID: made, WorkspaceID: workspaceID, Name: localOwner, Kind: parley.AuthorPerson, Role: parley.RoleAdmin}, true, s.clock.Now())
+		if err := s.send(ctx, b); err != nil && violated(err) == "" && (!unknown(err) || ctx.Err() != nil) {
+			return parley.Principal{}, mapError(err)
+		}
+	}
+}
+
+func (s *Store) workspaceName(ctx context.Context, id parley.ID) (string, error) {
+	return one(ctx, s, tenant(id), "workspace", func(r *row) (string, error) { return r.text(), nil }, "SELECT name FROM parley.workspaces WHERE id = $1", id)
+}
+
+func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) {
+	b.write("INSERT INTO parley.principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, now)
+}
+
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.created_at, k.revoked_at"
+
+const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id AND p.id = k.principal_id
+ JOIN parley.workspaces w ON w.id = k.workspace_id `
+
+func scanKey(r *row) (parley.Key, error) {
+	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), CreatedAt: r.time(), RevokedAt: r.time()}, nil
+}
+
+// CreateKey stores a key with a principal of its own, in the workspace of that
+// id, or without one in that of that name.
+func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, error) {
+	key := made.Key
+	var err error
+	if key.WorkspaceID.IsZero() {
+		key.WorkspaceID, err = s.Workspace(ctx, key.Workspace)
+	} else {
+		key.Workspace, err = s.workspaceName(ctx, key.WorkspaceID)
+	}
+	if err != nil {
+		return parley.Key{}, err
+	}
+	if key.ID.IsZero() {
+		key.ID = parley.NewID()
+	}
+	if key.PrincipalID.IsZero() {
+		key.PrincipalID = parley.NewID()
+	}
+	key.CreatedAt, key.RevokedAt = s.clock.Now(), 0
+	for {
+		b := tenant(key.WorkspaceID)
+		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
+		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, key.CreatedAt)
+		err := s.send(ctx, b)
+		switch index := violated(err); {
+		case err == nil, index == "principals_pkey": // by an attempt whose end was not heard
+			return key, nil
+		case index == "keys_name":
+			return parley.Key{}, parley.Errorf(parley.CodeConflict, "the workspace %q has a key named %q already; revoke it first, or choose another name", key.Workspace, key.Name)
+		case !unknown(err) || ctx.Err() != nil:
+			return parley.Key{}, mapError(err)
+		}
+	}
+}
+
+// Authenticate finds the principal of a key: one look into an index.
+func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error) {
+	principal, err := one(ctx, s, system(), "key", scanPrincipal, "SELECT "+principalColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
+	}
+	return principal, err
+}
+
+// Keys lists the keys of a workspace, newest first.
+func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, error) {
+	return all(ctx, s, tenant(workspaceID), scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = "+here+" ORDER BY k.id DESC", maxKeys)
+}
+
+// maxKeys is beyond what a workspace has; the list has no pages.
+const maxKeys = 1 << 20
+
+// RevokeKey ends a key; one that is revoked stays as it is, so that sending it
+// again changes nothing.
+func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key parley.Key, err error) {
+	found := false
+	err = s.read(ctx, func() *batch {
+		found = false
+		b := tenant(workspaceID)
+		b.write("UPDATE parley.keys SET revoked_at = $3 WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL", workspaceID, id, s.clock.Now())
+		b.read("SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = $1 AND k.id = $2", func(r *row) (err error) {
+			found = true
+			key, err = scanKey(r)
+			return err
+		}, workspaceID, id)
+		return b
+	})
+	if err == nil && !found {
+		err = notFound("key")
+	}
+	return key, err
+}
+
+// HasKeys reports whether any unrevoked key exists.
+func (s *Store) HasKeys(ctx context.Context) (bool, error) {
+	found, err := all(ctx, s, system(), func(*row) (bool, error) { return true, nil }, "SELECT 1 FROM parley.keys WHERE revoked_at IS NULL LIMIT 1", 1)
+	return len(found) > 0, err
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// visibleLog is a statement's part that finds a session's log, if the scope may
+// see the session: the queries of a page travel with it in one batch.
+func (l *list) visibleLog(scope parley.Scope, sessionID parley.ID) string {
+	var inner list
+	inner.args = l.args
+	inner.visible(scope)
+	inner.must("s.id = ?", sessionID)
+	l.args = inner.args
+	return "(SELECT s.log_id FROM parley.sessions s WHERE " + inner.where.String() + ")"
+}
+
+// seen adds a statement that notes whether a scope may see a session.
+func (b *batch) seen(scope parley.Scope, sessionID parley.ID, found *bool) {
+	var l list
+	l.visible(scope)
+	l.must("s.id = ?", sessionID)
+	*found = false
+	b.read("SELECT 1 FROM parley.sessions s WHERE "+l.where.String(), func(*row) error {
+		*found = true
+		return nil
+	}, l.args...)
+}
+
+// page reads rows of a session on one snapshot: CodeNotFound when the scope may
+// not see it. fill adds the statements, anew for each attempt.
+func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.ID, fill func(b *batch)) error {
+	found := false
+	err := s.read(ctx, func() *batch {
+		b := ordered(scope.WorkspaceID)
+		b.snapshot = true
+		b.seen(scope, sessionID, &found)
+		fill(b)
+		return b
+	})
+	if err == nil && !found {
+		err = notFound("session")
+	}
+	return err
+}
+
+// Messages lists the record by sequence, then the queue by position.
+func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
+	size := 0
+	err = s.messages(ctx, messageColumns, scope, sessionID, query, func() { messages, size = []parley.Message{}, 0 }, func(r *row) error {
+		if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
+			return errPageFull
+		}
+		m := scanMessage(r)
+		size += m.Size()
+		messages = append(messages, m)
+		return nil
+	})
+	return messages, err
+}
+
+// MessageIDs lists ids and places alone.
+func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (refs []parley.MessageRef, err error) {
+	query.MaxBytes = 0
+	err = s.messages(ctx, "m.id, m.sequence, m.position", scope, sessionID, query, func() { refs = []parley.MessageRef{} }, func(r *row) error {
+		refs = append(refs, parley.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
+		return nil
+	})
+	return refs, err
+}
+
+// messages visits the messages of a page: those of the record, then of the queue.
+func (s *Store) messages(ctx context.Context, columns string, scope parley.Scope, sessionID parley.ID, q parley.MessageQuery, reset func(), visit func(*row) error) error {
+	return s.page(ctx, scope, sessionID, func(b *batch) {
+		reset()
+		_, rows := limited(q.Limit)
+		visit := upTo(rows, visit)
+		if text, args := recordQuery(columns, scope, sessionID, q); text != "" {
+			b.read(text, visit, args...)
+		}
+		if text, args := queueQuery(columns, sessionID, q); text != "" {
+			b.read(text, visit, args...)
+		}
+	})
+}
+
+// Message finds a message by its id alone.
+func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Message, error) {
+	text, args := visibleMessage(scope, id)
+	return one(ctx, s, tenant(scope.WorkspaceID), "message", func(r *row) (parley.Message, error) { return scanMessage(r), nil },
+		"SELECT "+messageColumns+text, args...)
+}
+
+// visibleMessage is the rest of a query for a message whose session the scope may see.
+func visibleMessage(scope parley.Scope, id parley.ID) (string, []arg) {
+	var l list
+	l.must("m.workspace_id = "+here+" AND m.id = ?", id)
+	l.visible(scope)
+	return " FROM parley.messages m JOIN parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id WHERE " + l.where.String(), l.args
+}
+
+// ContextTail reads what a model may see, newest first.
+func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
+	err = s.page(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch) {
+		messages = []parley.Message{}
+		text, rows, args := contextTail(sessionID, before, limit)
+		b.read(text, upTo(rows, func(r *row) error {
+			messages = append(messages, scanMessage(r))
+			return nil
+		}), args...)
+	})
+	return messages, err
+}
+
+// contextTail reads a page of the record backwards, from the latest context edge on.
+func contextTail(sessionID parley.ID, before int64, limit int) (text string, rows int, args []arg) {
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	var l list
+	log := l.visibleLog(parley.Scope{}, sessionID)
+	l.must("m.workspace_id = "+here+" AND m.log_id = "+log+" AND m.sequence IS NOT NULL AND m.sequence < ?", before)
+	l.must("m.sequence >= coalesce((SELECT max(e.sequence) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge), 0)")
+	l.must("NOT m.internal AND m.status <> 'streaming'")
+	clause, rows := limited(limit)
+	return "SELECT " + messageColumns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.sequence DESC" + clause, rows, l.args
+}
+
+// Versions lists the durable pieces of a message.
+func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parley.ID) (versions []parley.Version, err error) {
+	var message *parley.Message
+	chunks := 0
+	text, args := visibleMessage(scope, messageID)
+	err = s.read(ctx, func() *batch {
+		message, versions = nil, []parley.Version{}
+		b := tenant(scope.WorkspaceID)
+		b.snapshot = true
+		b.read("SELECT "+messageColumns+", m.chunks"+text, func(r *row) error {
+			m := scanMessage(r)
+			message, chunks = &m, r.int()
+			return nil
+		}, args...)
+		b.read(`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, func(r *row) error {
+			versions = append(versions, parley.Version{MessageID: messageID, N: r.int(), Kind: parley.ContentKind(r.text()),
+				Offset: r.int(), End: r.int(), Chunks: r.int(), Text: r.text(), CreatedAt: r.time()})
+			return nil
+		}, scope.WorkspaceID, messageID)
+		return b
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case message == nil:
+		return nil, notFound("message")
+	case message.Status.Settled():
+		versions = transition.SettledVersions(message, versions, chunks)
+	}
+	return versions, nil
+}

@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// recordQuery builds the query over the record, by sequence; "" when no message
+// of the record can match. Several roles are one query each, merged in order, so
+// that the index of roles serves them too.
+func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parley.MessageQuery) (string, []arg) {
+	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
+		return "", nil
+	}
+	var l list
+	log := l.visibleLog(scope, sessionID)
+	word, _ := direction(!q.Descending)
+	limit, _ := limited(q.Limit)
+	order := " ORDER BY m.sequence " + word
+	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // a role asked for twice is still one
+	arms := make([]string, 0, max(len(roles), 1))
+	for i := range max(len(roles), 1) {
+		l.where.Reset()
+		l.record(log, q, roles[min(i, len(roles)):min(i+1, len(roles))])
+		arms = append(arms, "SELECT * FROM parley.messages m WHERE "+l.where.String()+order+limit)
+	}
+	rows := arms[0]
+	if len(arms) > 1 {
+		rows = "SELECT * FROM ((" + strings.Join(arms, ") UNION ALL (") + ")) m" + order + limit
+	}
+	if q.MaxBytes <= 0 {
+		return "SELECT " + columns + " FROM (" + rows + ") m" + order, l.args
+	}
+	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize + ") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
+		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(order) + ")) m WHERE m.row <= 2 OR m.before < " + l.arg(q.MaxBytes) + order, l.args
+}
+
+// messageSize is parley.Message.Size of a row, told without reading large values:
+// those behind the page's end never leave the disk.
+const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
+
+// record adds the terms for messages of the record, of one role or of all.
+func (l *list) record(log string, q parley.MessageQuery, role []parley.Role) {
+	l.must("m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.sequence IS NOT NULL")
+	if !q.TurnID.IsZero() {
+		l.must("m.turn_id = ?", q.TurnID)
+	}
+	if q.ToolName != "" {
+		l.must("m.tool_name = ? AND m.tool_name <> ''", q.ToolName)
+	}
+	if q.AgentType != "" {
+		l.must("m.agent_type = ? AND m.agent_type <> ''", q.AgentType)
+	}
+	switch {
+	case q.Iteration != nil && *q.Iteration > 0:
+		l.must("m.iteration = ? AND m.iteration > 0", *q.Iteration)
+	case q.Iteration != nil:
+		l.must("m.iteration = ?", *q.Iteration)
+	}
+	switch { // most messages are completed and not internal: those are found by sequence
+	case q.Status == parley.MessageCompleted:
+		l.must("m.status = 'completed'")
+	case q.Status != "":
+		l.must("m.status = ? AND m.status <> 'completed'", string(q.Status))
+	}
+	if len(role) == 1 {
+		l.must("m.role = ?", string(role[0]))
+	}
+	switch {
+	case q.Internal != nil && *q.Internal:
+		l.must("m.internal")
+	case q.Internal != nil:
+		l.must("NOT m.internal")
+	}
+	switch {
+	case q.Descending && q.AfterSequence > 0:
+		l.must("m.sequence < ?", q.AfterSequence)
+	case !q.Descending:
+		l.must("m.sequence > ?", q.AfterSequence)
+	}
+}
+
+// queueQuery builds the query over what waits behind the record; "" when the
+// list has none of it.
+func queueQuery(columns string, sessionID parley.ID, q parley.MessageQuery) (string, []arg) {
+	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
+		return "", nil
+	}
+	var l list // at most MaxQueued rows: one index is enough
+	l.must("m.workspace_id = "+here+" AND m.session_id = ? AND m.position IS NOT NULL", sessionID)
+	if q.AfterPosition != nil {
+		l.must("m.position > ?", *q.AfterPosition)
+	}
+	if len(q.Roles) > 0 {
+		roles := make([]string, len(q.Roles))
+		for i, role := range q.Roles {
+			roles[i] = string(role)
+		}
+		l.must("m.role = ANY(?)", roles)
+	}
+	if !q.TurnID.IsZero() {
+		l.must("m.turn_id = ?", q.TurnID)
+	}
+	if q.Internal != nil {
+		l.must("m.internal = ?", *q.Internal)
+	}
+	if q.Iteration != nil {
+		l.must("m.iteration = ?", *q.Iteration)
+	}
+	if q.ToolName != "" {
+		l.must("m.tool_name = ?", q.ToolName)
+	}
+	if q.AgentType != "" {
+		l.must("m.agent_type = ?", q.AgentType)
+	}
+	limit, _ := limited(q.Limit)
+	return "SELECT " + columns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.position" + limit, l.args
+}

@@ -1,0 +1,255 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley"
+)
+
+// planned is a database with enough rows that the planner has to choose, in two
+// workspaces: the one asked for has a tenth of the sessions.
+type planned struct {
+	t         *testing.T
+	conn      *pgx.Conn
+	workspace parley.ID
+	session   parley.ID // with most of the messages
+}
+
+func newPlanned(t *testing.T) *planned {
+	t.Helper()
+	conn := connected(t, databases.New(t))
+	p := &planned{t: t, conn: conn, workspace: parley.NewID(), session: parley.NewID()}
+	id := func(of string) string { return "md5((" + of + ")::text)::uuid" }
+	workspace := fmt.Sprintf("CASE WHEN i %% 10 = 0 THEN '%s'::uuid ELSE md5('w' || i %% 500)::uuid END", p.workspace)
+	run(t, conn, "BEGIN", "SET LOCAL ROLE "+systemRole,
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, log_id, kind, mode, type, feature, task, key,
+ pinned, status, archived_at, created_at, updated_at) SELECT `+id("i")+", "+workspace+", "+id("i / 10 % 7")+", "+id("i / 10 % 3")+`, 'private',
+ CASE WHEN i / 10 % 5 = 0 THEN `+id("i / 10 % 50")+" END, CASE WHEN i / 10 % 9 = 0 THEN "+id("i / 10 % 90")+" END, "+id("i")+`,
+ CASE WHEN i / 10 % 11 = 0 THEN 'tool' ELSE 'agent' END, CASE WHEN i / 10 % 13 = 0 THEN 'background' ELSE 'foreground' END,
+ CASE WHEN i / 10 % 3 = 0 THEN 't' || i / 10 % 20 ELSE '' END, CASE WHEN i / 10 % 4 = 0 THEN 'f' || i / 10 % 40 ELSE '' END, CASE WHEN i / 10 % 8 = 0 THEN 'k' || i / 10 % 80 ELSE '' END,
+ NULL, i / 10 % 100 = 0, (ARRAY['completed', 'completed', 'completed', 'completed', 'failed', 'running', 'pending', 'completed'])[1 + i / 10 % 8],
+ CASE WHEN i / 10 % 6 = 0 THEN 1 END, i, i FROM generate_series(1, 40000) i`,
+		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, holder) SELECT id, workspace_id, log_id, CASE WHEN status = 'running' THEN agent_id END, CASE WHEN status = 'running' THEN owner_id END FROM parley.sessions",
+		"INSERT INTO parley.session_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.sessions",
+		fmt.Sprintf(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+ VALUES ('%[2]s', '%[1]s', '%[2]s', '%[2]s', 'private', '%[2]s', 'agent', 'foreground', 'completed', 5, 5)`, p.workspace, p.session),
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, tool_name, tool_call_id, internal, agent_type, iteration,
+ context_edge, created_at, updated_at) SELECT `+id("i")+fmt.Sprintf(`, '%s', s, s, CASE WHEN i <= 20000 THEN i ELSE i / 20 END, `, p.workspace)+id("i / 4")+`,
+ (ARRAY['user', 'assistant', 'tool_call', 'tool_result'])[1 + i % 4], CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'completed' END, 'person', '{"text":""}',
+ CASE WHEN i % 4 > 1 THEN 'tool' || i % 9 ELSE '' END, CASE WHEN i % 4 > 1 THEN 'call' || i ELSE '' END, i % 30 = 0, CASE WHEN i % 40 = 0 THEN 'critic' ELSE '' END, i % 60 % 7,
+ i % 9000 = 0, i, i FROM generate_series(1, 40000) i, LATERAL (SELECT CASE WHEN i <= 20000 THEN '`+p.session.String()+"'::uuid ELSE "+id("i % 20")+` END) s (s)`,
+		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, created_at, updated_at) SELECT `+id("i")+", "+workspace+`, 'a' || i,
+ CASE WHEN i / 10 % 20 = 0 THEN 'archived' ELSE 'active' END, 1, '[]', '{}', i, i FROM generate_series(1, 20000) i`,
+		"INSERT INTO parley.agent_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.agents",
+		"INSERT INTO parley.projects (id, workspace_id, path, name, created_at, last_access_at) SELECT "+id("i")+", "+workspace+", '/' || i, 'p', i, i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, status, created_at) SELECT "+id("i")+", "+workspace+", "+id("i % 300")+", "+id("i")+", 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
+			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id("i % 300")+", i, 't', '{}', i FROM generate_series(1, 20000) i",
+		"COMMIT", "ANALYZE")
+	return p
+}
+
+// plan is how the server runs a query for a tenant, also when it has stopped
+// looking at the arguments.
+func (p *planned) plan(inOrder bool, query string, args []arg) string {
+	p.t.Helper()
+	var all strings.Builder
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		tx, err := p.conn.Begin(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		enter := enterTenant
+		if inOrder {
+			enter = enterOrdered
+		}
+		if _, err := tx.Exec(p.t.Context(), enter, p.workspace.String()); err != nil {
+			p.t.Fatal(err)
+		}
+		if _, err := tx.Exec(p.t.Context(), "SELECT set_config('plan_cache_mode', $1, true)", mode); err != nil {
+			p.t.Fatal(err)
+		}
+		name := "planned_" + mode
+		if _, err := tx.Prepare(p.t.Context(), name, query); err != nil {
+			p.t.Fatalf("%s\n%v", query, err)
+		}
+		literals := make([]string, len(args))
+		for i, value := range args {
+			switch v := value.(type) {
+			case parley.ID:
+				literals[i] = "'" + v.String() + "'"
+			case string:
+				literals[i] = "'" + v + "'"
+			case []string:
+				literals[i] = "'{" + strings.Join(v, ",") + "}'"
+			default:
+				literals[i] = fmt.Sprint(v)
+			}
+		}
+		explain := "EXPLAIN EXECUTE " + name
+		if len(literals) > 0 {
+			explain += " (" + strings.Join(literals, ", ") + ")"
+		}
+		rows, err := tx.Query(p.t.Context(), explain, pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			p.t.Fatalf("%s\n%v", explain, err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			p.t.Fatalf("%s\n%v", explain, err)
+		}
+		fmt.Fprintf(&all, "%s:\n  %s\n", mode, strings.Join(lines, "\n  "))
+		if err := tx.Rollback(context.Background()); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := p.conn.Deallocate(context.Background(), name); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return all.String()
+}
+
+// sorted says whether a page may be sorted: when what finds it has another order.
+type sorted bool
+
+// served demands that no table is read whole and that one of the indexes serves,
+// in both kinds of plan; and that a page is read in its order, unless it may be sorted.
+func (p *planned) served(may sorted, index, query string, args []arg) {
+	p.t.Helper()
+	plan := p.plan(!bool(may), query, args)
+	for _, part := range strings.Split(plan, "force_generic_plan:") {
+		switch {
+		case strings.Contains(part, "Seq Scan"):
+			p.t.Errorf("a whole table is read for\n%s\n%s", query, plan)
+		case !bool(may) && strings.Contains(part, "Sort  (cost"):
+			p.t.Errorf("a page is sorted instead of read in order for\n%s\n%s", query, plan)
+		case !strings.Contains(part, " "+index+" "):
+			p.t.Errorf("%s does not serve\n%s\n%s", index, query, plan)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+func TestFiltersAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	p := newPlanned(t)
+	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans, "other lists": otherPlans} {
+		t.Run(name, func(t *testing.T) {
+			within := *p
+			within.t = t
+			check(&within)
+		})
+	}
+}
+
+func sessionPlans(p *planned) {
+	id, yes, no := parley.NewID(), true, false
+	for index, queries := range map[string][]parley.SessionQuery{
+		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5000}, {Ascending: true, AfterID: id, AfterUpdated: 5000}, {Archived: &no}, {Pinned: &no},
+			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}, {Limit: parley.MaxPage}},
+		"sessions_agent":    {{AgentID: id}},
+		"sessions_project":  {{ProjectID: id}},
+		"sessions_parent":   {{ParentID: id}},
+		"sessions_type":     {{Type: "t3"}},
+		"sessions_feature":  {{Feature: "f4"}},
+		"sessions_task":     {{Task: "k8"}},
+		"sessions_kind":     {{Kind: parley.KindTool}},
+		"sessions_mode":     {{Mode: parley.ModeBackground}},
+		"sessions_status":   {{Status: parley.SessionPending}, {Status: parley.SessionRunning}, {Status: parley.SessionFailed}},
+		"sessions_pinned":   {{Pinned: &yes}},
+		"sessions_archived": {{Archived: &yes}},
+	} {
+		for _, query := range queries {
+			for _, viewer := range []parley.ID{{}, id} {
+				if query.Limit == 0 {
+					query.Limit = 10
+				}
+				text, _, args := sessionsQuery(parley.Scope{ViewerID: viewer}, query)
+				p.served(false, index, text, args)
+			}
+		}
+	}
+	for index, query := range map[string]parley.SessionQuery{
+		"sessions_created":  {CreatedFrom: 39000, CreatedTo: 39100},
+		"session_tags_pkey": {Tag: "tag4"},
+	} {
+		text, _, args := sessionsQuery(parley.Scope{}, query)
+		p.served(true, index, text, args)
+	}
+	for _, query := range []parley.SessionQuery{ // whichever index: no table is read whole
+		{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5000}, {ParentID: id, ProjectID: id, Type: "t"},
+		{Task: "k8", Feature: "f4", Type: "t3"}, {Pinned: &yes, Archived: &no}, {Tag: "tag4", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5000},
+		{CreatedTo: 9}, {CreatedFrom: 1, CreatedTo: 9000, AfterID: id, AfterUpdated: 5000},
+	} {
+		text, _, args := sessionsQuery(parley.Scope{}, query)
+		if plan := p.plan(false, text, args); strings.Contains(plan, "Seq Scan") {
+			p.t.Errorf("a whole table is read for\n%s\n%s", text, plan)
+		}
+	}
+}
+
+func messagePlans(p *planned) {
+	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
+	position := int64(3)
+	for index, queries := range map[string][]parley.MessageQuery{
+		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 700}, {Internal: &no}, {Iteration: &zero},
+			{Status: parley.MessageCompleted}, {Limit: parley.MaxPage, MaxBytes: parley.MaxPageBytes}},
+		"messages_role": {{Roles: []parley.Role{parley.RoleSummary}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
+			{Roles: []parley.Role{parley.RoleUser, parley.RoleAssistant}, Descending: true, AfterSequence: 700}},
+		"messages_status":    {{Status: parley.MessageFailed}, {Status: parley.MessageStreaming}},
+		"messages_internal":  {{Internal: &yes}},
+		"messages_turn":      {{TurnID: id}},
+		"messages_iteration": {{Iteration: &two}},
+		"messages_tool":      {{ToolName: "tool3"}},
+		"messages_agenttype": {{AgentType: "critic"}},
+	} {
+		for _, query := range queries {
+			if query.Limit == 0 {
+				query.Limit = 10
+			}
+			text, args := recordQuery(messageColumns, parley.Scope{}, p.session, query)
+			p.served(false, index, text, args)
+		}
+	}
+	for _, query := range []parley.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+		text, args := queueQuery(messageColumns, p.session, query)
+		p.served(false, "messages_queue", text, args)
+	}
+	text, _, args := contextTail(p.session, 9, 9)
+	p.served(false, "messages_edge", text, args)
+}
+
+func otherPlans(p *planned) {
+	id := parley.NewID()
+	for index, queries := range map[string][]parley.AgentQuery{
+		"agents_slug":   {{}, {AfterSlug: "a"}, {Descending: true, AfterSlug: "a5"}},
+		"agents_status": {{Status: parley.AgentArchived}},
+	} {
+		for _, query := range queries {
+			text, _, args := agentsQuery(query)
+			p.served(false, index, text, args)
+		}
+	}
+	text, _, args := agentsQuery(parley.AgentQuery{Tag: "tag3"})
+	p.served(true, "agent_tags_pkey", text, args)
+	for _, query := range []parley.ProjectQuery{{}, {AfterID: id, AfterAccess: 4000}, {Ascending: true}} {
+		text, _, args := projectsQuery(query)
+		p.served(false, "projects_recent", text, args)
+	}
+	for _, query := range []parley.TurnQuery{{}, {Status: parley.TurnFailed, AfterID: id}, {Ascending: true, AfterID: id}} {
+		text, _, args := turnsQuery(id, query)
+		p.served(false, "turns_session", text, args)
+	}
+	text, _, args = callsQuery(id, parley.CallQuery{AfterID: id})
+	p.served(false, "calls_session", text, args)
+	text, _, args = callsQuery(id, parley.CallQuery{TurnID: id})
+	p.served(true, "calls_turn", text, args)
+}

@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
+
+func scanProject(r *row) (parley.Project, error) {
+	return parley.Project{ID: r.id(), WorkspaceID: r.id(), Path: r.text(), Name: r.text(), Icon: r.text(), CreatedAt: r.time(), LastAccessAt: r.time()}, nil
+}
+
+// ChooseProject adds a project, or refreshes the one with its path: its last
+// access, and its icon when one is given. Sent again, it changes nothing more.
+func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (chosen parley.Project, isNew bool, err error) {
+	if project.ID.IsZero() {
+		project.ID = parley.NewID()
+	}
+	chosen, err = one(ctx, s, tenant(project.WorkspaceID), "project", scanProject,
+		`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+ ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at, icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
+ RETURNING `+projectColumns, project.ID, project.WorkspaceID, project.Path, project.Name, project.Icon, s.clock.Now())
+	return chosen, chosen.ID == project.ID, err
+}
+
+// Project finds a project by id.
+func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error) {
+	return one(ctx, s, tenant(workspaceID), "project", scanProject,
+		"SELECT "+projectColumns+" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id)
+}
+
+// Projects lists projects by last access.
+func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parley.ProjectQuery) ([]parley.Project, error) {
+	text, rows, args := projectsQuery(query)
+	return all(ctx, s, ordered(workspaceID), scanProject, text, rows, args...)
+}
+
+func projectsQuery(q parley.ProjectQuery) (text string, rows int, args []arg) {
+	var l list
+	l.must("p.workspace_id = " + here)
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("(p.last_access_at, p.id) "+after+" (?, ?)", int64(q.AfterAccess), q.AfterID)
+	}
+	limit, rows := limited(q.Limit)
+	return "SELECT " + projectColumns + " FROM parley.projects p WHERE " + l.where.String() + " ORDER BY p.last_access_at " + word + ", p.id " + word + limit, rows, l.args
+}

@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Session finds a session by id.
+func (s *Store) Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error) {
+	return s.session(ctx, scope, "s.id = ?", id)
+}
+
+// SessionByKey finds the session that has a key.
+func (s *Store) SessionByKey(ctx context.Context, scope parley.Scope, key string) (parley.Session, error) {
+	return s.session(ctx, scope, "s.key = ?", key)
+}
+
+// session reads the one session that a scope may see and a term names.
+func (s *Store) session(ctx context.Context, scope parley.Scope, term string, value arg) (session parley.Session, err error) {
+	var l list
+	l.visible(scope)
+	l.must(term, value)
+	return one(ctx, s, tenant(scope.WorkspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), l.args...)
+}
+
+// one reads the single row of a query, or is CodeNotFound.
+func one[T any](ctx context.Context, s *Store, as *batch, what string, scan func(*row) (T, error), query string, args ...arg) (found T, err error) {
+	rows, err := all(ctx, s, as, scan, query, 1, args...)
+	if err != nil {
+		return found, err
+	}
+	if len(rows) == 0 {
+		return found, notFound(what)
+	}
+	return rows[0], nil
+}
+
+// all reads the rows of a query, up to a number; never nil.
+func all[T any](ctx context.Context, s *Store, as *batch, scan func(*row) (T, error), query string, limit int, args ...arg) (found []T, err error) {
+	err = s.read(ctx, func() *batch {
+		found = []T{}
+		b := *as
+		b.read(query, upTo(limit, func(r *row) error {
+			value, err := scan(r)
+			found = append(found, value)
+			return err
+		}), args...)
+		return &b
+	})
+	return found, err
+}
+
+// Sessions lists sessions by last activity.
+func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.SessionQuery) ([]parley.Session, error) {
+	text, rows, args := sessionsQuery(scope, query)
+	b := ordered(scope.WorkspaceID)
+	b.inOrder = query.Tag == "" && query.CreatedFrom == 0 && query.CreatedTo == 0 // these have indexes in another order
+	return all(ctx, s, b, scanSession, text, rows, args...)
+}
+
+// sessionsQuery builds the list query. The page is chosen from the listed rows
+// alone; only its sessions' heads are read.
+func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows int, args []arg) {
+	var l list
+	from := "parley.sessions s"
+	if q.Tag != "" {
+		from = "parley.session_tags g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id"
+		l.must("g.workspace_id = "+here+" AND g.tag = ?", q.Tag)
+	}
+	l.visible(scope)
+	for _, reference := range []struct {
+		term string
+		id   parley.ID
+	}{{"s.parent_session_id = ?", q.ParentID}, {"s.project_id = ?", q.ProjectID}, {"s.agent_id = ?", q.AgentID}} {
+		if !reference.id.IsZero() {
+			l.must(reference.term, reference.id)
+		}
+	}
+	for _, word := range []struct{ term, value string }{ // what an index leaves out is named, so that it is known to serve
+		{"s.task = ? AND s.task <> ''", q.Task}, {"s.feature = ? AND s.feature <> ''", q.Feature}, {"s.type = ? AND s.type <> ''", q.Type},
+	} {
+		if word.value != "" {
+			l.must(word.term, word.value)
+		}
+	}
+	switch { // the states that most sessions are in have no index of their own: the newest first are soon found
+	case q.Status == parley.SessionCompleted:
+		l.must("s.status = 'completed'")
+	case q.Status != "":
+		l.must("s.status = ? AND s.status <> 'completed'", string(q.Status))
+	}
+	switch {
+	case q.Kind == parley.KindAgent:
+		l.must("s.kind = 'agent'")
+	case q.Kind != "":
+		l.must("s.kind = ? AND s.kind <> 'agent'", string(q.Kind))
+	}
+	switch {
+	case q.Mode == parley.ModeForeground:
+		l.must("s.mode = 'foreground'")
+	case q.Mode != "":
+		l.must("s.mode = ? AND s.mode <> 'foreground'", string(q.Mode))
+	}
+	l.flags(q)
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("(s.updated_at, s.id) "+after+" (?, ?)", int64(q.AfterUpdated), q.AfterID)
+	}
+	limit, rows := limited(q.Limit)
+	order := " ORDER BY s.updated_at " + word + ", s.id " + word
+	return "SELECT " + sessionColumns + " FROM (SELECT s.* FROM " + from + " WHERE " + l.where.String() + order + limit + ") s" +
+		headOfSession + order, rows, l.args
+}
+
+// flags adds what a session is or is not, and when it was made.
+func (l *list) flags(q parley.SessionQuery) {
+	if q.Pinned != nil {
+		l.must(map[bool]string{true: "s.pinned", false: "NOT s.pinned"}[*q.Pinned])
+	}
+	if q.Archived != nil {
+		l.must(map[bool]string{true: "s.archived_at IS NOT NULL", false: "s.archived_at IS NULL"}[*q.Archived])
+	}
+	if q.CreatedFrom != 0 {
+		l.must("s.created_at >= ?", int64(q.CreatedFrom))
+	}
+	if q.CreatedTo != 0 {
+		l.must("s.created_at < ?", int64(q.CreatedTo))
+	}
+}

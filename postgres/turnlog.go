@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Turn finds a turn by id.
+func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error) {
+	var l list
+	l.must("t.workspace_id = "+here+" AND t.id = ?", id)
+	l.visible(scope)
+	return one(ctx, s, tenant(scope.WorkspaceID), "turn", scanTurn,
+		"SELECT "+turnColumns+" FROM parley.turns t JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id WHERE "+l.where.String(), l.args...)
+}
+
+// Turns lists the turns of a session.
+func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.TurnQuery) (turns []parley.Turn, err error) {
+	text, rows, args := turnsQuery(sessionID, query)
+	err = s.page(ctx, scope, sessionID, func(b *batch) {
+		turns = []parley.Turn{}
+		b.read(text, upTo(rows, func(r *row) error {
+			turn, err := scanTurn(r)
+			turns = append(turns, turn)
+			return err
+		}), args...)
+	})
+	return turns, err
+}
+
+func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int, args []arg) {
+	var l list
+	l.must("t.workspace_id = "+here+" AND t.session_id = ?", sessionID)
+	if q.Status != "" {
+		l.must("t.status = ?", string(q.Status))
+	}
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("t.id "+after+" ?", q.AfterID)
+	}
+	limit, rows := limited(q.Limit)
+	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.id " + word + limit, rows, l.args
+}
+
+// Call finds the record of a call by id.
+func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Call, error) {
+	var l list
+	l.must("c.workspace_id = "+here+" AND c.id = ?", id)
+	l.visible(scope)
+	return one(ctx, s, tenant(scope.WorkspaceID), "call", scanCall,
+		"SELECT "+callColumns+" FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id WHERE "+l.where.String(), l.args...)
+}
+
+// Calls lists the calls of a session, or of one of its turns.
+func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) (calls []parley.Call, err error) {
+	text, rows, args := callsQuery(sessionID, query)
+	err = s.page(ctx, scope, sessionID, func(b *batch) {
+		calls = []parley.Call{}
+		b.read(text, upTo(rows, func(r *row) error {
+			call, err := scanCall(r)
+			calls = append(calls, call)
+			return err
+		}), args...)
+	})
+	return calls, err
+}
+
+func callsQuery(sessionID parley.ID, q parley.CallQuery) (text string, rows int, args []arg) {
+	var l list
+	l.must("c.workspace_id = "+here+" AND c.session_id = ?", sessionID)
+	if !q.TurnID.IsZero() {
+		l.must("c.turn_id = ?", q.TurnID)
+	}
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("c.id "+after+" ?", q.AfterID)
+	}
+	limit, rows := limited(q.Limit)
+	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.id " + word + limit, rows, l.args
+}
+
+// CallText is the text behind a hash of a workspace's calls.
+func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]byte, error) {
+	return one(ctx, s, tenant(workspaceID), "text", func(r *row) ([]byte, error) { return r.bytes(), nil },
+		"SELECT text FROM parley.call_texts WHERE workspace_id = $1 AND hash = $2", workspaceID, hash)
+}
