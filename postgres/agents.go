@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // CreateAgent stores version 1 of an agent.
@@ -65,13 +66,9 @@ func (s *Store) createdBefore(ctx context.Context, workspaceID parley.ID, idempo
 	case err != nil || len(rows) == 0:
 		return agent, false, err
 	case fingerprint != idempotency.Fingerprint:
-		return agent, false, errKeyReused()
+		return agent, false, transition.KeyReused()
 	}
 	return rows[0], true, nil
-}
-
-func errKeyReused() error {
-	return parley.Errorf(parley.CodeKeyReused, "this idempotency key was used before with another request; use a new key for a new request")
 }
 
 // insertAgent adds the statements for a new agent: also the built-in one of a

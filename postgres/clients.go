@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // ClientSession is the session that a client has open; CodeNotFound when it has
@@ -34,7 +35,7 @@ func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principal
 	case !opened:
 		return parley.Session{}, parley.Errorf(parley.CodeNotFound, "this client has no session open")
 	case !found:
-		return parley.Session{}, notFound("session")
+		return parley.Session{}, transition.NotFound("session")
 	}
 	return session, nil
 }

@@ -132,8 +132,3 @@ func mapError(err error) error {
 	}
 	return err
 }
-
-// notFound is the one answer for what does not exist and for what may not be seen.
-func notFound(what string) error {
-	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // localOwner is the name of a workspace's local owner, as authors show it.
@@ -168,7 +169,7 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key p
 		return b
 	})
 	if err == nil && !found {
-		err = notFound("key")
+		err = transition.NotFound("key")
 	}
 	return key, err
 }

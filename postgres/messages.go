@@ -42,7 +42,7 @@ func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.I
 		return b
 	})
 	if err == nil && !found {
-		err = notFound("session")
+		err = transition.NotFound("session")
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parl
 	case err != nil:
 		return nil, err
 	case message == nil:
-		return nil, notFound("message")
+		return nil, transition.NotFound("message")
 	case message.Status.Settled():
 		versions = transition.SettledVersions(message, versions, chunks)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // Session finds a session by id.
@@ -31,7 +32,7 @@ func one[T any](ctx context.Context, s *Store, as *batch, what string, scan func
 		return found, err
 	}
 	if len(rows) == 0 {
-		return found, notFound(what)
+		return found, transition.NotFound(what)
 	}
 	return rows[0], nil
 }

@@ -70,7 +70,7 @@ func scanListed(r *row, at place) (m parley.Message) {
 		scanRare(&m, rare)
 	}
 	m.ProviderData = r.bytes()
-	m.Usage = readUsage(usage)
+	m.Usage = transition.ReadUsage(usage)
 	m.Metadata = transition.ReadableObject(metadata)
 	if len(m.Content) == 0 || m.Content[0] != '{' || !transition.ReadableJSON(m.Content) {
 		m.Content, m.Error = parley.UnreadableContent(m.Role, m.Content)
@@ -109,42 +109,4 @@ func scanRare(m *parley.Message, text string) {
 			m.Error = &parley.Failure{Class: parley.ClassInternal, Sentence: "The stored error could not be read."}
 		}
 	}
-}
-
-// readUsage reads the JSON of a parley.Usage: by hand in the form in which it is
-// written, since a list has hundreds. Unreadable is unknown.
-func readUsage(text string) *parley.Usage {
-	if text == "" {
-		return nil
-	}
-	usage := &parley.Usage{}
-	rest := text
-	for i, field := range [...]struct {
-		name string
-		to   **int64
-	}{
-		{`{"input_tokens":`, &usage.InputTokens}, {`,"output_tokens":`, &usage.OutputTokens}, {`,"cached_tokens":`, &usage.CachedTokens},
-		{`,"cache_write_tokens":`, &usage.CacheWriteTokens}, {`,"reasoning_tokens":`, &usage.ReasoningTokens},
-	} {
-		after, ok := strings.CutPrefix(rest, field.name)
-		end := strings.IndexAny(after, ",}")
-		if !ok || end < 0 {
-			break
-		}
-		if value := after[:end]; value != "null" {
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				break
-			}
-			*field.to = &n
-		}
-		if rest = after[end:]; i == 4 && rest == "}" {
-			return usage
-		}
-	}
-	*usage = parley.Usage{}
-	if json.Unmarshal([]byte(text), usage) != nil {
-		return nil
-	}
-	return usage
 }
