@@ -188,7 +188,7 @@ func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.
 }
 
 func agentsQuery(q parley.AgentQuery) (text string, rows int, args []arg) {
-	var l list
+	var l filter
 	from := "parley.agents a"
 	if q.Tag != "" {
 		from = "parley.agent_tags g JOIN parley.agents a ON a.workspace_id = g.workspace_id AND a.id = g.agent_id"

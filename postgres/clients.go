@@ -11,7 +11,7 @@ import (
 // none, or one that is gone.
 func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) (session parley.Session, err error) {
 	opened, found := false, false
-	var l list
+	var l filter
 	l.visible(scope)
 	l.must("s.id = (SELECT c.session_id FROM parley.clients c WHERE c.workspace_id = "+here+" AND c.principal_id = ? AND c.client = ?)", principalID, client)
 	err = s.read(ctx, func() *batch {

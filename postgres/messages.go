@@ -9,8 +9,8 @@ import (
 
 // visibleLog is a statement's part that finds a session's log, if the scope may
 // see the session: the queries of a page travel with it in one batch.
-func (l *list) visibleLog(scope parley.Scope, sessionID parley.ID) string {
-	var inner list
+func (l *filter) visibleLog(scope parley.Scope, sessionID parley.ID) string {
+	var inner filter
 	inner.args = l.args
 	inner.visible(scope)
 	inner.must("s.id = ?", sessionID)
@@ -20,7 +20,7 @@ func (l *list) visibleLog(scope parley.Scope, sessionID parley.ID) string {
 
 // seen adds a statement that notes whether a scope may see a session.
 func (b *batch) seen(scope parley.Scope, sessionID parley.ID, found *bool) {
-	var l list
+	var l filter
 	l.visible(scope)
 	l.must("s.id = ?", sessionID)
 	*found = false
@@ -96,7 +96,7 @@ func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (
 
 // visibleMessage is the rest of a query for a message whose session the scope may see.
 func visibleMessage(scope parley.Scope, id parley.ID) (string, []arg) {
-	var l list
+	var l filter
 	l.must("m.workspace_id = "+here+" AND m.id = ?", id)
 	l.visible(scope)
 	return " FROM parley.messages m JOIN parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id WHERE " + l.where.String(), l.args
@@ -120,7 +120,7 @@ func contextTail(sessionID parley.ID, before int64, limit int) (text string, row
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
-	var l list
+	var l filter
 	log := l.visibleLog(parley.Scope{}, sessionID)
 	l.must("m.workspace_id = "+here+" AND m.log_id = "+log+" AND m.sequence IS NOT NULL AND m.sequence < ?", before)
 	l.must("m.sequence >= coalesce((SELECT max(e.sequence) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge), 0)")

@@ -14,7 +14,7 @@ func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parl
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
-	var l list
+	var l filter
 	log := l.visibleLog(scope, sessionID)
 	word, _ := direction(!q.Descending)
 	limit, _ := limited(q.Limit)
@@ -42,7 +42,7 @@ func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parl
 const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
 
 // record adds the terms for messages of the record, of one role or of all.
-func (l *list) record(log string, q parley.MessageQuery, role []parley.Role) {
+func (l *filter) record(log string, q parley.MessageQuery, role []parley.Role) {
 	l.must("m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.sequence IS NOT NULL")
 	if !q.TurnID.IsZero() {
 		l.must("m.turn_id = ?", q.TurnID)
@@ -88,7 +88,7 @@ func queueQuery(columns string, sessionID parley.ID, q parley.MessageQuery) (str
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}
-	var l list // at most MaxQueued rows: one index is enough
+	var l filter // at most MaxQueued rows: one index is enough
 	l.must("m.workspace_id = "+here+" AND m.session_id = ? AND m.position IS NOT NULL", sessionID)
 	if q.AfterPosition != nil {
 		l.must("m.position > ?", *q.AfterPosition)

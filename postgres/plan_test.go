@@ -251,5 +251,5 @@ func otherPlans(p *planned) {
 	text, _, args = callsQuery(id, parley.CallQuery{AfterID: id})
 	p.served(false, "calls_session", text, args)
 	text, _, args = callsQuery(id, parley.CallQuery{TurnID: id})
-	p.served(true, "calls_turn", text, args)
+	p.served(false, "calls_turn", text, args)
 }

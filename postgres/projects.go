@@ -38,7 +38,7 @@ func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parle
 }
 
 func projectsQuery(q parley.ProjectQuery) (text string, rows int, args []arg) {
-	var l list
+	var l filter
 	l.must("p.workspace_id = " + here)
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {

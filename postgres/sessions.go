@@ -19,7 +19,7 @@ func (s *Store) SessionByKey(ctx context.Context, scope parley.Scope, key string
 
 // session reads the one session that a scope may see and a term names.
 func (s *Store) session(ctx context.Context, scope parley.Scope, term string, value arg) (session parley.Session, err error) {
-	var l list
+	var l filter
 	l.visible(scope)
 	l.must(term, value)
 	return one(ctx, s, tenant(scope.WorkspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), l.args...)
@@ -63,7 +63,7 @@ func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.S
 // sessionsQuery builds the list query. The page is chosen from the listed rows
 // alone; only its sessions' heads are read.
 func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows int, args []arg) {
-	var l list
+	var l filter
 	from := "parley.sessions s"
 	if q.Tag != "" {
 		from = "parley.session_tags g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id"
@@ -115,7 +115,7 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows
 }
 
 // flags adds what a session is or is not, and when it was made.
-func (l *list) flags(q parley.SessionQuery) {
+func (l *filter) flags(q parley.SessionQuery) {
 	if q.Pinned != nil {
 		l.must(map[bool]string{true: "s.pinned", false: "NOT s.pinned"}[*q.Pinned])
 	}

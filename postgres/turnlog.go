@@ -8,7 +8,7 @@ import (
 
 // Turn finds a turn by id.
 func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error) {
-	var l list
+	var l filter
 	l.must("t.workspace_id = "+here+" AND t.id = ?", id)
 	l.visible(scope)
 	return one(ctx, s, tenant(scope.WorkspaceID), "turn", scanTurn,
@@ -30,7 +30,7 @@ func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.
 }
 
 func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int, args []arg) {
-	var l list
+	var l filter
 	l.must("t.workspace_id = "+here+" AND t.session_id = ?", sessionID)
 	if q.Status != "" {
 		l.must("t.status = ?", string(q.Status))
@@ -45,7 +45,7 @@ func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int,
 
 // Call finds the record of a call by id.
 func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Call, error) {
-	var l list
+	var l filter
 	l.must("c.workspace_id = "+here+" AND c.id = ?", id)
 	l.visible(scope)
 	return one(ctx, s, tenant(scope.WorkspaceID), "call", scanCall,
@@ -67,7 +67,7 @@ func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.
 }
 
 func callsQuery(sessionID parley.ID, q parley.CallQuery) (text string, rows int, args []arg) {
-	var l list
+	var l filter
 	l.must("c.workspace_id = "+here+" AND c.session_id = ?", sessionID)
 	if !q.TurnID.IsZero() {
 		l.must("c.turn_id = ?", q.TurnID)

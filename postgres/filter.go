@@ -7,17 +7,17 @@ import (
 	"parley"
 )
 
-// list builds one list query: the terms of its WHERE and their arguments, written
+// filter builds one list query: the terms of its WHERE and their arguments, written
 // "?" and numbered as they come. Query structs choose among fixed parts, so that
 // the texts are few and their prepared statements are kept. Which index serves is
 // the planner's choice; a test holds it to one that reads a page in its order.
-type list struct {
+type filter struct {
 	where strings.Builder
 	args  []arg
 }
 
 // must adds a term that every row fulfils.
-func (l *list) must(term string, args ...arg) {
+func (l *filter) must(term string, args ...arg) {
 	if l.where.Len() > 0 {
 		l.where.WriteString(" AND ")
 	}
@@ -31,7 +31,7 @@ func (l *list) must(term string, args ...arg) {
 }
 
 // arg adds an argument and returns its place.
-func (l *list) arg(value arg) string {
+func (l *filter) arg(value arg) string {
 	l.args = append(l.args, value)
 	return "$" + strconv.Itoa(len(l.args))
 }
@@ -44,7 +44,7 @@ func (l *list) arg(value arg) string {
 const here = "current_setting('parley.workspace')::uuid"
 
 // visible adds what a scope may see of a session "s" of the batch's workspace.
-func (l *list) visible(scope parley.Scope) {
+func (l *filter) visible(scope parley.Scope) {
 	l.must("s.workspace_id = " + here + " AND s.deleted_at IS NULL")
 	if !scope.ViewerID.IsZero() {
 		l.must("(s.owner_id = ? OR s.visibility = 'workspace')", scope.ViewerID)
