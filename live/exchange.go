@@ -10,7 +10,7 @@ import (
 
 // The clocks and bounds of what processes tell each other.
 const (
-	DefaultRepair = 600 * time.Millisecond // as long as the store flush: a silent stream elsewhere is looked up in the store
+	DefaultRepair = 600 * time.Millisecond // the pace of the store flush
 
 	interestLife = 10 * time.Second       // of what others said that they watch, unless repeated
 	mostWanted   = 1 << 17                // sessions that others watch; of further ones they see what the store has
@@ -31,7 +31,7 @@ const (
 type exchange struct {
 	hub    *Hub
 	relay  parley.Relay
-	repair time.Duration
+	repair time.Duration // between store flushes
 
 	talkNow  chan struct{} // of one: there is something to tell
 	askNow   chan struct{} // of one: there is something to look up

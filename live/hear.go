@@ -213,9 +213,9 @@ func (x *exchange) hear(piece *parley.StreamPiece, now time.Time) {
 
 // askLoop looks up in the store what streams in sessions that others run: when
 // somebody begins to watch, when text is missing, and when a stream is silent for
-// as long as a store flush takes. Close ends it.
+// half as long as a store flush takes. Close ends it.
 func (x *exchange) askLoop(ctx context.Context) {
-	ticker := time.NewTicker(x.repair)
+	ticker := time.NewTicker(x.repair / 2)
 	defer ticker.Stop()
 	for {
 		select {
@@ -247,7 +247,7 @@ func (x *exchange) noteSilence(now time.Time) {
 				continue
 			}
 			showing = true
-			if lacks := stream.in.lacks(stream); lacks || now.Sub(stream.in.heard) >= x.repair {
+			if lacks := stream.in.lacks(stream); lacks || now.Sub(stream.in.heard) >= x.repair/2 {
 				x.ask(r.id)
 				if lacks {
 					x.say(parley.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})

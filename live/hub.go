@@ -34,7 +34,7 @@ type Options struct {
 	Poll   time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
 	Log    *slog.Logger  // nil: slog.Default()
 	Relay  parley.Relay  // to the other processes of the database; nil: there are none
-	Repair time.Duration // a stream of another process that is silent for so long is looked up in the store; 0 means DefaultRepair
+	Repair time.Duration // between the store flushes of other processes: their silent streams are looked up twice as often; 0 means DefaultRepair
 }
 
 // Hub connects producers of deltas and commits with watchers. It is safe for

@@ -1,0 +1,78 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/live"
+)
+
+// far is a relay to processes that the test plays: what is told to them is kept.
+type far struct{ told chan parley.StreamPiece }
+
+func (far) Hear(parley.RelayListener) {}
+
+func (f far) Tell(hints parley.RelayHints) {
+	for _, piece := range hints.Pieces {
+		f.told <- piece
+	}
+}
+
+func (far) Streamed(context.Context, []parley.ID, []parley.StreamEnd) ([]parley.StreamPiece, error) {
+	return nil, nil
+}
+
+// next is the next piece that others are told.
+func (f far) next(r *rig) parley.StreamPiece {
+	r.Helper()
+	select {
+	case piece := <-f.told:
+		return piece
+	case <-time.After(patience):
+		r.Fatal("nothing was told to other processes")
+		return parley.StreamPiece{}
+	}
+}
+
+// A watcher in another process that lacks text makes the holder write it to the
+// store at once, whatever the pace of the store flush, and is told when it is there.
+func TestFlushForWatchersElsewhere(t *testing.T) {
+	r := newRig(t)
+	r.hub.Close()
+	elsewhere := far{make(chan parley.StreamPiece, 64)}
+	r.hub = live.New(r.store, live.Options{Relay: elsewhere})
+	r.store.Listen(r.hub)
+	r.options.StoreFlush = time.Hour
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "So "), text(0, "far")))
+	r.start(nil)
+	sessionID := r.session(parley.Overrides{}, nil)
+	other := parley.NewID()
+	want := func(flush bool) {
+		r.hub.Heard(other, parley.RelayHints{Interests: []parley.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})
+	}
+	want(false)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the text", reached)
+	piece := elsewhere.next(r)
+	for piece.Offset+len(piece.Text) < len("So far") {
+		piece = elsewhere.next(r)
+	}
+	if versions, err := r.store.Versions(t.Context(), r.scope, piece.MessageID); err != nil || len(versions) != 0 {
+		t.Fatalf("%d versions, %v: something is flushed before it is wanted", len(versions), err)
+	}
+	want(true)
+	kept := elsewhere.next(r)
+	if kept.Text != "" || kept.Offset != len("So far") || kept.MessageID != piece.MessageID {
+		t.Errorf("told %+v", kept)
+	}
+	versions, err := r.store.Versions(t.Context(), r.scope, piece.MessageID)
+	if err != nil || len(versions) != 1 || versions[0].Text != "So far" {
+		t.Errorf("versions %+v, %v", versions, err)
+	}
+	_, err = r.store.RequestCancel(t.Context(), r.scope, sessionID, turnID, false)
+	r.must(err)
+	r.ended(turnID)
+}
