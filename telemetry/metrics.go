@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley"
+)
 
 // The buckets, in seconds.
 func fastBuckets() []float64 {
@@ -72,6 +76,26 @@ func newMetrics() *metrics {
 
 		exportFailures: counter("parley_trace_export_failures_total", "Batches of spans that the OTLP endpoint did not take; they are lost."),
 		build:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."}, []string{"version", "go_version"}),
+	}
+}
+
+// begin makes the series of closed lists of labels stand at 0 from the start: an
+// alert on what has never happened yet has something to compare with.
+func (m *metrics) begin() {
+	for _, by := range []string{byClaimer, byPost} {
+		m.claims.WithLabelValues(by)
+	}
+	for _, operation := range parley.Operations() {
+		m.fenced.WithLabelValues(string(operation))
+	}
+	for _, class := range parley.ErrorClasses() {
+		m.turnErrors.WithLabelValues(string(class))
+	}
+	for _, outcome := range parley.TurnOutcomes() {
+		m.turn.WithLabelValues(string(outcome))
+	}
+	for _, priority := range []string{foreground, background} {
+		m.turnWait.WithLabelValues(priority)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 		`parley_store_seconds_count{operation="begin_step",outcome="refused"}`:  "1",
 		`parley_store_seconds_count{operation="sweep",outcome="failed"}`:        "1",
 		`parley_fenced_writes_total{operation="settle_step"}`:                   "1",
-		`parley_fenced_writes_total{operation="begin_step"}`:                    "",
+		`parley_fenced_writes_total{operation="begin_step"}`:                    "0",
 		`parley_lease_losses_total`:                                             "1",
 		`parley_sweeps_total`:                                                   "1",
 		`parley_takeovers_total`:                                                "3",

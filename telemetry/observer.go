@@ -141,11 +141,17 @@ func (t *Telemetry) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
 	}
 }
 
+// The values of the label by.
+const (
+	byClaimer = "claimer"
+	byPost    = "post"
+)
+
 // Claimed implements parley.ProcessObserver.
 func (t *Telemetry) Claimed(turns int, posted bool) {
-	by := "claimer"
+	by := byClaimer
 	if posted {
-		by = "post"
+		by = byPost
 	}
 	t.metrics.claims.WithLabelValues(by).Add(float64(turns))
 }

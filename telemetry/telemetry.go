@@ -61,6 +61,7 @@ func New(ctx context.Context, options Options) (*Telemetry, error) {
 		t.gauges,
 	)
 	t.registry.MustRegister(t.metrics.all()...)
+	t.metrics.begin()
 	t.metrics.build.WithLabelValues(options.Version, runtime.Version()).Set(1)
 	var err error
 	if t.traces, err = newTraces(ctx, options, t.metrics.exportFailures); err != nil {

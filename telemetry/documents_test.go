@@ -1,0 +1,240 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// described is what the registry says of a metric.
+type described struct {
+	labels []string
+	kind   string // counter, gauge or histogram
+}
+
+var descPattern = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+
+// registered are the metrics of a process, by name.
+func registered(t *testing.T) map[string]described {
+	t.Helper()
+	told, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]described{}
+	for _, collector := range append(told.metrics.all(), told.gauges) {
+		descs := make(chan *prometheus.Desc, 100)
+		collector.Describe(descs)
+		close(descs)
+		for desc := range descs {
+			parts := descPattern.FindStringSubmatch(desc.String())
+			if parts == nil {
+				t.Fatalf("%s cannot be read", desc)
+			}
+			metric := described{kind: "gauge"}
+			if parts[2] != "" {
+				metric.labels = strings.Split(parts[2], ",")
+			}
+			switch _, histogram := collector.(*prometheus.HistogramVec); {
+			case histogram:
+				metric.kind = "histogram"
+			case strings.HasSuffix(parts[1], "_total"):
+				metric.kind = "counter"
+			}
+			found[parts[1]] = metric
+		}
+	}
+	if len(found) < 40 {
+		t.Fatalf("only %d metrics were found", len(found))
+	}
+	return found
+}
+
+var tableRow = regexp.MustCompile("(?m)^\\| `(parley_\\w+)` \\| (\\w+) \\|([^|]*)\\| [^|]+ \\|$")
+
+// Every metric stands in the table of docs/observability.md with its type and
+// labels, and every one that stands there exists.
+func TestThePageListsEveryMetric(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := registered(t)
+	listed := map[string]bool{}
+	for _, row := range tableRow.FindAllStringSubmatch(string(page), -1) {
+		name := row[1]
+		metric, exists := metrics[name]
+		switch {
+		case listed[name]:
+			t.Errorf("%s stands in the table twice", name)
+		case !exists:
+			t.Errorf("the table has %s, which does not exist", name)
+		case row[2] != metric.kind:
+			t.Errorf("%s is a %s, not a %s", name, metric.kind, row[2])
+		}
+		var labels []string
+		for label := range strings.SplitSeq(row[3], ",") {
+			if label = strings.Trim(label, " `"); label != "" {
+				labels = append(labels, label)
+			}
+		}
+		if !slices.Equal(labels, metric.labels) {
+			t.Errorf("%s has the labels %v, not %v", name, metric.labels, labels)
+		}
+		listed[name] = true
+	}
+	for name := range metrics {
+		if !listed[name] {
+			t.Errorf("the table lacks %s", name)
+		}
+	}
+}
+
+var (
+	metricName  = regexp.MustCompile(`\b(?:parley|go|process)_[a-z0-9_]+`)
+	selector    = regexp.MustCompile(`\b(parley_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	grouping    = regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`)
+	labelOfTerm = regexp.MustCompile(`^\s*(\w+)\s*(?:=|!=|=~|!~)`)
+)
+
+// targetLabels are what Prometheus and histograms add by themselves.
+var targetLabels = []string{"job", "instance", "le"}
+
+// check reports what an expression names that does not exist.
+func check(t *testing.T, where, expression string, metrics map[string]described) {
+	t.Helper()
+	known := slices.Clone(targetLabels)
+	for _, term := range selector.FindAllStringSubmatch(expression, -1) {
+		metric, ok := metrics[term[1]]
+		if !ok {
+			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(term[1], "")
+			if metric, ok = metrics[base]; !ok || metric.kind != "histogram" {
+				t.Errorf("%s: there is no %s", where, term[1])
+				continue
+			}
+		} else if metric.kind == "histogram" {
+			t.Errorf("%s: %s is a histogram: ask for its _bucket, _sum or _count", where, term[1])
+		}
+		known = append(known, metric.labels...)
+		for matcher := range strings.SplitSeq(term[2], ",") {
+			label := labelOfTerm.FindStringSubmatch(matcher)
+			if label != nil && !slices.Contains(targetLabels, label[1]) && !slices.Contains(metric.labels, label[1]) {
+				t.Errorf("%s: %s has no label %s", where, term[1], label[1])
+			}
+		}
+	}
+	for _, group := range grouping.FindAllStringSubmatch(expression, -1) {
+		for label := range strings.SplitSeq(group[1], ",") {
+			if label = strings.TrimSpace(label); !slices.Contains(known, label) {
+				t.Errorf("%s: nothing in it has a label %s", where, label)
+			}
+		}
+	}
+}
+
+func TestTheDashboardShowsWhatExists(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../deploy/grafana/parley.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(raw, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	metrics := registered(t)
+	shown := map[string]bool{}
+	var rows []string
+	for _, panel := range dashboard.Panels {
+		if panel.Type == "row" {
+			rows = append(rows, panel.Title)
+			continue
+		}
+		if len(panel.Targets) == 0 {
+			t.Errorf("the panel %q shows nothing", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			check(t, panel.Title, target.Expr, metrics)
+			for _, name := range metricName.FindAllString(target.Expr, -1) {
+				shown[strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")] = true
+			}
+		}
+	}
+	for _, want := range []string{"Traffic", "Turns", "Models", "Queue", "Streams", "Database"} {
+		if !slices.Contains(rows, want) {
+			t.Errorf("there is no row %s: %v", want, rows)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		if !shown[name] && !slices.Contains([]string{"parley_build_info", "parley_sweeps_total"}, name) {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+}
+
+// Alerts are looked at here for names that exist, and by Prometheus' own tool
+// for when they fire.
+func TestTheAlertsFireWhenTheyShould(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../deploy/prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Labels      map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := registered(t)
+	tests, err := os.ReadFile("../deploy/prometheus/alerts_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range file.Groups[0].Rules {
+		check(t, rule.Alert, rule.Expr, metrics)
+		if !strings.Contains(string(page), "`"+rule.Alert+"`") {
+			t.Errorf("docs/observability.md does not say what to do about %s", rule.Alert)
+		}
+		if !strings.Contains(string(tests), `alertname="`+rule.Alert+`"`) {
+			t.Errorf("alerts_test.yml does not let %s fire", rule.Alert)
+		}
+		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
+			t.Errorf("%s has the severity %q", rule.Alert, severity)
+		}
+	}
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is not installed: it comes with Prometheus (Debian: apt-get install prometheus)")
+	}
+	for _, arguments := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
+		command := exec.CommandContext(t.Context(), tool, arguments...)
+		command.Dir = "../deploy/prometheus"
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", arguments, err, out)
+		}
+	}
+}
