@@ -15,19 +15,9 @@ func testGauges(t *testing.T, open Open) {
 	})
 }
 
-// gauges is the store's other face.
-func (w *world) gauges(t reporter) parley.GaugeStore {
-	t.Helper()
-	store, ok := w.store.(parley.GaugeStore)
-	if !ok {
-		t.Fatalf("%T is no parley.GaugeStore", w.store)
-	}
-	return store
-}
-
 func (w *world) queue(t reporter) parley.QueueStats {
 	t.Helper()
-	stats, err := w.gauges(t).Queue(w.ctx)
+	stats, err := w.store.Queue(w.ctx)
 	must(t, "Queue", err)
 	return stats
 }
@@ -81,11 +71,11 @@ func queueOldest(t *testing.T, w *world) {
 }
 
 func gaugesOfTheWayIn(t *testing.T, w *world) {
-	before := w.gauges(t).Stats()
+	before := w.store.Stats()
 	for range 5 {
 		w.post(t, w.session(t), w.say("hello"))
 	}
-	after := w.gauges(t).Stats()
+	after := w.store.Stats()
 	switch {
 	case after.Writer != nil:
 		if n := after.Writer.Transitions - before.Writer.Transitions; n < 10 || after.Writer.Commits <= before.Writer.Commits {

@@ -110,7 +110,9 @@ func openWith(t *testing.T, env func(string) string) *house {
 		hub.Close()
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
-		if err := errors.Join(h.worker.Stop(ctx), h.telemetry.Shutdown(ctx), h.store.Close()); err != nil {
+		err := h.worker.Stop(ctx)
+		h.telemetry.Shutdown(ctx)
+		if err := errors.Join(err, h.store.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -146,32 +145,4 @@ func scraped(t *testing.T, told *Telemetry) map[string]string {
 		t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
 	}
 	return samples(recorder.Body.String())
-}
-
-func TestProbesAnswerThreePathsAlone(t *testing.T) {
-	t.Parallel()
-	told, err := New(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := parley.Errorf(parley.CodeUnavailable, "secret place")
-	for _, c := range []struct {
-		path   string
-		ready  error
-		status int
-		holds  string
-	}{
-		{"/metrics", nil, 200, "parley_build_info"},
-		{"/healthz", broken, 200, `{"status":"ok"}`},
-		{"/readyz", nil, 200, `{"status":"ok"}`},
-		{"/readyz", broken, 503, `{"status":"not ready"}`},
-		{"/v1/sessions", nil, 404, ""},
-	} {
-		recorder := httptest.NewRecorder()
-		probes := told.Probes(func(context.Context) error { return c.ready })
-		probes.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil))
-		if body := recorder.Body.String(); recorder.Code != c.status || !strings.Contains(body, c.holds) || strings.Contains(body, "secret") {
-			t.Errorf("%s: status %d: %s; want %d with %s", c.path, recorder.Code, parley.Clip(body, 200), c.status, c.holds)
-		}
-	}
 }

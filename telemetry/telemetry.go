@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,14 +73,17 @@ func New(ctx context.Context, options Options) (*Telemetry, error) {
 func (t *Telemetry) Watch(sources Sources) { t.gauges.sources = sources }
 
 // Shutdown sends the spans that wait, for as long as ctx and ShutdownTime let
-// it, and ends the goroutine that sends them.
-func (t *Telemetry) Shutdown(ctx context.Context) error {
+// it, and ends the goroutine that sends them. What cannot be sent is lost, and
+// told in the log alone.
+func (t *Telemetry) Shutdown(ctx context.Context) {
 	if t.traces == nil {
-		return nil
+		return
 	}
 	ctx, stop := context.WithTimeout(ctx, ShutdownTime)
 	defer stop()
-	return t.traces.provider.Shutdown(ctx)
+	if err := t.traces.provider.Shutdown(ctx); err != nil {
+		t.log.Warn("the last spans could not be sent to the OTLP endpoint", "error", err)
+	}
 }
 
 // Metrics answers a scrape. Who may ask is for the caller to decide.
@@ -90,26 +92,4 @@ func (t *Telemetry) Metrics() http.Handler {
 		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
 		MaxRequestsInFlight: MaxScrapes, EnableOpenMetrics: false,
 	})
-}
-
-// Probes answers /metrics, /healthz and /readyz for a listener of their own,
-// which only the operator's machines can reach: it asks for no key.
-func (t *Telemetry) Probes(ready func(context.Context) error) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", t.Metrics())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sendStatus(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := ready(r.Context()); err != nil {
-			sendStatus(w, http.StatusServiceUnavailable, "not ready")
-			return
-		}
-		sendStatus(w, http.StatusOK, "ok")
-	})
-	return mux
-}
-
-func sendStatus(w http.ResponseWriter, code int, status string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(`{"status":` + strconv.Quote(status) + `}`)) // the prober may be gone
 }

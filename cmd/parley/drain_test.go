@@ -123,7 +123,8 @@ func TestDrain(t *testing.T) {
 func TestWorkerAnswersProbesOnly(t *testing.T) {
 	t.Parallel()
 	var refusal error
-	handler := probes(func(context.Context) error { return refusal })
+	metrics := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	handler := probes(func(context.Context) error { return refusal }, metrics)
 	status := func(method, path string) int {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil)) //nolint:noctx // no server
@@ -134,7 +135,7 @@ func TestWorkerAnswersProbesOnly(t *testing.T) {
 		t.Errorf("a process that is not ready answers %d", got)
 	}
 	refusal = nil
-	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK, "/v1/sessions": http.StatusNotFound, "/": http.StatusNotFound} {
+	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK, "/metrics": http.StatusOK, "/v1/sessions": http.StatusNotFound, "/": http.StatusNotFound} {
 		if got := status(http.MethodGet, path); got != want {
 			t.Errorf("GET %s: %d; want %d", path, got, want)
 		}

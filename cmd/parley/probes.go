@@ -5,10 +5,11 @@ import (
 	"net/http"
 )
 
-// probes is the handler of a process that runs turns and has no API. It tells
-// nothing that needs a key.
-func probes(ready func(context.Context) error) http.Handler {
+// probes is the handler of an address without the API. It tells nothing that
+// needs a key, but of what all workspaces do together.
+func probes(ready func(context.Context) error, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)
 	})
@@ -22,7 +23,7 @@ func probes(ready func(context.Context) error) http.Handler {
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		sendPlain(w, http.StatusNotFound, "application/problem+json",
-			`{"type":"urn:parley:error:not_found","title":"Not Found","status":404,"detail":"This process runs turns and has no API (role worker); ask one whose role is all or api.","code":"not_found"}`)
+			`{"type":"urn:parley:error:not_found","title":"Not Found","status":404,"detail":"This address has no API: /metrics, /healthz and /readyz alone. Ask that of a process whose role is all or api.","code":"not_found"}`)
 	})
 	return mux
 }

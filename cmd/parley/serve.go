@@ -61,6 +61,9 @@ func (s *server) greet(term terminal) {
 		fmt.Fprintf(term.out, "  store  %s\n", databaseName(s.settings.DatabaseURL))
 	}
 	fmt.Fprintf(term.out, "  model  %s\n", modelLabel(s.models.Default()))
+	if s.metrics != nil {
+		fmt.Fprintf(term.out, "  metrics http://%s/metrics\n", s.metrics.listener.Addr())
+	}
 	if s.settings.Role == roleWorker {
 		fmt.Fprintf(term.out, "  role   worker: runs turns, answers probes only\n")
 		return
@@ -79,16 +82,17 @@ func databaseName(address string) string {
 
 // serveFlags are the flags of serve, which win over environment and file.
 type serveFlags struct {
-	addr, model, role, logLevel, logFormat string
-	flushLive, flushStore, lease           time.Duration
-	drain, drainWait                       time.Duration
-	workers, maxConns                      int
-	roots                                  []string
+	addr, metricsAddr, model, role, logLevel, logFormat string
+	flushLive, flushStore, lease                        time.Duration
+	drain, drainWait                                    time.Duration
+	workers, maxConns                                   int
+	roots                                               []string
 }
 
 func (f *serveFlags) declare(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.addr, "addr", defaultAddr, "address to listen on (PARLEY_ADDR)")
+	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "address of a listener that answers /metrics, /healthz and /readyz alone, without a key (PARLEY_METRICS_ADDR)")
 	flags.StringVar(&f.role, "role", string(roleAll), "all, api (no turns run here) or worker (nothing but turns); the last two need PostgreSQL (PARLEY_ROLE)")
 	flags.StringVar(&f.model, "model", "", "default model, provider/model (PARLEY_MODEL)")
 	flags.IntVar(&f.workers, "workers", defaultWorkers, "turns at once; a quarter more is kept for workspaces that hold few (PARLEY_WORKERS)")
@@ -107,6 +111,7 @@ func (f *serveFlags) declare(command *cobra.Command) {
 func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 	for flag, lay := range map[string]func(){
 		"addr":         func() { s.Addr = f.addr },
+		"metrics-addr": func() { s.MetricsAddr = f.metricsAddr },
 		"role":         func() { s.Role = role(f.role) },
 		"model":        func() { s.Model = parley.ModelID(f.model) },
 		"workers":      func() { s.Workers = f.workers },

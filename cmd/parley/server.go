@@ -16,6 +16,7 @@ import (
 	"parley/engine"
 	"parley/httpapi"
 	"parley/live"
+	"parley/telemetry"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -30,6 +31,8 @@ type server struct {
 	env      func(string) string
 	log      *slog.Logger
 
+	telemetry *telemetry.Telemetry
+	metrics   *side // nil without an address of its own
 	store     parley.Store
 	hub       *live.Hub
 	models    parley.ModelSource
@@ -45,6 +48,9 @@ type server struct {
 func (s *server) open(ctx context.Context) error {
 	dir := s.settings.DataDir
 	if err := dataDirMade(dir); err != nil {
+		return err
+	}
+	if err := s.observe(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -72,7 +78,10 @@ func (s *server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.http = httpapi.NewServer(s.leaving(handler), s.log)
+	if err := s.openMetrics(ctx); err != nil {
+		return err
+	}
+	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
@@ -84,7 +93,7 @@ func (s *server) open(ctx context.Context) error {
 func (s *server) openWorker(ctx context.Context, tools parley.ToolSource) error {
 	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
 		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore),
-		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log,
+		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log, Observer: s.telemetry,
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -101,7 +110,7 @@ func orNone(d time.Duration) time.Duration {
 // handler is what answers requests, by the role of the process.
 func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
-		return probes(s.ready), nil
+		return probes(s.ready, s.telemetry.Metrics()), nil
 	}
 	token, err := localToken(s.settings.DataDir)
 	if err != nil {
@@ -113,7 +122,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	}
 	return httpapi.New(httpapi.Options{
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
-		Ready: s.ready, Version: version, Log: s.log,
+		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})
 }
@@ -209,6 +218,7 @@ func (s *server) close() error {
 	for _, p := range s.providers {
 		p.Close()
 	}
+	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}

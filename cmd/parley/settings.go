@@ -73,6 +73,7 @@ type settings struct {
 	MaxConns     int               `yaml:"max_conns"`    // of the pool; 0: the store's default
 	Role         role              `yaml:"role"`
 	Addr         string            `yaml:"addr"`
+	MetricsAddr  string            `yaml:"metrics_addr"` // of a listener for metrics and probes alone; "": none
 	Model        parley.ModelID    `yaml:"model"`
 	FlushLive    duration          `yaml:"flush_live"`
 	FlushStore   duration          `yaml:"flush_store"`
@@ -163,7 +164,7 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 
 func (s *settings) fromEnvironment(env func(string) string) error {
 	for name, target := range map[string]*string{
-		"PARLEY_ADDR": &s.Addr, "PARLEY_DATABASE_URL": &s.DatabaseURL, "PARLEY_LISTEN_URL": &s.ListenURL,
+		"PARLEY_ADDR": &s.Addr, "PARLEY_METRICS_ADDR": &s.MetricsAddr, "PARLEY_DATABASE_URL": &s.DatabaseURL, "PARLEY_LISTEN_URL": &s.ListenURL,
 		"PARLEY_ROLE": (*string)(&s.Role), "PARLEY_MODEL": (*string)(&s.Model),
 		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat,
 	} {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+
+	"parley"
+	"parley/httpapi"
+	"parley/telemetry"
+)
+
+// observe sets metrics and traces up, and makes the log name the trace of a line.
+func (s *server) observe(ctx context.Context) error {
+	var err error
+	if s.telemetry, err = telemetry.New(ctx, telemetry.Options{Version: version, Log: s.log, Env: s.env}); err != nil {
+		return err
+	}
+	s.log = s.telemetry.Logger(s.log)
+	return nil
+}
+
+// side is a listener beside the API's.
+type side struct {
+	listener net.Listener
+	http     *http.Server
+	failed   chan error // what Serve ended with
+}
+
+// openMetrics says what a scrape reads, and opens the metrics' own address.
+func (s *server) openMetrics(ctx context.Context) error {
+	sources := telemetry.Sources{Queue: s.store.Queue, Ready: s.ready, Streams: s.hub.Stats, Database: s.store.Stats}
+	if s.worker != nil {
+		sources.Worker = s.worker.Stats
+	}
+	s.telemetry.Watch(sources)
+	if s.settings.MetricsAddr == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.settings.MetricsAddr)
+	if err != nil {
+		return parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.MetricsAddr+"; choose another address with --metrics-addr")
+	}
+	s.metrics = &side{listener: listener, http: httpapi.NewServer(probes(s.ready, s.telemetry.Metrics()), s.log), failed: make(chan error, 1)}
+	go func() { s.metrics.failed <- s.metrics.http.Serve(listener) }() // ended by closeTelemetry
+	return nil
+}
+
+// closeTelemetry ends the metrics' listener and sends the spans that wait.
+func (s *server) closeTelemetry() error {
+	var errs []error
+	if s.metrics != nil {
+		errs = append(errs, s.metrics.http.Close())
+		if err := <-s.metrics.failed; !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.telemetry != nil {
+		s.telemetry.Shutdown(context.Background())
+	}
+	return errors.Join(errs...)
+}

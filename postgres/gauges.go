@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// readyCount counts the waiting turns of a priority, to a bound.
+const readyCount = `SELECT count(*) FROM (SELECT 1 FROM parley.ready WHERE priority = $1 LIMIT $2) AS counted`
+
+// readyAge is how long the oldest waiting turn of a priority has been ready, in
+// milliseconds: it steps from workspace to workspace by the index and looks at
+// the first row of each.
+const readyAge = `
+WITH RECURSIVE waiting (id) AS (
+  (SELECT workspace_id FROM parley.ready WHERE priority = $1 ORDER BY workspace_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT workspace_id FROM parley.ready WHERE priority = $1 AND workspace_id > waiting.id ORDER BY workspace_id LIMIT 1)
+  FROM waiting WHERE waiting.id IS NOT NULL
+)
+SELECT coalesce(greatest(0, parley.now_ms() - min((SELECT ready_at FROM parley.ready r
+  WHERE r.workspace_id = waiting.id AND r.priority = $1 AND r.not_before <= parley.now_ms() ORDER BY ready_at, session_id LIMIT 1))), 0)
+FROM waiting WHERE waiting.id IS NOT NULL`
+
+var _ parley.GaugeStore = (*Store)(nil)
+
+// Queue implements parley.GaugeStore.
+func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
+	var stats parley.QueueStats
+	err := s.read(ctx, func() *batch {
+		b := system()
+		b.snapshot = true
+		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
+			b.read(readyCount, func(r *row) error {
+				into.Waiting = r.int()
+				return nil
+			}, priority, parley.MaxQueueCount)
+			b.read(readyAge, func(r *row) error {
+				into.Oldest = time.Duration(r.int64()) * time.Millisecond
+				return nil
+			}, priority)
+		}
+		return b
+	})
+	return stats, err
+}
+
+// Stats implements parley.GaugeStore.
+func (s *Store) Stats() parley.DatabaseStats {
+	pool := s.pool.Stat()
+	return parley.DatabaseStats{Pool: &parley.PoolStats{
+		Max: int(pool.MaxConns()), Idle: int(pool.IdleConns()), Acquired: int(pool.AcquiredConns()), Opening: int(pool.ConstructingConns()),
+		Acquires: pool.AcquireCount(), WaitedAcquires: pool.EmptyAcquireCount(), CancelledAcquires: pool.CanceledAcquireCount(),
+		Waited: pool.EmptyAcquireWaitTime(),
+	}}
+}
