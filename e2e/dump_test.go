@@ -21,7 +21,7 @@ func TestDocumentedDump(t *testing.T) {
 	}
 	command := func(program string) string {
 		t.Helper()
-		found := regexp.MustCompile(`(?m)^` + program + ` .*$`).FindAllString(string(page), -1)
+		found := regexp.MustCompile(`(?m)^`+program+` .*$`).FindAllString(string(page), -1)
 		if len(found) != 1 {
 			t.Fatalf("docs/backup.md has %d commands of %s", len(found), program)
 		}

@@ -10,8 +10,8 @@ import (
 
 // The bounds of one transaction of a copy: whichever is reached first.
 const (
-	batchRows  = 2000
-	batchBytes = 4 << 20
+	BatchRows  = 2000
+	BatchBytes = 4 << 20
 )
 
 // Stage is what a copy is at.
@@ -212,7 +212,7 @@ func (c *copying) copyTable(ctx context.Context, table Table) error {
 	}
 	if err := c.from.Each(ctx, table, after, func(row Row) error {
 		batch = append(batch, row)
-		if size += row.size(); len(batch) < batchRows && size < batchBytes {
+		if size += row.size(); len(batch) < BatchRows && size < BatchBytes {
 			return nil
 		}
 		return write()

@@ -246,7 +246,7 @@ func (d *dying) Append(ctx context.Context, table transfer.Table, rows []transfe
 // TestResume kills a copy again and again, on its way there and on its way back.
 func TestResume(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
-		home, _ := filledSQLite(t, 700) // tables of several batches
+		home, _ := filledSQLite(t, 400) // tables of several batches
 		away, back := empty(), place{"sqlite", t.TempDir()}
 		resume(t, home, away)
 		resume(t, away, back)

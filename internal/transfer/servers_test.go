@@ -1,0 +1,115 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/internal/transfer"
+	"parley/postgres"
+	"parley/sqlite"
+)
+
+// TestServersAtWork: a database on which a server works is neither copied nor
+// copied into, and the sentence names the server.
+func TestServersAtWork(t *testing.T) {
+	t.Parallel()
+	home, _ := filledSQLite(t, 1)
+	from, _ := home.open(t)
+	url := databases.New(t)
+	server, err := postgres.Open(t.Context(), url, postgres.Options{})
+	must(t, err)
+	process := parley.Process{ID: parley.NewID(), Name: "web-1:4711"}
+	must(t, server.RegisterProcess(t.Context(), process, time.Hour))
+	away, _ := place{"postgres", url}.open(t)
+	_, err = transfer.Copy(t.Context(), from, away, nil)
+	refusedAs(t, err, "web-1:4711")
+
+	must(t, server.ReleaseProcess(t.Context(), process.ID))
+	_, err = transfer.Copy(t.Context(), from, away, nil)
+	must(t, err)
+	must(t, server.RegisterProcess(t.Context(), process, time.Hour))
+	back, _ := place{"sqlite", t.TempDir()}.open(t)
+	_, err = transfer.Copy(t.Context(), away, back, nil)
+	refusedAs(t, err, "web-1:4711")
+
+	must(t, server.ReleaseProcess(t.Context(), process.ID))
+	late := false
+	_, err = transfer.Copy(t.Context(), away, back, func(transfer.State) {
+		if !late { // a server that starts meanwhile is found in the end
+			late = true
+			must(t, server.RegisterProcess(t.Context(), process, time.Hour))
+		}
+	})
+	refusedAs(t, err, "web-1:4711")
+	must(t, server.Close())
+}
+
+// TestHeldTurnsGoOn: a turn whose process died without anybody taking it over is
+// ready where it was copied to.
+func TestHeldTurnsGoOn(t *testing.T) {
+	t.Parallel()
+	home, filled := filledSQLite(t, 1)
+	from, _ := home.open(t)
+	away := place{"postgres", databases.New(t)}
+	held, _ := away.open(t)
+	_, err := transfer.Copy(t.Context(), from, held, nil)
+	must(t, err)
+	for _, statement := range []string{
+		"UPDATE turns SET status = 'running' WHERE id = (SELECT turn_id FROM heads WHERE session_id = '%[1]s')",
+		"UPDATE heads SET turn_status = 'running', holder = '%[2]s' WHERE session_id = '%[1]s'",
+		"DELETE FROM ready WHERE session_id = '%[1]s'",
+	} {
+		away.rewrite(t, fmt.Sprintf(statement, filled.Running, parley.NewID()))
+	}
+	back := place{"sqlite", t.TempDir()}
+	to, end := back.open(t)
+	_, err = transfer.Copy(t.Context(), held, to, nil)
+	must(t, err)
+	end()
+
+	store, err := sqlite.Open(t.Context(), back.at, sqlite.Options{})
+	must(t, err)
+	turns, err := store.Turns(t.Context(), filled.Scope, filled.Running, parley.TurnQuery{Limit: 10})
+	must(t, err)
+	if !slices.ContainsFunc(turns, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
+		t.Errorf("no turn is ready again: %+v", turns)
+	}
+	must(t, store.Close())
+}
+
+// measured notes the largest transaction of a copy.
+type measured struct {
+	transfer.Destination
+	rows, bytes int
+}
+
+func (d *measured) Append(ctx context.Context, table transfer.Table, rows []transfer.Row, progress transfer.Progress) error {
+	size := 0
+	for _, row := range rows {
+		for _, value := range row {
+			size += len(value.Bytes)
+		}
+	}
+	d.rows, d.bytes = max(d.rows, len(rows)), max(d.bytes, size)
+	return d.Destination.Append(ctx, table, rows, progress)
+}
+
+// TestMemoryIsBounded: a transaction holds so many rows, and fewer when they are
+// large; nothing else of a copy grows with what is copied.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	home, _ := filledSQLite(t, 400)
+	home.rewrite(t, "UPDATE messages SET metadata = printf('%.*c', 1000000, 'x') WHERE sequence % 50 = 0")
+	from, _ := home.open(t)
+	to, _ := place{"sqlite", t.TempDir()}.open(t)
+	largest := &measured{Destination: to}
+	_, err := transfer.Copy(t.Context(), from, largest, nil)
+	must(t, err)
+	if largest.rows != transfer.BatchRows || largest.bytes < transfer.BatchBytes/2 || largest.bytes > transfer.BatchBytes+1_100_000 {
+		t.Errorf("the largest transaction has %d rows, the largest %d bytes", largest.rows, largest.bytes)
+	}
+}
