@@ -84,6 +84,7 @@ type Turn struct {
 	WorkspaceID      ID         `json:"workspace_id"`
 	SessionID        ID         `json:"session_id"`
 	TriggerMessageID ID         `json:"trigger_message_id"`
+	Ordinal          int64      `json:"-"` // its number in the session, from 1: what orders turns, since ids come from clocks
 	Status           TurnStatus `json:"status"`
 	WaitReason       WaitReason `json:"wait_reason,omitempty"`
 	Attempt          int        `json:"attempt"`       // claims so far
@@ -173,6 +174,7 @@ type Call struct {
 	SessionID      ID           `json:"session_id"`
 	TurnID         ID           `json:"turn_id"`
 	MessageID      ID           `json:"message_id"` // the step's first assistant message
+	Ordinal        int64        `json:"-"`          // event sequence of its step.started: what orders the calls of a session
 	Step           int          `json:"step"`
 	Attempt        int          `json:"attempt"` // of this step, from 1
 	Provider       string       `json:"provider"`

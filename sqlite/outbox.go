@@ -64,7 +64,7 @@ const (
 	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL ORDER BY sequence LIMIT ?2)`
 	purgeQueue  = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND status <> 'completed' LIMIT ?2)`
 	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
-	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY id LIMIT ?2)`
+	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
 	purgeTurns  = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
@@ -115,7 +115,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 
 // textsOfCalls names the texts of the calls that purgeCalls is about to delete.
 func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
-	err = t.each(`WITH doomed AS (SELECT system_hash, tools_hash FROM calls WHERE session_id = ?1 ORDER BY id LIMIT ?2)
+	err = t.each(`WITH doomed AS (SELECT system_hash, tools_hash FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)
  SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed WHERE tools_hash IS NOT NULL`, func(r *row) error {
 		keys = append(keys, textKey{h.WorkspaceID, r.hash()})
 		return nil

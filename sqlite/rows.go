@@ -26,7 +26,7 @@ func (t *txn) Turn(h *transition.Head, turnID parley.ID) (*parley.Turn, error) {
 
 // LastTurn implements transition.Rows.
 func (t *txn) LastTurn(h *transition.Head) (*parley.Turn, error) {
-	return readTurn(t.conn, "t.session_id = ? ORDER BY t.id DESC LIMIT 1", h.ID)
+	return readTurn(t.conn, "t.session_id = ? ORDER BY t.ordinal DESC LIMIT 1", h.ID)
 }
 
 // readTurn reads a turn by a condition on "t"; nil when there is none.
@@ -60,7 +60,7 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 	}, h.LogID, turnID); err != nil {
 		return open, err
 	}
-	err = t.each("SELECT id FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY id", func(r *row) error {
+	err = t.each("SELECT id FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal", func(r *row) error {
 		open.Calls = append(open.Calls, r.id())
 		return nil
 	}, turnID)

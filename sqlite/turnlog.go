@@ -35,9 +35,9 @@ func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.
 	}
 	word, after := direction(query.Ascending)
 	if !query.AfterID.IsZero() {
-		l.must("t.id "+after+" ?", query.AfterID)
+		l.must("t.ordinal "+after+" (SELECT ordinal FROM turns WHERE id = ? AND session_id = ?)", query.AfterID, sessionID)
 	}
-	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() + " ORDER BY t.id " + word + " LIMIT ?"
+	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
@@ -81,9 +81,9 @@ func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.
 	}
 	word, after := direction(query.Ascending)
 	if !query.AfterID.IsZero() {
-		l.must("c.id "+after+" ?", query.AfterID)
+		l.must("c.ordinal "+after+" (SELECT ordinal FROM calls WHERE id = ? AND session_id = ?)", query.AfterID, sessionID)
 	}
-	text := "SELECT " + callColumns + " FROM calls c" + l.indexed("calls_session") + "WHERE " + l.where.String() + " ORDER BY c.id " + word + " LIMIT ?"
+	text := "SELECT " + callColumns + " FROM calls c" + l.indexed("calls_session") + "WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {

@@ -114,9 +114,9 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 }
 
 func (t *txn) insertTurn(turn *parley.Turn) error {
-	_, err := t.exec(`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, status, attempt, agent_id, agent_version, loop_id,
- iteration, created_at, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
+	_, err := t.exec(`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
+ iteration, created_at, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
 		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt)
 	return err
 }
@@ -160,9 +160,9 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
+	_, err = t.exec(`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
 		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now)
 	return err
 }

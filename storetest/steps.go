@@ -84,6 +84,7 @@ func stepCall(t *testing.T, w *world) {
 	want.WorkspaceID, want.SessionID, want.TurnID = w.scope.WorkspaceID, claim.Fence.SessionID, claim.Turn.ID
 	want.Usage, want.Cost, want.Finish, want.Outcome = settle.Call.Usage, settle.Call.Cost, parley.FinishLength, parley.CallCompleted
 	want.FirstTokenMS, want.TotalMS, want.CreatedAt = settle.Call.FirstTokenMS, settle.Call.TotalMS, got.CreatedAt
+	want.Ordinal = 3 // behind message.created and session.started
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the call (-want +got):\n%s", diff)
 	}

@@ -15,7 +15,60 @@ func testTurnLog(t *testing.T, open Open) {
 		"turns in pages":         testTurnPages,
 		"calls in pages":         testCallPages,
 		"texts of calls by hash": testCallTexts,
+		"clocks order nothing":   testClocksOrderNothing,
 	})
+}
+
+// testClocksOrderNothing writes the turns of a session as processes do whose
+// clocks are minutes apart, each one's ids before those of the last.
+func testClocksOrderNothing(t *testing.T, w *world) {
+	const turns = 4
+	session := w.session(t)
+	ids := make([]parley.ID, 4*turns)
+	for i := range ids {
+		ids[len(ids)-1-i] = parley.NewID()
+	}
+	next := func() (id parley.ID) {
+		id, ids = ids[0], ids[1:]
+		return id
+	}
+	var turnIDs, callIDs []parley.ID
+	for range turns {
+		message := w.say("go")
+		message.ID, message.TurnID = next(), next()
+		posted, err := w.store.PostMessage(w.ctx, w.scope, session, message, w.process)
+		must(t, "PostMessage", err)
+		begin := w.stepBegin(1, 1)
+		begin.Call.ID, begin.Call.MessageID = next(), next()
+		_, err = w.store.BeginStep(w.ctx, posted.Claim.Fence, begin)
+		must(t, "BeginStep", err)
+		settle := settlement(begin, "done")
+		settle.End = completed()
+		w.settle(t, posted.Claim.Fence, settle)
+		turnIDs, callIDs = append(turnIDs, message.TurnID), append(callIDs, begin.Call.ID)
+	}
+	listed, err := w.store.Turns(w.ctx, w.scope, session, parley.TurnQuery{Ascending: true, AfterID: turnIDs[0]})
+	must(t, "Turns", err)
+	calls, err := w.store.Calls(w.ctx, w.scope, session, parley.CallQuery{Ascending: true, AfterID: callIDs[0]})
+	must(t, "Calls", err)
+	if len(listed) != turns-1 || len(calls) != turns-1 {
+		t.Fatalf("behind the first there are %d turns and %d calls", len(listed), len(calls))
+	}
+	for i := range listed {
+		if listed[i].ID != turnIDs[i+1] || calls[i].ID != callIDs[i+1] {
+			t.Errorf("at place %d stand another turn and call than were made then", i+1)
+		}
+	}
+	last := w.post(t, session, w.say("wait"))
+	_, err = w.store.RequestCancel(w.ctx, w.scope, session, last.Turn.ID, false)
+	must(t, "RequestCancel", err)
+	older := w.say("go")
+	older.ID, older.TurnID = parley.ID{1}, parley.ID{2}
+	posted, err := w.store.PostMessage(w.ctx, w.scope, session, older, w.process)
+	must(t, "PostMessage", err)
+	w.answer(t, *posted.Claim, "done")
+	_, err = w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, false)
+	refused(t, "a cancel behind a completed turn", err, parley.CodeConflict)
 }
 
 func testTurnPages(t *testing.T, w *world) {

@@ -137,8 +137,7 @@ func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, cla
 		t.enqueue(h, m, h.takeBack(), posting.Idempotency)
 		return nil
 	}
-	h.Statistics.Turns++
-	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
+	h.addTurn(turn)
 	posted.Turn = turn
 	if during != parley.DuringInterrupt {
 		t.enqueue(h, m, h.takeBack(), posting.Idempotency)
@@ -173,9 +172,8 @@ func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting pa
 
 // postIdle starts a turn at once.
 func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
-	h.Statistics.Turns++
+	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
-	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
 	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 type Rows interface {
 	// Head reads a session, deleted ones too; nil when there is none.
 	Head(sessionID parley.ID) (*Head, error)
-	// Turn reads a turn of a session, LastTurn its newest one.
+	// Turn reads a turn of a session, LastTurn the one with the highest ordinal.
 	Turn(h *Head, turnID parley.ID) (*parley.Turn, error)
 	LastTurn(h *Head) (*parley.Turn, error)
 	// QueuedTurns reads the turns that entries of the queue are to start, by position.

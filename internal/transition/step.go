@@ -58,7 +58,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 		}
 	}
 	begun.Steered = steers
-	t.event(h, parley.EventStepStarted, fence.TurnID, stepStartedData(&begin.Call, fence.TurnID))
+	t.openCall(h, open, fence.TurnID, begin)
 	m := &parley.Message{
 		ID: begin.Call.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: begin.Call.Step,
 		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
@@ -68,7 +68,6 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 		return begun, err
 	}
 	begun.Message = *m
-	t.openCall(h, open, fence.TurnID, begin)
 	if turn.Step != begin.Call.Step {
 		turn.Step = begin.Call.Step
 		h.saveTurn(turn)
@@ -87,6 +86,8 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message) error {
 
 // openCall opens the record of a call.
 func (t *Tx) openCall(h *Head, open *Open, turnID parley.ID, begin parley.StepBegin) {
+	t.event(h, parley.EventStepStarted, turnID, stepStartedData(&begin.Call, turnID))
+	begin.Call.Ordinal = h.LastEvent
 	open.Calls = append(open.Calls, begin.Call.ID)
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
 }
@@ -150,7 +151,6 @@ func (t *Tx) BeginCall(fence parley.Fence, begin parley.StepBegin) error {
 	if !slices.ContainsFunc(open.Rows, func(r OpenRow) bool { return r.ID == begin.Call.MessageID }) {
 		return parley.Errorf(parley.CodeConflict, "the message of this attempt is not open")
 	}
-	t.event(h, parley.EventStepStarted, fence.TurnID, stepStartedData(&begin.Call, fence.TurnID))
 	t.openCall(h, open, fence.TurnID, begin)
 	return nil
 }

@@ -6,6 +6,13 @@ import (
 	"parley"
 )
 
+// addTurn makes a turn the newest of its session.
+func (h *Head) addTurn(turn *parley.Turn) {
+	h.Statistics.Turns++
+	turn.Ordinal = h.Statistics.Turns
+	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
+}
+
 // saveTurn has what changed in a turn written, in its last state.
 func (h *Head) saveTurn(turn *parley.Turn) {
 	c := &h.Changes
@@ -120,10 +127,9 @@ func (t *Tx) convertSteers(h *Head, ended parley.ID) {
 		}
 		turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: e.ID,
 			Status: parley.TurnQueued, Iteration: e.Iteration, CreatedAt: t.now}
-		h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
+		h.addTurn(turn)
 		e.TurnID, e.Steer = turn.ID, false
 		h.Changes.Requeued = append(h.Changes.Requeued, *e)
-		h.Statistics.Turns++
 		position := e.Position
 		t.event(h, parley.EventMessageQueued, turn.ID, queuedData(&parley.Message{ID: e.ID, TurnID: turn.ID, Position: &position}))
 	}

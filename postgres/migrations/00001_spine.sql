@@ -313,6 +313,7 @@ CREATE TABLE parley.turns (
   workspace_id       uuid NOT NULL,
   session_id         uuid NOT NULL,
   trigger_message_id uuid NOT NULL,
+  ordinal            bigint NOT NULL,          -- number in the session, from 1: ids come from clocks
   status             text NOT NULL,
   wait_reason        text NOT NULL DEFAULT '',
   attempt            integer NOT NULL DEFAULT 0,
@@ -333,7 +334,7 @@ CREATE TABLE parley.turns (
   finished_at        bigint,
   PRIMARY KEY (workspace_id, id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX turns_session ON parley.turns (workspace_id, session_id, id);
+CREATE UNIQUE INDEX turns_session ON parley.turns (workspace_id, session_id, ordinal);
 
 CREATE TABLE parley.calls (
   id              uuid NOT NULL,
@@ -341,6 +342,7 @@ CREATE TABLE parley.calls (
   session_id      uuid NOT NULL,
   turn_id         uuid NOT NULL,
   message_id      uuid NOT NULL,
+  ordinal         bigint NOT NULL,             -- sequence of its step.started
   step            integer NOT NULL,
   attempt         integer NOT NULL,
   model           text NOT NULL,
@@ -362,8 +364,8 @@ CREATE TABLE parley.calls (
   total_ms        bigint,
   PRIMARY KEY (workspace_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX calls_session ON parley.calls (workspace_id, session_id, id);
-CREATE INDEX calls_turn    ON parley.calls (workspace_id, turn_id, id);
+CREATE UNIQUE INDEX calls_session ON parley.calls (workspace_id, session_id, ordinal);
+CREATE INDEX calls_turn    ON parley.calls (workspace_id, turn_id, ordinal);
 CREATE INDEX calls_system  ON parley.calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL; -- does a text still have a call?
 CREATE INDEX calls_tools   ON parley.calls (workspace_id, tools_hash) WHERE tools_hash IS NOT NULL;
 
