@@ -3,10 +3,8 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pressly/goose/v3"
 
 	"parley"
 )
@@ -439,90 +436,5 @@ func TestListeners(t *testing.T) {
 	}
 	if !slices.ContainsFunc(events, func(e parley.Event) bool { return strings.Contains(string(e.Data), "the answer") }) {
 		t.Error("no event carries the answer")
-	}
-}
-
-// TestOrdinals: turns and calls of a database from before they had numbers are
-// numbered in the order in which they were made.
-func TestOrdinals(t *testing.T) {
-	w := newWorld(t, Options{})
-	sessions := []parley.ID{w.session(nil).ID, w.session(nil).ID}
-	for range 3 {
-		for _, session := range sessions {
-			w.plainTurn(session, "answer")
-		}
-	}
-	list := func() (listed []parley.ID) {
-		for _, session := range sessions {
-			turns, err := w.store.Turns(context.Background(), w.scope, session, parley.TurnQuery{Ascending: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			calls, err := w.store.Calls(context.Background(), w.scope, session, parley.CallQuery{Ascending: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range turns {
-				listed = append(listed, turns[i].ID, calls[i].ID)
-			}
-		}
-		return listed
-	}
-	before := list()
-	if err := w.store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.DownTo(context.Background(), 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w.open(Options{})
-	if after := list(); len(before) != 12 || !slices.Equal(before, after) {
-		t.Errorf("%d turns and calls were listed as %v, and after the migration as %v", len(before), before, after)
-	}
-	w.register()
-	w.plainTurn(sessions[0], "one more")
-	w.invariants()
-}
-
-// TestInterruptedMigration: a process that died between making the version
-// table and the first migration leaves a directory that opens.
-func TestInterruptedMigration(t *testing.T) {
-	dir := t.TempDir()
-	store := &Store{path: filepath.Join(dir, DatabaseFile)}
-	connection, err := store.connect(context.Background(), readCacheKiB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range []string{
-		"CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))",
-		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)",
-		"BEGIN", "CREATE TABLE workspaces (id BLOB PRIMARY KEY)", // and here it died
-	} {
-		if _, err := connection.run(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := connection.close(); err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, dir: dir}
-	w.open(Options{})
-	if _, err := w.store.Workspace(context.Background(), "default"); err != nil {
-		t.Fatal(err)
 	}
 }
