@@ -47,9 +47,9 @@ func newPlanned(t *testing.T) *planned {
  CASE WHEN i / 10 % 20 = 0 THEN 'archived' ELSE 'active' END, 1, '[]', '{}', i, i FROM generate_series(1, 20000) i`,
 		"INSERT INTO parley.agent_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.agents",
 		"INSERT INTO parley.projects (id, workspace_id, path, name, created_at, last_access_at) SELECT "+id("i")+", "+workspace+", '/' || i, 'p', i, i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, status, created_at) SELECT "+id("i")+", "+workspace+", "+id("i % 300")+", "+id("i")+", 'completed', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
-			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, created_at) SELECT "+id("i")+", "+workspace+", "+id("i % 300")+", "+id("i")+", i, 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
+			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id("i % 300")+", i, 't', '{}', i FROM generate_series(1, 20000) i",
 		"COMMIT", "ANALYZE")
 	return p

@@ -101,13 +101,13 @@ func scanMessage(r *row) parley.Message {
 }
 
 // turnColumns reads "t".
-const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.attempt, t.takeovers, t.step,
+const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.ordinal, t.status, t.wait_reason, t.attempt, t.takeovers, t.step,
  t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls,
  t.cost, t.created_at, t.started_at, t.finished_at`
 
 func scanTurn(r *row) (parley.Turn, error) {
 	t := parley.Turn{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TriggerMessageID: r.id(), Status: parley.TurnStatus(r.text()),
+		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TriggerMessageID: r.id(), Ordinal: r.int64(), Status: parley.TurnStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()), Attempt: r.int(), Takeovers: r.int(), Step: r.int(),
 		AgentID: r.id(), AgentVersion: r.int(), LoopID: r.id(), Iteration: r.int(),
 	}
@@ -122,13 +122,13 @@ func scanTurn(r *row) (parley.Turn, error) {
 }
 
 // callColumns reads "c".
-const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.step, c.attempt, c.model, c.parameters, c.think, c.search,
+const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, c.parameters, c.think, c.search,
  c.system_hash, c.tools_hash, c.manifest, c.request_hash, c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error,
  c.created_at, c.first_token_ms, c.total_ms`
 
 func scanCall(r *row) (parley.Call, error) {
 	c := parley.Call{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), MessageID: r.id(), Step: r.int(), Attempt: r.int(),
+		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), MessageID: r.id(), Ordinal: r.int64(), Step: r.int(), Attempt: r.int(),
 		Model: parley.ModelID(r.text()),
 	}
 	c.Provider = c.Model.Provider()

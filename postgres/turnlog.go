@@ -37,10 +37,10 @@ func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int,
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
-		l.must("t.id "+after+" ?", q.AfterID)
+		l.must("t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.id " + word + limit, rows, l.args
+	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + limit, rows, l.args
 }
 
 // Call finds the record of a call by id.
@@ -74,10 +74,10 @@ func callsQuery(sessionID parley.ID, q parley.CallQuery) (text string, rows int,
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
-		l.must("c.id "+after+" ?", q.AfterID)
+		l.must("c.ordinal "+after+" (SELECT ordinal FROM parley.calls WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.id " + word + limit, rows, l.args
+	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + limit, rows, l.args
 }
 
 // CallText is the text behind a hash of a workspace's calls.
