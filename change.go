@@ -23,5 +23,12 @@ func (c *Change[T]) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the value; use omitzero to leave an unset field out.
 func (c Change[T]) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value) }
 
+// over sets a field that the change names.
+func (c Change[T]) over(field *T) {
+	if c.Set {
+		*field = c.Value
+	}
+}
+
 // IsZero reports that the field was absent.
 func (c Change[T]) IsZero() bool { return !c.Set }

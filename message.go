@@ -99,6 +99,21 @@ type Marks struct {
 	SetAside    bool `json:"set_aside"`    // left out of every context
 }
 
+// MarksChange changes marks one by one: nil leaves a mark alone.
+type MarksChange struct {
+	Pinned, ContextEdge, SetAside *bool
+}
+
+// Over is what the change makes of marks.
+func (c MarksChange) Over(marks Marks) Marks {
+	for _, change := range []struct{ to, value *bool }{{&marks.Pinned, c.Pinned}, {&marks.ContextEdge, c.ContextEdge}, {&marks.SetAside, c.SetAside}} {
+		if change.value != nil {
+			*change.to = *change.value
+		}
+	}
+	return marks
+}
+
 // Overrides are what a session or a single message may set over its agent (D2).
 // nil means "not set here".
 type Overrides struct {
@@ -106,6 +121,32 @@ type Overrides struct {
 	SystemPrompt *string `json:"system_prompt,omitempty"`
 	Parameters
 	Tools *[]ToolRef `json:"tools,omitempty"`
+}
+
+// OverridesChange changes overrides one by one: what it does not name stays, so
+// that two changes of different fields both survive, wherever they are made.
+type OverridesChange struct {
+	Model           Change[ModelID]
+	SystemPrompt    Change[*string]
+	Temperature     Change[*float64]
+	TopP            Change[*float64]
+	MaxTokens       Change[*int]
+	Seed            Change[*int64]
+	ReasoningEffort Change[*string]
+	Tools           Change[*[]ToolRef]
+}
+
+// Over is what the change makes of overrides.
+func (c OverridesChange) Over(o Overrides) Overrides {
+	c.Model.over(&o.Model)
+	c.SystemPrompt.over(&o.SystemPrompt)
+	c.Temperature.over(&o.Temperature)
+	c.TopP.over(&o.TopP)
+	c.MaxTokens.over(&o.MaxTokens)
+	c.Seed.over(&o.Seed)
+	c.ReasoningEffort.over(&o.ReasoningEffort)
+	c.Tools.over(&o.Tools)
+	return o
 }
 
 // IsZero reports that nothing is set.

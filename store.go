@@ -386,7 +386,7 @@ type SessionChange struct {
 	Tags         *[]string
 	ProjectID    *ID // zero detaches
 	Metadata     *json.RawMessage
-	Overrides    *Overrides
+	Overrides    OverridesChange // its zero value changes nothing
 	Policy       **Policy
 	Retry        **RetryPolicy
 	During       *During
@@ -442,8 +442,8 @@ type MessageStore interface {
 	// MessageIDs lists ids alone, as Messages would.
 	MessageIDs(ctx context.Context, scope Scope, sessionID ID, query MessageQuery) ([]MessageRef, error)
 	Message(ctx context.Context, scope Scope, id ID) (Message, error)
-	// MarkMessage replaces the marks, with a message.marked event.
-	MarkMessage(ctx context.Context, scope Scope, id ID, marks Marks) (Message, error)
+	// MarkMessage changes marks, with a message.marked event when one is another then.
+	MarkMessage(ctx context.Context, scope Scope, id ID, change MarksChange) (Message, error)
 	// Versions lists a message's versions ascending, texts filled in: from the rows
 	// while it streams, sliced from the settled message after; the last one ends
 	// at the settled text's end.

@@ -31,8 +31,6 @@ type ParameterPatch struct {
 	ReasoningEffort parley.Change[*string]  `json:"reasoning_effort,omitzero"`
 }
 
-func (p ParameterPatch) isZero() bool { return p == ParameterPatch{} }
-
 func (p ParameterPatch) apply(to *parley.Parameters) {
 	apply(p.Temperature, &to.Temperature)
 	apply(p.TopP, &to.TopP)

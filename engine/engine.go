@@ -61,13 +61,13 @@ type Engine struct {
 	log    *slog.Logger
 	keys   keyCache
 
-	// patching serialises read-modify-write of one row inside this process, so
-	// that two patches of different fields both survive.
+	// patching keeps patches of one agent in this process from racing: each is a
+	// new version of what was read, and who loses a race has to read again.
 	patching [patchStripes]sync.Mutex
 	seed     maphash.Seed
 }
 
-// patchStripes is how many rows can be patched at once without waiting.
+// patchStripes is how many agents can be patched at once without waiting.
 const patchStripes = 64
 
 // New makes an Engine.
@@ -82,7 +82,7 @@ func New(options Options) *Engine {
 	}
 }
 
-// patch locks a row against other patches of this process and returns the unlock.
+// patch locks an agent against other patches of this process and returns the unlock.
 func (e *Engine) patch(id parley.ID) func() {
 	mu := &e.patching[maphash.Bytes(e.seed, id[:])%patchStripes]
 	mu.Lock()

@@ -104,32 +104,18 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	case patch.Content != nil && patch.Marks != nil:
 		return parley.Message{}, parley.InvalidField("marks", "change content and marks one after the other, not in one request")
 	}
-	defer e.patch(id)()
+	if patch.Marks != nil {
+		return e.store.MarkMessage(ctx, scope, id, parley.MarksChange(*patch.Marks))
+	}
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {
 		return parley.Message{}, err
-	}
-	if patch.Marks != nil {
-		return e.store.MarkMessage(ctx, scope, id, patch.Marks.over(message.Marks))
 	}
 	content, err := parley.ValidateContent(message.Role, patch.Content)
 	if err != nil {
 		return parley.Message{}, err
 	}
 	return e.store.EditQueued(ctx, scope, id, content)
-}
-
-func (p MarksPatch) over(marks parley.Marks) parley.Marks {
-	if p.Pinned != nil {
-		marks.Pinned = *p.Pinned
-	}
-	if p.ContextEdge != nil {
-		marks.ContextEdge = *p.ContextEdge
-	}
-	if p.SetAside != nil {
-		marks.SetAside = *p.SetAside
-	}
-	return marks
 }
 
 // RemoveMessage takes a queued message out of the queue. CodeConflict once it

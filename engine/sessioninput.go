@@ -151,7 +151,7 @@ func (e *Engine) sessionQuery(ctx context.Context, scope parley.Scope, list Sess
 }
 
 // sessionChange validates a patch. It reads the session only when the patch
-// changes a part of something, or needs its owner.
+// needs its owner.
 func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.SessionChange, error) {
 	if patch.Visibility.Set { // null is the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
@@ -199,29 +199,22 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 			return change, parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(patch.Visibility.Value), 32))
 		}
 	}
-	overrides := patch.Model.Set || patch.SystemPrompt.Set || patch.Tools.Set || !patch.isZero()
-	share := patch.Visibility.Set && ReachOf(principal.Role, ShareSessions) != ReachAll
-	if !overrides && !share {
+	change.Overrides = parley.OverridesChange{
+		Model: patch.Model, SystemPrompt: patch.SystemPrompt, Temperature: patch.Temperature, TopP: patch.TopP, MaxTokens: patch.MaxTokens,
+		Seed: patch.Seed, ReasoningEffort: patch.ReasoningEffort, Tools: patch.Tools,
+	}
+	if err := e.checkOverrides(change.Overrides.Over(parley.Overrides{})); err != nil { // each is right or wrong by itself
+		return change, err
+	}
+	if !patch.Visibility.Set || ReachOf(principal.Role, ShareSessions) == ReachAll {
 		return change, nil
 	}
 	session, err := e.store.Session(ctx, scope, id)
 	if err != nil {
 		return change, err
 	}
-	if share && session.Visibility != patch.Visibility.Value {
-		if err := owns(principal, ShareSessions, session); err != nil {
-			return change, err
-		}
-	}
-	if overrides {
-		apply(patch.Model, &session.Model)
-		apply(patch.SystemPrompt, &session.SystemPrompt)
-		apply(patch.Tools, &session.Tools)
-		patch.apply(&session.Parameters)
-		if err := e.checkOverrides(session.Overrides); err != nil {
-			return change, err
-		}
-		change.Overrides = &session.Overrides
+	if session.Visibility != patch.Visibility.Value {
+		return change, owns(principal, ShareSessions, session)
 	}
 	return change, nil
 }

@@ -211,7 +211,6 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Session{}, err
 	}
-	defer e.patch(id)()
 	change, err := e.sessionChange(ctx, scope, principal, id, patch)
 	if err != nil {
 		return parley.Session{}, err

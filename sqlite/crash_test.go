@@ -215,7 +215,8 @@ func scripts() map[string][]move {
 			simple("sweep", func(a *actor) error { return ok(a.store.Sweep(a.ctx)) })},
 		"delete": {create(), beginStep(1, false), versions(), settle("finish", false, completed), queue("two", ""), claim(), beginStep(1, false),
 			simple("mark", func(a *actor) error {
-				return ok(a.store.MarkMessage(a.ctx, a.scope, a.posted.ID, parley.Marks{Pinned: true}))
+				pinned := true
+				return ok(a.store.MarkMessage(a.ctx, a.scope, a.posted.ID, parley.MarksChange{Pinned: &pinned}))
 			}),
 			simple("delete", func(a *actor) error { return a.store.DeleteSession(a.ctx, a.scope, a.session) }), outbox, outbox, outbox},
 	}

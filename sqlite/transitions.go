@@ -134,10 +134,10 @@ func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.UpdateSession(scope, id, change) })
 }
 
-// MarkMessage replaces a message's marks. Marks that are as they were leave no
+// MarkMessage changes a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, marks parley.Marks) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, id, marks) })
+func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, id, change) })
 }
 
 // SetClientSession notes which session a client has open, instead of the one

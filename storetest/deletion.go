@@ -49,13 +49,16 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 			_, err := w.store.MessageIDs(w.ctx, w.scope, session, parley.MessageQuery{Limit: 1})
 			return err
 		},
-		"Message":     func() error { _, err := w.store.Message(w.ctx, w.scope, message); return err },
-		"MarkMessage": func() error { _, err := w.store.MarkMessage(w.ctx, w.scope, message, parley.Marks{}); return err },
-		"Versions":    func() error { _, err := w.store.Versions(w.ctx, w.scope, message); return err },
-		"Turn":        func() error { _, err := w.store.Turn(w.ctx, w.scope, turn); return err },
-		"Turns":       func() error { _, err := w.store.Turns(w.ctx, w.scope, session, parley.TurnQuery{Limit: 1}); return err },
-		"Calls":       func() error { _, err := w.store.Calls(w.ctx, w.scope, session, parley.CallQuery{Limit: 1}); return err },
-		"Events":      func() error { _, err := w.store.Events(w.ctx, w.scope, session, 0, 1); return err },
+		"Message": func() error { _, err := w.store.Message(w.ctx, w.scope, message); return err },
+		"MarkMessage": func() error {
+			_, err := w.store.MarkMessage(w.ctx, w.scope, message, marked(parley.Marks{}))
+			return err
+		},
+		"Versions": func() error { _, err := w.store.Versions(w.ctx, w.scope, message); return err },
+		"Turn":     func() error { _, err := w.store.Turn(w.ctx, w.scope, turn); return err },
+		"Turns":    func() error { _, err := w.store.Turns(w.ctx, w.scope, session, parley.TurnQuery{Limit: 1}); return err },
+		"Calls":    func() error { _, err := w.store.Calls(w.ctx, w.scope, session, parley.CallQuery{Limit: 1}); return err },
+		"Events":   func() error { _, err := w.store.Events(w.ctx, w.scope, session, 0, 1); return err },
 		"PostMessage": func() error {
 			_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("x"), w.process)
 			return err

@@ -293,13 +293,18 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	}
 }
 
+// marked changes all marks.
+func marked(marks parley.Marks) parley.MarksChange {
+	return parley.MarksChange{Pinned: &marks.Pinned, ContextEdge: &marks.ContextEdge, SetAside: &marks.SetAside}
+}
+
 func testMarks(t *testing.T, w *world) {
 	id := w.session(t)
 	w.exchange(t, id, "question", "answer")
 	before := w.check(t, id)
 	target := before.Record[1]
 	marks := parley.Marks{Pinned: true, ContextEdge: true, SetAside: true}
-	answer, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, marks)
+	answer, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(marks))
 	must(t, "MarkMessage", err)
 	want := target
 	want.Marks = marks
@@ -321,10 +326,10 @@ func testMarks(t *testing.T, w *world) {
 	if err := json.Unmarshal(event.Data, &data); err != nil || event.Type != parley.EventMessageMarked || data.MessageID != target.ID || data.Marks != marks {
 		t.Errorf("the event: %s %s (%v)", event.Type, event.Data, err)
 	}
-	_, err = w.store.MarkMessage(w.ctx, w.scope, target.ID, marks)
+	_, err = w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(marks))
 	must(t, "the same marks again", err)
 	w.unchanged(t, "marking a second time", id, after)
-	cleared, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, parley.Marks{})
+	cleared, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(parley.Marks{}))
 	must(t, "clearing", err)
 	if cleared.Marks != (parley.Marks{}) {
 		t.Errorf("cleared marks came back: %+v", cleared.Marks)
@@ -435,7 +440,7 @@ func testContextTail(t *testing.T, w *world) {
 		}
 	}
 	for _, sequence := range []int{3, 7} {
-		_, err := w.store.MarkMessage(w.ctx, w.scope, record[sequence-1].ID, parley.Marks{ContextEdge: true})
+		_, err := w.store.MarkMessage(w.ctx, w.scope, record[sequence-1].ID, marked(parley.Marks{ContextEdge: true}))
 		must(t, "MarkMessage", err)
 	}
 	for name, test := range map[string]struct {

@@ -80,6 +80,7 @@ func testSessions(t *testing.T, open Open) {
 		"each filter finds its sessions":       testSessionFilters,
 		"pages hold still while others arrive": testSessionPages,
 		"a change is read back":                testSessionChange,
+		"changes of different parts meet":      testSessionChangesMeet,
 		"tags follow changes":                  testSessionTags,
 		"archiving waits for turns":            testSessionArchive,
 		"a feature is archived as a whole":     testArchiveFeature,
@@ -227,6 +228,61 @@ func testSessionPages(t *testing.T, w *world) {
 	}
 }
 
+// overridden changes all overrides.
+func overridden(o parley.Overrides) parley.OverridesChange {
+	return parley.OverridesChange{
+		Model: to(o.Model), SystemPrompt: to(o.SystemPrompt), Temperature: to(o.Temperature), TopP: to(o.TopP), MaxTokens: to(o.MaxTokens),
+		Seed: to(o.Seed), ReasoningEffort: to(o.ReasoningEffort), Tools: to(o.Tools),
+	}
+}
+
+func to[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
+
+// testSessionChangesMeet changes every part of a session and of a message's
+// marks at once, each for itself: none takes another back.
+func testSessionChangesMeet(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	message := w.snapshot(t, id).Record[0].ID
+	title, instructions, yes, tags, metadata := "Title", "Be brief.", true, []string{"a"}, json.RawMessage(`{"k":1}`)
+	temperature, tokens, seed, effort, prompt := 0.5, 100, int64(7), "low", "You are terse."
+	during, policy := parley.DuringSteer, &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}
+	tools := &[]parley.ToolRef{{Name: "current_time"}}
+	var group sync.WaitGroup
+	for _, change := range []parley.SessionChange{
+		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Policy: &policy},
+		{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}}, {Overrides: parley.OverridesChange{SystemPrompt: to(&prompt)}},
+		{Overrides: parley.OverridesChange{Temperature: to(&temperature)}}, {Overrides: parley.OverridesChange{TopP: to(&temperature)}},
+		{Overrides: parley.OverridesChange{MaxTokens: to(&tokens)}}, {Overrides: parley.OverridesChange{Seed: to(&seed)}},
+		{Overrides: parley.OverridesChange{ReasoningEffort: to(&effort)}}, {Overrides: parley.OverridesChange{Tools: to(tools)}},
+	} {
+		group.Go(func() {
+			if _, err := w.store.UpdateSession(w.ctx, w.scope, id, change); err != nil {
+				t.Errorf("UpdateSession: %v", err)
+			}
+		})
+	}
+	for _, change := range []parley.MarksChange{{Pinned: &yes}, {ContextEdge: &yes}, {SetAside: &yes}} {
+		group.Go(func() {
+			if _, err := w.store.MarkMessage(w.ctx, w.scope, message, change); err != nil {
+				t.Errorf("MarkMessage: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	got := w.sessionState(t, id)
+	want := got
+	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During, want.Policy = title, instructions, yes, tags, metadata, during, policy
+	want.Overrides = parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools,
+		Parameters: parley.Parameters{Temperature: &temperature, TopP: &temperature, MaxTokens: &tokens, Seed: &seed, ReasoningEffort: &effort}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a change was lost (-want +got):\n%s", diff)
+	}
+	if marks := w.check(t, id).Record[0].Marks; marks != (parley.Marks{Pinned: true, ContextEdge: true, SetAside: true}) {
+		t.Errorf("a mark was lost: %+v", marks)
+	}
+}
+
 func testSessionChange(t *testing.T, w *world) {
 	project, _, err := w.store.ChooseProject(w.ctx, parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/p", Name: "p"})
 	must(t, "ChooseProject", err)
@@ -241,7 +297,7 @@ func testSessionChange(t *testing.T, w *world) {
 	during, visibility := parley.DuringReject, parley.VisibilityWorkspace
 	answer, err := w.store.UpdateSession(w.ctx, w.scope, id, parley.SessionChange{
 		Title: &title, Instructions: &instructions, Pinned: &pinned, Tags: &tags, ProjectID: &project.ID, Metadata: &metadata,
-		Overrides: &overrides, Policy: &policy, Retry: &retry, During: &during, Visibility: &visibility,
+		Overrides: overridden(overrides), Policy: &policy, Retry: &retry, During: &during, Visibility: &visibility,
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
@@ -262,7 +318,7 @@ func testSessionChange(t *testing.T, w *world) {
 	var noPolicy *parley.Policy
 	var noRetry *parley.RetryPolicy
 	answer, err = w.store.UpdateSession(w.ctx, w.scope, id, parley.SessionChange{
-		ProjectID: &none, Tags: &noTags, Policy: &noPolicy, Retry: &noRetry, Overrides: &parley.Overrides{},
+		ProjectID: &none, Tags: &noTags, Policy: &noPolicy, Retry: &noRetry, Overrides: overridden(parley.Overrides{}),
 	})
 	must(t, "UpdateSession", err)
 	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || answer.Policy != nil || answer.Retry != nil || !answer.Overrides.IsZero() {
@@ -391,7 +447,7 @@ func (w *world) sessionReads(session, message, turn, call parley.ID, scope parle
 	note("MessageIDs", err)
 	_, err = w.store.Message(w.ctx, scope, message)
 	note("Message", err)
-	_, err = w.store.MarkMessage(w.ctx, scope, message, parley.Marks{Pinned: true})
+	_, err = w.store.MarkMessage(w.ctx, scope, message, marked(parley.Marks{Pinned: true}))
 	note("MarkMessage", err)
 	_, err = w.store.Versions(w.ctx, scope, message)
 	note("Versions", err)

@@ -49,7 +49,7 @@ func (t *Tx) applyChange(session *parley.Session, change parley.SessionChange) e
 		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
 	}
 	set(&session.Metadata, change.Metadata)
-	set(&session.Overrides, change.Overrides)
+	session.Overrides = change.Overrides.Over(session.Overrides)
 	set(&session.Policy, change.Policy)
 	set(&session.Retry, change.Retry)
 	set(&session.During, change.During)
@@ -67,13 +67,14 @@ func set[T any](field, value *T) {
 	}
 }
 
-// MarkMessage replaces a message's marks. Marks that are as they were leave no
+// MarkMessage changes a message's marks. Marks that are as they were leave no
 // event.
-func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, marks parley.Marks) (parley.Message, error) {
+func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
 	h, m, err := t.lockMessage(scope, id)
 	if err != nil {
 		return parley.Message{}, err
 	}
+	marks := change.Over(m.Marks)
 	if m.Marks == marks {
 		return *m, nil
 	}
