@@ -10,12 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // record is a store of events in memory: what the hub's source is to it.
 type record struct {
