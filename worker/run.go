@@ -79,25 +79,27 @@ func brokenFailure(broken error) *parley.Failure {
 	return failure
 }
 
+// mostAttempts is how often a turn is begun again because the database was out
+// of reach, before it fails.
+const mostAttempts = 10
+
 // giveUp ends a turn whose run broke on something inside: what is open is
-// settled from the store's own versions, and the turn fails. It goes on trying
-// until the store lets it, the claim is lost or the process stops; then the turn
-// is left to the sweep.
+// settled from the store's own versions, and the turn fails. One that broke
+// because the database was out of reach is given back instead and goes on from
+// its record. It goes on trying until the store lets it, the claim is lost or the
+// process stops; then the turn is left to the sweep.
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
 	w.logOf(fence).ErrorContext(ctx, "a turn broke on an error inside", "error", broken)
 	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
+	again := parley.ErrorCode(broken) == parley.CodeUnavailable && running.claim.Turn.Attempt < mostAttempts
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
 		if errors.Is(context.Cause(ctx), ErrCancelled) {
-			status, failure = parley.TurnCancelled, nil
+			status, failure, again = parley.TurnCancelled, nil, false
 		}
 		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
-		_, err := w.store.RecoverTurn(running.lease.ctx, fence)
-		if err == nil {
-			//nolint:contextcheck // as above
-			_, err = w.store.FinishTurn(running.lease.ctx, fence, parley.TurnEnd{Status: status, Failure: failure})
-		}
+		err := w.letGo(running.lease.ctx, fence, again, parley.TurnEnd{Status: status, Failure: failure})
 		if parley.ErrorCode(err) == parley.CodeFenced {
 			w.noteEnd(fence.TurnID, parley.RunLost, nil)
 			return
@@ -114,4 +116,16 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			return
 		}
 	}
+}
+
+// letGo gives a turn back, or ends it with what is open settled.
+func (w *Worker) letGo(ctx context.Context, fence parley.Fence, again bool, end parley.TurnEnd) error {
+	if again {
+		return w.store.ReleaseTurn(ctx, fence)
+	}
+	_, err := w.store.RecoverTurn(ctx, fence)
+	if err == nil {
+		_, err = w.store.FinishTurn(ctx, fence, end)
+	}
+	return err
 }

@@ -289,6 +289,42 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestDatabaseOutOfReach: a turn that broke because its step could not begin for
+// want of a database goes on when there is one; one that never can fails.
+func TestDatabaseOutOfReach(t *testing.T) {
+	for name, c := range map[string]struct {
+		times  int // that a step cannot begin
+		status parley.TurnStatus
+	}{
+		"for a while": {2, parley.TurnCompleted},
+		"for good":    {mostAttempts, parley.TurnFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			store := &faults{Store: r.store}
+			var mu sync.Mutex // guards left
+			left := c.times
+			store.set(func(method string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if method == "BeginStep" && left > 0 {
+					left--
+					return parley.Errorf(parley.CodeUnavailable, "no database")
+				}
+				return nil
+			})
+			r.start(store)
+			for range c.times + 1 {
+				r.model.play(says("Here."))
+			}
+			turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
+			if turn.Status != c.status || turn.Takeovers != 0 || turn.Attempt != min(c.times+1, mostAttempts) {
+				t.Errorf("the turn is %s after %d attempts and %d takeovers (%+v)", turn.Status, turn.Attempt, turn.Takeovers, turn.Error)
+			}
+		})
+	}
+}
+
 // brokenRuntime panics in the middle of a turn.
 type brokenRuntime struct{ *standard }
 
