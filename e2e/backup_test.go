@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,4 +129,50 @@ func TestBackupToAFullDisk(t *testing.T) {
 	if entries, err := os.ReadDir(target); err != nil || len(entries) != 1 || entries[0].Name() != "parley.lock" {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
+}
+
+// TestKilledBackup: whenever a backup is killed, its name is either not there or
+// that of a whole one, and the next backup is not held up by what is left.
+func TestKilledBackup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, dir)
+	session := newSession(t, s.client, "sim/echo")
+	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(strings.Repeat("words ", 50_000)), ""); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, s.client, session.ID, turnDeadline)
+	killed := 0
+	for range 8 {
+		place := t.TempDir()
+		file := filepath.Join(place, "backup.db")
+		command := exec.CommandContext(t.Context(), binary, "--data", dir, "backup", file)
+		command.Env = cleanEnvironment()
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(startDeadline); ; { // until something stands there
+			if entries, err := os.ReadDir(place); err != nil || len(entries) > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the backup never began")
+			}
+		}
+		_ = command.Process.Kill() // it may have ended
+		_ = command.Wait()         // how, the directory tells
+		if _, err := os.Stat(file); err != nil {
+			killed++
+			if _, errOut, err := parleyCommand(t, dir, "backup", file); err != nil {
+				t.Fatalf("the backup after the killed one: %v\n%s", err, errOut)
+			}
+		}
+		if _, errOut, err := parleyCommand(t, filepath.Join(place, "data"), "restore", file); err != nil {
+			t.Errorf("%v\n%s", err, errOut)
+		}
+	}
+	if killed == 0 {
+		t.Error("no backup was killed on its way")
+	}
+	s.terminate()
 }

@@ -238,7 +238,7 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 				h.LogID, h.LastSequence, h.LastHash = r.id(), r.int64(), r.hash()
 				heads = append(heads, h)
 				return nil
-			}, after.SessionID[:], after.workspaceID[:], headPage); err != nil {
+			}, pgtype.UUID{Bytes: after.SessionID, Valid: true}, pgtype.UUID{Bytes: after.workspaceID, Valid: true}, headPage); err != nil {
 				return err
 			}
 			return a.feed(ctx, heads, records)
@@ -267,7 +267,7 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 	var batch pgx.Batch
 	for _, head := range heads {
 		batch.Queue(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, content_hash
- FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL ORDER BY sequence`, head.workspaceID[:], head.LogID[:]).
+ FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL ORDER BY sequence`, bindOne(head.workspaceID), bindOne(head.LogID)).
 			Query(func(rows pgx.Rows) error {
 				defer rows.Close()
 				if err := records.Begin(head.Head); err != nil {

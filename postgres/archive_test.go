@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley"
+	"parley/internal/pgtest"
 	"parley/internal/transfer"
 )
 
@@ -116,4 +117,28 @@ func TestUnfinishedCopyIsNoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	openedAt(t, url, Options{})
+}
+
+// TestCopyAsAnotherRole: whoever may only become Parley's roles may copy from a
+// database, and is told who may copy into it.
+func TestCopyAsAnotherRole(t *testing.T) {
+	t.Parallel()
+	_, url := opened(t)
+	cluster := databases.Cluster(t)
+	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE reader LOGIN NOINHERIT", "GRANT parley_tenant, parley_system TO reader"); err != nil {
+		t.Fatal(err)
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := archived(t, openedAt(t, cluster.URL("reader", config.Database), Options{}))
+	for _, table := range transfer.Tables {
+		if _, err := archive.Count(t.Context(), table); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := archive.Begin(t.Context(), transfer.Progress{Table: "workspaces"}); refusal(t, err) != parley.CodeForbidden {
+		t.Errorf("got %v", err)
+	}
 }

@@ -235,11 +235,15 @@ func keyPlaces(of Archive, table Table) ([]int, error) {
 	return places, nil
 }
 
-// inTable adds the table to an error that is not a sentence already.
+// inTable adds the table to an error about one of its rows, and to one that is no
+// sentence already.
 func inTable(table Table, err error) error {
 	var sentence *parley.Error
-	if errors.As(err, &sentence) {
-		return err
+	switch {
+	case !errors.As(err, &sentence):
+		return parley.WrapError(parley.CodeInternal, err, "copying "+table.Name+" failed")
+	case sentence.Code == parley.CodeInvalid:
+		return parley.WrapError(sentence.Code, err, "a row of "+table.Name+" cannot be copied: "+sentence.Message)
 	}
-	return parley.WrapError(parley.CodeInternal, err, "copying "+table.Name+" failed")
+	return err
 }

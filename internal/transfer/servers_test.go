@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley"
 	"parley/internal/transfer"
 	"parley/postgres"
@@ -111,5 +113,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	must(t, err)
 	if largest.rows != transfer.BatchRows || largest.bytes < transfer.BatchBytes/2 || largest.bytes > transfer.BatchBytes+1_100_000 {
 		t.Errorf("the largest transaction has %d rows, the largest %d bytes", largest.rows, largest.bytes)
+	}
+}
+
+// TestCopyThroughPoolers: the driver's modes for poolers move the same bytes.
+func TestCopyThroughPoolers(t *testing.T) {
+	t.Parallel()
+	home, _ := filledSQLite(t, 1)
+	from, _ := home.open(t)
+	want := tables(t, from)
+	for _, mode := range []string{"exec", "cache_describe", "simple_protocol"} {
+		to, end := place{"postgres", databases.New(t) + "&default_query_exec_mode=" + mode}.open(t)
+		if _, err := transfer.Copy(t.Context(), from, to, nil); err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+			t.Errorf("%s: digests (-source +copy):\n%s", mode, diff)
+		}
+		end()
 	}
 }
