@@ -5,9 +5,10 @@ SHELL := /bin/bash
 
 GOLANGCI_VERSION := v2.15.0
 REDOCLY_VERSION  := 2.77.0
+DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
-.PHONY: help build check test e2e bench lint lint-go lint-openapi fmt clean
+.PHONY: help build check test e2e bench lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +25,7 @@ test: ## every test: unit, conformance, vendors' SDKs and whole-process, with th
 	.ci/prepare
 	go test -race -timeout 15m $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench')
 	cd llm/difftest && go test -race -timeout 5m ./...
+	cd deploy/check && go test -timeout 10m ./...
 	$(MAKE) e2e
 
 e2e: ## tests of the real binary: kill -9, drains, disk full
@@ -32,17 +34,21 @@ e2e: ## tests of the real binary: kill -9, drains, disk full
 bench: ## the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures
 
-lint: lint-go lint-openapi ## every linter
+lint: lint-go lint-openapi lint-deploy ## every linter
 
 lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted"; exit 1; fi
 	$< run ./...
 	cd llm/difftest && $< run ./...
+	cd deploy/check && $< run ./...
 
 lint-openapi: ## the OpenAPI document through a linter, pinned
 	@mkdir -p .cache
 	go run ./cmd/parley openapi > .cache/openapi.json
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml .cache/openapi.json
+
+lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
+	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
 
 fmt: ## gofmt the tree
 	gofmt -w $$(git ls-files '*.go')

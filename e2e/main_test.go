@@ -64,9 +64,15 @@ type server struct {
 // if it still runs.
 func start(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
+	return startWith(t, dir, "127.0.0.1:0", nil, args...)
+}
+
+// startWith is start at an address and with further variables.
+func startWith(t *testing.T, dir, addr string, environment []string, args ...string) *server {
+	t.Helper()
 	s := &server{t: t, dir: dir, exited: make(chan error, 1), stderr: &lockedBuffer{}}
-	s.command = exec.Command(binary, append([]string{"serve", "--data", dir, "--addr", "127.0.0.1:0"}, args...)...)
-	s.command.Env = cleanEnvironment()
+	s.command = exec.Command(binary, append([]string{"serve", "--data", dir, "--addr", addr}, args...)...)
+	s.command.Env = append(cleanEnvironment(), environment...)
 	s.command.Stderr = s.stderr
 	out, err := s.command.StdoutPipe()
 	if err != nil {

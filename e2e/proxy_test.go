@@ -76,12 +76,7 @@ func program(t *testing.T, name string) string {
 // startProxy runs a proxy until the end of the test and answers its URL.
 func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cmd, upstreams [3]string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bind := free.Addr().String()
-	free.Close()
+	bind := "127.0.0.1:" + freePort(t)
 	command, said := proxy(t, bind, upstreams), &lockedBuffer{}
 	command.Stdout, command.Stderr = said, said
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
@@ -118,16 +113,22 @@ func throughProxy(t *testing.T, s *server, url string) *client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	awaitReady(t, c)
+	return c
+}
+
+// awaitReady waits until what a client asks is ready.
+func awaitReady(t *testing.T, c *client.Client) {
+	t.Helper()
 	deadline, tick := time.After(startDeadline), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
 	for c.Ready(t.Context()) != nil {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the proxy leads nowhere")
+			t.Fatalf("%s is not ready", c.URL())
 		}
 	}
-	return c
 }
 
 // oneWord is a turn that says one word, and nothing more for as long as any test runs.
@@ -177,4 +178,19 @@ func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
 		}
 	}
 	t.Fatalf("the stream ended at %q", heard)
+}
+
+// freePort is a port of loopback on which nobody listens at the moment.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
