@@ -18,7 +18,8 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 	}
 	now := s.clock.Now()
 	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, now, now
-	for {
+	var last error
+	for range lookAgain {
 		if idempotency.Key != "" {
 			first, found, err := s.createdBefore(ctx, agent.WorkspaceID, idempotency)
 			if err != nil || found && first.ID != agent.ID {
@@ -40,14 +41,13 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 				}
 			}
 			return parley.Agent{}, false, errSlugTaken(agent.Slug)
-		case index == "agents_idempotency", unknown(err): // look again who was first
-			if ctx.Err() != nil {
-				return parley.Agent{}, false, mapError(err)
-			}
+		case index == "agents_idempotency", unknown(err) && ctx.Err() == nil: // look again who was first
+			last = err
 		default:
 			return parley.Agent{}, false, mapError(err)
 		}
 	}
+	return parley.Agent{}, false, mapError(last)
 }
 
 func errSlugTaken(slug string) error {
@@ -93,7 +93,8 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency parley.Idempotency) 
 func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
 	next := agent
 	next.Version, next.UpdatedAt = agent.Version+1, s.clock.Now()
-	for {
+	var last error
+	for range lookAgain {
 		current, err := s.findAgent(ctx, agent.WorkspaceID, "a.id = $1", agent.ID)
 		if err != nil {
 			return parley.Agent{}, err
@@ -120,11 +121,13 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return next, nil
 		case violated(err) == "agents_slug":
 			return parley.Agent{}, errSlugTaken(next.Slug)
-		case (stateOf(err) == stateStale || unknown(err)) && ctx.Err() == nil: // look again
+		case (stateOf(err) == stateStale || unknown(err)) && ctx.Err() == nil:
+			last = err
 		default:
 			return parley.Agent{}, mapError(err)
 		}
 	}
+	return parley.Agent{}, mapError(last)
 }
 
 // recordAgent adds the statements that keep a version, and make the index of tags agree.

@@ -131,9 +131,12 @@ func (b *batch) run(ctx context.Context, c *pgxpool.Conn, before, after string) 
 }
 
 func eachRow(rows pgx.Rows, visit func(*row) error) error {
-	r := row{fields: rows.FieldDescriptions()}
+	var r row
 	var failed error
 	for rows.Next() {
+		if r.fields == nil { // a query that failed has none
+			r.fields = rows.FieldDescriptions()
+		}
 		if failed != nil {
 			continue
 		}

@@ -16,7 +16,8 @@ const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and t
 // Workspace finds a workspace by name, making it if it is new.
 func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 	made := parley.NewID()
-	for {
+	var last error
+	for range lookAgain {
 		id, err := s.workspaceNamed(ctx, name)
 		if err != nil || !id.IsZero() {
 			return id, err
@@ -29,10 +30,12 @@ func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 		case err == nil:
 			return made, nil
 		case (violated(err) != "" || unknown(err)) && ctx.Err() == nil: // look again who was first
+			last = err
 		default:
 			return parley.ID{}, mapError(err)
 		}
 	}
+	return parley.ID{}, mapError(last)
 }
 
 // workspaceNamed is zero when there is none.
@@ -63,7 +66,8 @@ func scanPrincipal(r *row) (parley.Principal, error) {
 // LocalOwner is the machine's own user in a workspace, made if new.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error) {
 	made := parley.NewID()
-	for {
+	var last error
+	for range lookAgain {
 		owners, err := all(ctx, s, tenant(workspaceID), scanPrincipal,
 			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.local_owner", 1, workspaceID)
 		if err != nil || len(owners) > 0 {
@@ -74,10 +78,11 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.P
 		}
 		b := tenant(workspaceID)
 		insertPrincipal(b, parley.Principal{ID: made, WorkspaceID: workspaceID, Name: localOwner, Kind: parley.AuthorPerson, Role: parley.RoleAdmin}, true, s.clock.Now())
-		if err := s.send(ctx, b); err != nil && violated(err) == "" && (!unknown(err) || ctx.Err() != nil) {
-			return parley.Principal{}, mapError(err)
+		if last = s.send(ctx, b); last != nil && violated(last) == "" && (!unknown(last) || ctx.Err() != nil) {
+			break
 		}
 	}
+	return parley.Principal{}, mapError(last)
 }
 
 func (s *Store) workspaceName(ctx context.Context, id parley.ID) (string, error) {
@@ -119,12 +124,12 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 		key.PrincipalID = parley.NewID()
 	}
 	key.CreatedAt, key.RevokedAt = s.clock.Now(), 0
-	for {
+	for range lookAgain {
 		b := tenant(key.WorkspaceID)
 		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
 		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, key.CreatedAt)
-		err := s.send(ctx, b)
+		err = s.send(ctx, b)
 		switch index := violated(err); {
 		case err == nil, index == "principals_pkey": // by an attempt whose end was not heard
 			return key, nil
@@ -134,6 +139,7 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 			return parley.Key{}, mapError(err)
 		}
 	}
+	return parley.Key{}, mapError(err)
 }
 
 // Authenticate finds the principal of a key: one look into an index.

@@ -26,6 +26,7 @@ const (
 	versionTable = "parley.goose_db_version"
 	lockID       = 0x7061726c6579 // "parley": the advisory lock of migrations
 	lockSeconds  = 600            // how long a process waits for another one that migrates
+	lockPatience = "'10s'"        // how long a migration waits for a table in use; then it fails, and may be run again
 )
 
 // Migration is one step of the schema.
@@ -108,7 +109,10 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 		return nil, errNoURL()
 	}
 	settle(config)
-	m := &migrator{db: stdlib.OpenDB(*config), files: files, log: log}
+	m := &migrator{files: files, log: log, db: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SET lock_timeout = "+lockPatience) // behind a migration that waits, everybody waits
+		return err
+	}))}
 	m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(lockID), lock.WithLockTimeout(1, lockSeconds), lock.WithUnlockTimeout(1, 1))
 	if err == nil {
 		m.provider, err = goose.NewProvider(goose.DialectPostgres, m.db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))

@@ -28,6 +28,7 @@ const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 500 * time.Millisecond
 	contentions  = 8 // batches given up for others in a row, before the caller hears of it
+	lookAgain    = 5 // times that a creation looks who was first, or whether it was itself
 )
 
 // Options of Open; the zero value is what a server uses.

@@ -59,10 +59,21 @@ func (d *Databases) start() error {
 // New is the URL of a fresh prepared database, which is dropped at the end of the test.
 func (d *Databases) New(tb testing.TB) string {
 	tb.Helper()
+	return d.copyOf(tb, template)
+}
+
+// Empty is New for a database that nobody has prepared.
+func (d *Databases) Empty(tb testing.TB) string {
+	tb.Helper()
+	return d.copyOf(tb, "template0")
+}
+
+func (d *Databases) copyOf(tb testing.TB, original string) string {
+	tb.Helper()
 	cluster := d.Cluster(tb)
 	name := fmt.Sprintf("test_%d", d.made.Add(1))
 	ctx := context.Background()
-	if err := cluster.Run(ctx, Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+template+" OWNER "+Owner); err != nil {
+	if err := cluster.Run(ctx, Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {

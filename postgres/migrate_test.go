@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley"
+	"parley/internal/pgtest"
+)
+
+// following is this program's migrations and a further one, as a later version
+// of it has them, and that one's number.
+func following(t *testing.T, up string) (fs.FS, int64) {
+	t.Helper()
+	files := fstest.MapFS{}
+	names, err := fs.Glob(embedded, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(embedded, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[strings.TrimPrefix(name, "migrations/")] = &fstest.MapFile{Data: text}
+	}
+	next := int64(len(names) + 1)
+	files[fmt.Sprintf("%05d_next.sql", next)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + up + "\n-- +goose Down\n")}
+	return files, next
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	url := databases.Empty(t)
+	schema, err := Migrations(t.Context(), url)
+	if err != nil || schema.Version != 0 || len(schema.Pending()) != len(schema.Migrations) || len(schema.Missing) != 0 {
+		t.Fatalf("an empty database stands at %+v, %v", schema, err)
+	}
+	var group sync.WaitGroup
+	applied := make([]int, 4)
+	for i := range applied {
+		group.Go(func() { // ends with its call
+			done, err := Migrate(context.Background(), url, quiet())
+			if err != nil {
+				t.Error(err)
+			}
+			applied[i] = len(done)
+		})
+	}
+	group.Wait()
+	total := 0
+	for _, n := range applied {
+		total += n
+	}
+	if total != len(schema.Migrations) {
+		t.Errorf("%d migrations were applied of %d: %v", total, len(schema.Migrations), applied)
+	}
+	schema, err = Migrations(t.Context(), url)
+	if err != nil || schema.Version != schema.Known || len(schema.Pending()) != 0 || schema.CompatibleFrom < 1 {
+		t.Errorf("afterwards the database stands at %+v, %v", schema, err)
+	}
+	for _, m := range schema.Migrations {
+		if m.AppliedAt.IsZero() || m.SQL == "" {
+			t.Errorf("migration %+v", m)
+		}
+	}
+}
+
+// TestInterruptedMigration ends the server's side of a migration in its middle.
+func TestInterruptedMigration(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	conn := connected(t, url)
+	const lock = 4711
+	files, next := following(t, fmt.Sprintf("CREATE TABLE parley.half (n int);\nSELECT pg_advisory_xact_lock(%d);\nDROP TABLE parley.half;", lock))
+	run(t, conn, fmt.Sprintf("SELECT pg_advisory_lock(%d)", lock))
+	failed := make(chan error, 1)
+	go func() { // ends with its call
+		_, err := migrate(context.Background(), url, files, quiet())
+		failed <- err
+	}()
+	for waiting := 0; waiting == 0; { // until it stands at the lock
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := databases.Cluster(t).Run(t.Context(), pgtest.Superuser, "postgres",
+		fmt.Sprintf("SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' AND objid = %d AND NOT granted AND datname = '%s'",
+			lock, conn.Config().Database)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-failed; err == nil {
+		t.Fatal("a migration whose connection was ended succeeded")
+	}
+	var half bool
+	if err := conn.QueryRow(t.Context(), "SELECT to_regclass('parley.half') IS NOT NULL").Scan(&half); err != nil || half {
+		t.Errorf("half a migration is left: %t, %v", half, err)
+	}
+	run(t, conn, fmt.Sprintf("SELECT pg_advisory_unlock(%d)", lock))
+	applied, err := migrate(t.Context(), url, files, quiet())
+	if err != nil || len(applied) != 1 || applied[0].Version != next {
+		t.Errorf("the second time it applied %+v, %v", applied, err)
+	}
+}
+
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		up   string
+		fits bool
+	}{
+		"this program still fits": {"ALTER TABLE parley.messages ADD COLUMN later text", true},
+		"this program is too old": {"UPDATE parley.compatibility SET compatible_from = 1000", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := databases.New(t)
+			files, next := following(t, c.up+";")
+			if _, err := migrate(t.Context(), url, files, quiet()); err != nil {
+				t.Fatal(err)
+			}
+			store, err := Open(t.Context(), url, Options{})
+			if c.fits {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || refusal(t, err) != parley.CodeUnavailable || !strings.Contains(err.Error(), fmt.Sprintf("newer Parley (schema %d", next)) {
+				t.Errorf("opening a schema of the future: %v", err)
+			}
+		})
+	}
+}
+
+// TestRoleThatMayLittle takes the way of somebody whose database is run by others:
+// what is printed is enough.
+func TestRoleThatMayLittle(t *testing.T) {
+	t.Parallel()
+	cluster, err := pgtest.Start(pgtest.Options{}) // its own: roles belong to the whole cluster
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE weak LOGIN", "CREATE DATABASE others"); err != nil {
+		t.Fatal(err)
+	}
+	url := cluster.URL("weak", "others")
+	_, err = Open(t.Context(), url, Options{})
+	if refusal(t, err) != parley.CodeUnavailable {
+		t.Fatalf("opened by a role that may do nothing: %v", err)
+	}
+	schema, inspectErr := Migrations(t.Context(), url)
+	if inspectErr != nil || len(schema.Missing) < 5 {
+		t.Fatalf("missing: %q, %v", schema.Missing, inspectErr)
+	}
+	for _, statement := range schema.Missing {
+		if !strings.Contains(err.Error(), statement) {
+			t.Errorf("the error does not print %s", statement)
+		}
+	}
+	if err := cluster.Run(t.Context(), pgtest.Superuser, "others", schema.Missing...); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	store := openedAt(t, url, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if _, err := store.Workspace(t.Context(), "default"); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), "level=WARN") {
+		t.Errorf("a role as it should be is warned about: %s", log.String())
+	}
+	var seen int
+	if err := connected(t, url).QueryRow(t.Context(), "SELECT count(*) FROM parley.workspaces").Scan(&seen); err != nil || seen != 0 {
+		t.Errorf("without a role %d rows are seen, %v", seen, err)
+	}
+	log.Reset()
+	openedAt(t, cluster.URL(pgtest.Superuser, "others"), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if !strings.Contains(log.String(), "is a superuser") {
+		t.Errorf("a superuser is not warned about: %s", log.String())
+	}
+}
+
+// TestServeWithoutOwning: a role that migrated nothing and owns nothing serves a
+// database that another one migrated.
+func TestServeWithoutOwning(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	cluster := databases.Cluster(t)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Run(t.Context(), pgtest.Superuser, config.Database, "CREATE ROLE server LOGIN NOINHERIT", "GRANT parley_tenant, parley_system TO server"); err != nil {
+		t.Fatal(err)
+	}
+	store := openedAt(t, cluster.URL("server", config.Database), Options{})
+	if _, err := store.Workspace(t.Context(), "default"); err != nil {
+		t.Error(err)
+	}
+}
