@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -124,16 +125,25 @@ func (d database) open(ctx context.Context, copying bool) (transfer.Destination,
 			return nil, nil, err
 		}
 		archive, err := store.Archive(ctx)
-		if err != nil {
-			return nil, nil, errors.Join(err, store.Close())
-		}
-		return archive, func() error { return errors.Join(archive.Close(), store.Close()) }, nil
+		return shown(store, archive, err)
 	}
 	store, err := postgres.Open(ctx, d.url, postgres.Options{Copying: copying})
 	if err != nil {
 		return nil, nil, err
 	}
 	archive, err := store.Archive(ctx)
+	return shown(store, archive, err)
+}
+
+// openArchive is a store's archive, of whichever kind.
+type openArchive interface {
+	transfer.Destination
+	io.Closer
+}
+
+// shown is an archive and what closes it together with its store; err is that of
+// opening it.
+func shown(store io.Closer, archive openArchive, err error) (transfer.Destination, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}
