@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,5 +116,34 @@ func copyWithKills(t *testing.T, from, to string) {
 		default:
 			t.Fatalf("run %d: %v\n%s", n, err, said)
 		}
+	}
+}
+
+// TestCopyToAFullDisk is failure 38: a copy for which there is no room says so,
+// and goes on when there is.
+func TestCopyToAFullDisk(t *testing.T) {
+	t.Parallel()
+	small := smallDisk(t, "4m")
+	dir := t.TempDir()
+	s := start(t, dir)
+	session := newSession(t, s.client, "sim/echo")
+	for range 6 {
+		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(strings.Repeat("many words ", 50_000)), ""); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, s.client, session.ID, turnDeadline)
+	}
+	s.terminate()
+	run := func() (string, string, error) {
+		return parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", "sqlite:"+filepath.Join(small, "data"))
+	}
+	if _, errOut, err := run(); exitCode(err) != 1 || !strings.Contains(errOut, "full") {
+		t.Fatalf("without room: %v\n%s", err, errOut)
+	}
+	if err := syscall.Mount("tmpfs", small, "tmpfs", syscall.MS_REMOUNT, "size=64m,mode=0700"); err != nil {
+		t.Fatal(err)
+	}
+	if out, errOut, err := run(); err != nil || !strings.Contains(out, "an earlier run") {
+		t.Errorf("with room again: %v\n%s\n%s", err, out, errOut)
 	}
 }
