@@ -53,7 +53,7 @@ type StreamPiece struct {
 	TurnID      ID
 	MessageID   ID
 	Epoch       int64 // of the claim under which it is written
-	After       int64 // an event of the session at which the message was streaming: what settles it comes later
+	After       int64 // an event of the session at which the message was streaming: what settles it comes later; 0 for unknown
 	Kind        ContentKind
 	Offset      int // UTF-8 bytes
 	Text        string

@@ -394,11 +394,13 @@ type SessionChange struct {
 	Archived     *bool
 }
 
-// HeadState is a session's place in its event sequence.
+// HeadState is a session's place in its event sequence, and who may see it.
 type HeadState struct {
-	SessionID ID
-	LastEvent int64
-	Deleted   bool
+	SessionID  ID
+	LastEvent  int64
+	Deleted    bool       // then the others are empty
+	OwnerID    ID         // of the session
+	Visibility Visibility // of the session
 }
 
 // SessionStore reads and changes sessions outside their turns.

@@ -4,7 +4,7 @@
 // It owns nothing durable. The store is authoritative: the hub is told of
 // commits (parley.Hints), and whatever it was not told, or has forgotten, it
 // reads from the store by sequence. A poller asks the store every few seconds
-// where the watched sessions stand, so that a lost hint costs time and nothing
+// where the watched sessions stand and who may see them, so that a lost hint costs time and nothing
 // else. Who may watch which session is decided before Watch is called.
 //
 // Delivery, per watcher and session:

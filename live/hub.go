@@ -164,7 +164,7 @@ func (h *Hub) announce(c parley.Commit) {
 	}
 	for w := range h.feeds[c.WorkspaceID] {
 		for _, event := range c.Feed {
-			if visible(w.scope, event) {
+			if visible(w.scope, event.OwnerID, event.Visibility) {
 				if !w.feed.push(event) {
 					h.counts.overflows.Add(1)
 				}
@@ -184,9 +184,9 @@ func (h *Hub) relist(c parley.Commit) {
 	}
 }
 
-// visible applies a scope to a feed event.
-func visible(scope parley.Scope, event parley.FeedEvent) bool {
-	return scope.ViewerID.IsZero() || event.OwnerID == scope.ViewerID || event.Visibility == parley.VisibilityWorkspace
+// visible applies a scope to a session.
+func visible(scope parley.Scope, ownerID parley.ID, visibility parley.Visibility) bool {
+	return scope.ViewerID.IsZero() || ownerID == scope.ViewerID || visibility == parley.VisibilityWorkspace
 }
 
 // room finds or makes a session's room; h.mu is held for writing.

@@ -98,6 +98,41 @@ func TestPollRepairsLostHints(t *testing.T) {
 	})
 }
 
+// Whoever may not see a session any more is cut off within a poll, also when no
+// hint said so; its owner goes on.
+func TestPollCutsOffWhoMayNotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newRecord()
+		hub := newHub(t, source, 2*time.Second)
+		source.add(1, nil, created(parley.NewID(), parley.NewID()))
+		watch := func(viewer parley.ID) (*Watcher, *reader) {
+			w := hub.Watch(WatchRequest{Scope: parley.Scope{ViewerID: viewer}, Sessions: []Place{{source.id, 0}}})
+			r := newReader(w, 0)
+			r.readUntil(t.Context(), t, func() bool { return r.after == 1 })
+			return w, r
+		}
+		owner, owning := watch(parley.ID{})
+		defer owner.Close()
+		guest, visiting := watch(parley.NewID())
+		defer guest.Close()
+		time.Sleep(10 * time.Second)
+		if guest.Buffered() {
+			t.Fatal("the guest was cut off before")
+		}
+		source.mu.Lock()
+		source.private = true
+		source.mu.Unlock()
+		start := time.Now()
+		visiting.readUntil(t.Context(), t, func() bool { return visiting.gone })
+		if waited := time.Since(start); waited > 2*time.Second {
+			t.Errorf("the guest was cut off after %v", waited)
+		}
+		mustEOF(t, guest)
+		hub.Committed(source.add(1, nil, created(parley.NewID(), parley.NewID())))
+		owning.readUntil(t.Context(), t, func() bool { return owning.after == 2 })
+	})
+}
+
 // Many readers at full speed against one producer, under the race detector.
 func TestConcurrentReaders(t *testing.T) {
 	source := newRecord()

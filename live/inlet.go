@@ -98,6 +98,10 @@ func (r *room) inlet(h *Hub, piece *parley.StreamPiece) *Stream {
 			return stream
 		}
 	}
+	if piece.After == 0 { // the holder does not know; the store does
+		h.exchange.ask(r.id)
+		return nil
+	}
 	r.raise(piece.Epoch)
 	over, sure := r.overSince(piece)
 	if over {

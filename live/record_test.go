@@ -19,6 +19,7 @@ type record struct {
 	id      parley.ID
 	events  []parley.Event
 	deleted bool
+	private bool
 	reads   int // of events
 
 	streaming map[parley.ID]*written // messages of turns that more than one process may watch
@@ -42,7 +43,10 @@ func (r *record) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, 
 	defer r.mu.Unlock()
 	heads := make([]parley.HeadState, len(ids))
 	for i, id := range ids {
-		heads[i] = parley.HeadState{SessionID: id, LastEvent: int64(len(r.events)), Deleted: r.deleted || id != r.id}
+		heads[i] = parley.HeadState{SessionID: id, LastEvent: int64(len(r.events)), Deleted: r.deleted || id != r.id, Visibility: parley.VisibilityWorkspace}
+		if r.private {
+			heads[i].Visibility = parley.VisibilityPrivate
+		}
 	}
 	return heads, nil
 }

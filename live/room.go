@@ -194,11 +194,16 @@ func (r *room) listed(event parley.FeedEvent) {
 	case parley.FeedSessionDeleted:
 		r.remove()
 	case parley.FeedSessionUpdated:
-		for _, s := range r.seats {
-			if !visible(s.watcher.scope, event) {
-				s.state = seatGone
-				s.mark()
-			}
+		r.hide(event.OwnerID, event.Visibility)
+	}
+}
+
+// hide cuts off the watchers who may not see the session any more.
+func (r *room) hide(ownerID parley.ID, visibility parley.Visibility) {
+	for _, s := range r.seats {
+		if !visible(s.watcher.scope, ownerID, visibility) && s.state != seatGone {
+			s.state = seatGone
+			s.mark()
 		}
 	}
 }
@@ -219,6 +224,7 @@ func (r *room) moved(x *exchange, head parley.HeadState) {
 		r.remove()
 		return
 	}
+	r.hide(head.OwnerID, head.Visibility)
 	if x != nil && len(r.seats) > 0 {
 		if head.LastEvent != r.asked {
 			r.asked = head.LastEvent

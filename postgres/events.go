@@ -96,10 +96,11 @@ func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.Hea
 	}
 	err := s.read(ctx, func() *batch {
 		b := system()
-		b.read(`SELECT place, h.next_event - 1, h.deleted_at IS NOT NULL FROM unnest($1::uuid[]) WITH ORDINALITY asked (id, place)
- JOIN parley.heads h ON h.session_id = asked.id`, func(r *row) error {
+		b.read(`SELECT place, h.next_event - 1, s.owner_id, s.visibility FROM unnest($1::uuid[]) WITH ORDINALITY asked (id, place)
+ JOIN parley.heads h ON h.session_id = asked.id JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
+ WHERE h.deleted_at IS NULL`, func(r *row) error {
 			state := &states[r.int()-1]
-			state.LastEvent, state.Deleted = r.int64(), r.bool()
+			state.LastEvent, state.OwnerID, state.Visibility, state.Deleted = r.int64(), r.id(), parley.Visibility(r.text()), false
 			return nil
 		}, sessionIDs)
 		return b

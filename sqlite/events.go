@@ -49,7 +49,8 @@ func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley
 // behind the other.
 const headStates = `WITH RECURSIVE asked (i, id) AS (
  SELECT 0, substr(?1, 1, 16) UNION ALL SELECT i + 1, substr(?1, 16 * (i + 1) + 1, 16) FROM asked WHERE i + 1 < ?2)
- SELECT a.i, h.next_event - 1, h.deleted_at IS NOT NULL FROM asked a CROSS JOIN heads h ON h.session_id = a.id`
+ SELECT a.i, h.next_event - 1, s.owner_id, s.visibility FROM asked a CROSS JOIN heads h ON h.session_id = a.id CROSS JOIN sessions s ON s.id = a.id
+ WHERE h.deleted_at IS NULL`
 
 // Heads reads where sessions stand, in the order asked.
 func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error) {
@@ -65,7 +66,7 @@ func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.Hea
 	err := s.read(ctx, func(c *conn) error {
 		return c.each(headStates, func(r *row) error {
 			state := &states[r.int()]
-			state.LastEvent, state.Deleted = r.int64(), r.bool()
+			state.LastEvent, state.OwnerID, state.Visibility, state.Deleted = r.int64(), r.id(), parley.Visibility(r.text()), false
 			return nil
 		}, asked, len(sessionIDs))
 	})

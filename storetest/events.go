@@ -239,7 +239,9 @@ func eventsHeads(t *testing.T, w *world) {
 	for _, head := range heads {
 		got[head.SessionID] = head
 	}
-	want := parley.HeadState{SessionID: session, LastEvent: w.sessionState(t, session).LastEvent}
+	want := parley.HeadState{
+		SessionID: session, LastEvent: w.sessionState(t, session).LastEvent, OwnerID: w.owner.ID, Visibility: parley.VisibilityPrivate,
+	}
 	if got[session] != want || !got[gone].Deleted || !got[unknown].Deleted || len(heads) != 3 {
 		t.Errorf("Heads reads %+v", heads)
 	}

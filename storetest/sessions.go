@@ -514,12 +514,17 @@ func testHeads(t *testing.T, w *world) {
 	asked := []parley.ID{parley.NewID(), deleted}
 	want := map[parley.ID]parley.HeadState{}
 	for i := range 40 {
-		id := w.session(t)
+		id := w.session(t, func(s *parley.Session) {
+			if i%2 == 0 {
+				s.Visibility = parley.VisibilityWorkspace
+			}
+		})
 		if i%8 == 0 {
 			w.exchange(t, id, "question "+strconv.Itoa(i), "answer")
 		}
 		asked = append(asked, id)
-		want[id] = parley.HeadState{SessionID: id, LastEvent: w.sessionState(t, id).LastEvent}
+		state := w.sessionState(t, id)
+		want[id] = parley.HeadState{SessionID: id, LastEvent: state.LastEvent, OwnerID: state.OwnerID, Visibility: state.Visibility}
 	}
 	got, err := w.store.Heads(w.ctx, asked)
 	must(t, "Heads", err)
