@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -29,7 +29,7 @@ func collect(t *testing.T) *collected {
 	c := &collected{}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		var batch collector.ExportTraceServiceRequest
+		var batch service.ExportTraceServiceRequest
 		if err != nil || proto.Unmarshal(raw, &batch) != nil {
 			return // a process that was killed while it sent
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -30,8 +30,8 @@ const (
 // scopeName is the instrumentation scope of every span.
 const scopeName = "parley"
 
-// traces makes the spans. The environment's OTEL_* settings of endpoint,
-// headers, sampler, resource and batches are the SDK's own to read.
+// traces makes the spans. The environment's OTEL_* settings of sampler, resource
+// and batches are the SDK's own to read.
 type traces struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -41,28 +41,20 @@ type traces struct {
 // newTraces is nil when the environment asks for no traces.
 func newTraces(ctx context.Context, options Options, failures prometheus.Counter) (*traces, error) {
 	env := options.Env
-	endpoint := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	if endpoint == "" {
-		endpoint = env("OTEL_EXPORTER_OTLP_ENDPOINT")
-	}
-	if endpoint == "" || strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
+	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil
 	}
-	if !strings.HasPrefix(endpoint, "http://") && !strings.HasPrefix(endpoint, "https://") {
-		return nil, parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318")
-	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		if protocol := env(name); protocol != "" && !strings.HasPrefix(protocol, "http/") {
-			return nil, parley.Errorf(parley.CodeInvalid, "%s is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default", name, parley.Clip(protocol, 32))
-		}
+	to, err := newCollector(env)
+	if err != nil || to == nil {
+		return nil, err
 	}
 	contents, err := strconv.ParseBool(orFalse(env(ContentEnv)))
 	if err != nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "%s must be true or false", ContentEnv)
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	exporter, err := otlptrace.New(ctx, to)
 	if err != nil {
-		return nil, parley.WrapError(parley.CodeInvalid, err, "traces cannot be sent as the OTEL_EXPORTER_OTLP_* settings say")
+		return nil, err
 	}
 	described, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "parley"), attribute.String("service.version", options.Version)),

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -35,7 +35,7 @@ func receive(t *testing.T) *receiver {
 	r := &receiver{}
 	r.url = serve(t, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		raw, err := io.ReadAll(request.Body)
-		var batch collector.ExportTraceServiceRequest
+		var batch service.ExportTraceServiceRequest
 		if err != nil || request.URL.Path != "/v1/traces" || proto.Unmarshal(raw, &batch) != nil {
 			t.Errorf("%s %s: no batch of spans: %v", request.Method, request.URL, err)
 			return

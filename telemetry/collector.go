@@ -1,0 +1,224 @@
+package telemetry
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"parley"
+)
+
+// The bounds of sending.
+const (
+	sendTime     = 10 * time.Second // one request, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise
+	sendTries    = 4
+	sendPause    = time.Second // doubled from try to try
+	longestPause = 30 * time.Second
+	refusalBytes = 256 // of what a collector says, for the log
+)
+
+// collector sends spans to an OTLP endpoint over HTTP as protobuf. It stands in
+// for the OpenTelemetry project's own client, which brings all of gRPC along
+// (ADR 0016).
+type collector struct {
+	url     string
+	headers http.Header
+	gzip    bool
+	http    *http.Client
+	pause   func(ctx context.Context, d time.Duration) error
+}
+
+var _ otlptrace.Client = (*collector)(nil)
+
+// newCollector reads the OTEL_EXPORTER_OTLP_* settings; nil without an endpoint.
+func newCollector(env func(string) string) (*collector, error) {
+	c := &collector{headers: http.Header{"Content-Type": {"application/x-protobuf"}}, pause: pause}
+	if err := c.address(env); err != nil || c.url == "" {
+		return nil, err
+	}
+	if err := c.dress(env); err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: sendTime, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
+	var err error
+	if transport.TLSClientConfig, err = certificates(env); err != nil {
+		return nil, err
+	}
+	timeout := sendTime
+	if v := setting(env, "TIMEOUT"); v != "" {
+		ms, err := strconv.Atoi(v)
+		if err != nil || ms <= 0 {
+			return nil, parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds")
+		}
+		timeout = time.Duration(ms) * time.Millisecond
+	}
+	c.http = &http.Client{Transport: transport, Timeout: timeout}
+	return c, nil
+}
+
+// setting is what is set for traces, else for all of OTLP.
+func setting(env func(string) string, name string) string {
+	if v := env("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
+		return v
+	}
+	return env("OTEL_EXPORTER_OTLP_" + name)
+}
+
+func (c *collector) address(env func(string) string) error {
+	endpoint := setting(env, "ENDPOINT")
+	if endpoint == "" {
+		return nil
+	}
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318")
+	}
+	if env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" { // which is used as it is
+		parsed = parsed.JoinPath("v1/traces")
+	}
+	c.url = parsed.String()
+	return nil
+}
+
+// dress reads what requests carry and how.
+func (c *collector) dress(env func(string) string) error {
+	if protocol := setting(env, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default", parley.Clip(protocol, 32))
+	}
+	switch compression := setting(env, "COMPRESSION"); compression {
+	case "", "none":
+	case "gzip":
+		c.gzip = true
+	default:
+		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_COMPRESSION is %q and must be gzip or none", parley.Clip(compression, 32))
+	}
+	for pair := range strings.SplitSeq(setting(env, "HEADERS"), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if name = strings.TrimSpace(name); name == "" && !ok {
+			continue
+		}
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil { // the pair may be a secret: it is not repeated
+			return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas between")
+		}
+		c.headers.Set(name, value)
+	}
+	return nil
+}
+
+// certificates are those that the settings name; nil for the system's.
+func certificates(env func(string) string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	trusted, own, key := setting(env, "CERTIFICATE"), setting(env, "CLIENT_CERTIFICATE"), setting(env, "CLIENT_KEY")
+	if trusted != "" {
+		pem, err := os.ReadFile(trusted) //nolint:gosec // the operator's own setting
+		config.RootCAs = x509.NewCertPool()
+		if err != nil || !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_EXPORTER_OTLP_CERTIFICATE names no file of certificates")
+		}
+	}
+	if own != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(own, key)
+		if err != nil {
+			return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY name no pair of files")
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// Start implements otlptrace.Client. Connections are made when there is something to send.
+func (c *collector) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *collector) Stop(context.Context) error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client. TracesData and the request of the
+// OTLP service have the same bytes.
+func (c *collector) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
+	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
+	if err == nil && c.gzip {
+		body, err = compressed(body)
+	}
+	if err != nil {
+		return err
+	}
+	for try, wait := 1, sendPause; ; try, wait = try+1, 2*wait {
+		again, floor, err := c.send(ctx, body)
+		if err == nil || !again || try == sendTries {
+			return err
+		}
+		if broken := c.pause(ctx, min(max(wait, floor), longestPause)); broken != nil {
+			return errors.Join(err, broken)
+		}
+	}
+}
+
+func compressed(body []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// send makes one request. again says that another may be taken, floor that it is
+// not to come before.
+func (c *collector) send(ctx context.Context, body []byte) (again bool, floor time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return false, 0, err
+	}
+	request.Header = c.headers.Clone()
+	if c.gzip {
+		request.Header.Set("Content-Encoding", "gzip")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return ctx.Err() == nil, 0, err
+	}
+	said, _ := io.ReadAll(io.LimitReader(response.Body, refusalBytes)) // for the log alone
+	_ = response.Body.Close()                                          // what is left of it is of no use
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return false, 0, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		again = true
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+			floor = time.Duration(seconds) * time.Second
+		}
+	}
+	return again, floor, fmt.Errorf("the collector answered %s: %q", response.Status, said)
+}
+
+// pause waits; the error is ctx's.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
