@@ -8,10 +8,10 @@ REDOCLY_VERSION  := 2.77.0
 DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
-.PHONY: help build check test e2e bench lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-postgres-smoke test-postgres-versions e2e bench lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/parley
 	go build -trimpath -o bin/parley ./cmd/parley
@@ -26,7 +26,25 @@ test: ## every test: unit, conformance, vendors' SDKs and whole-process, with th
 	go test -race -timeout 15m $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench')
 	cd llm/difftest && go test -race -timeout 5m ./...
 	cd deploy/check && go test -timeout 10m ./...
+	$(MAKE) test-postgres-smoke
 	$(MAKE) e2e
+
+# The system's PostgreSQL runs everything above; these are servers newer than it.
+SERVERS := .cache/servers/node_modules
+SMOKE   := TestManyMigrateAtOnce|TestTheWallRefuses|TestFiltersAreServedByIndexes|TestProtocolModes|TestConformance/(Posting|Claims|Leases|Idempotency|Messages)/
+with_servers = for server in $(SERVERS)/postgres-*; do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
+
+test-postgres-smoke: $(SERVERS) ## the store's main themes on PostgreSQL 16, 17 and 18
+	$(call with_servers,go test -count=1 -timeout 10m -run '$(SMOKE)' ./postgres/)
+
+test-postgres-versions: $(SERVERS) ## every test of the store on PostgreSQL 16, 17 and 18
+	$(call with_servers,go test -count=1 -timeout 30m ./postgres/ ./internal/pgtest/)
+
+$(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package-lock.json
+	@mkdir -p .cache/servers && cp $^ .cache/servers/
+	npm ci --prefix .cache/servers --ignore-scripts --no-audit --no-fund
+	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # what npm may not run by itself
+	@touch $@
 
 e2e: ## tests of the real binary: kill -9, drains, disk full
 	go test -v -timeout 15m -count=1 ./e2e/... # -v: a skip says why
