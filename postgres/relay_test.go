@@ -262,3 +262,45 @@ func TestSilentProcess(t *testing.T) {
 		t.Error("a process that said goodbye is waited for")
 	}
 }
+
+// BenchmarkRelay tells of commits as fast as it can, half of them with a piece of
+// text for watchers elsewhere, and shows how long a notification is under way then.
+func BenchmarkRelay(b *testing.B) {
+	url := databases.New(b)
+	teller, hearer := openedAt(b, url, Options{}), openedAt(b, url, Options{})
+	relay := teller.Relay()
+	for !relay.Stats().Connected || !hearer.Relay().Stats().Connected {
+		time.Sleep(time.Millisecond)
+	}
+	workspace, turn, text := parley.NewID(), parley.NewID(), strings.Repeat("word ", 8)
+	sessions := make([]parley.ID, 1024)
+	for i := range sessions {
+		sessions[i] = parley.NewID()
+	}
+	said := 0
+	for b.Loop() {
+		id := sessions[said%len(sessions)]
+		said++
+		relay.Committed(parley.Commit{WorkspaceID: workspace, SessionID: id, Epoch: 1, Events: []parley.Event{{Sequence: int64(said)}}})
+		if said%2 == 0 {
+			relay.Tell(parley.RelayHints{Pieces: []parley.StreamPiece{{
+				WorkspaceID: workspace, SessionID: id, TurnID: turn, MessageID: id, Epoch: 1, After: 1, Kind: parley.KindText, Offset: said * len(text), Text: text,
+			}}})
+		}
+		for relay.Stats().Queued > 2000 { // a real process has this many turns at once
+			time.Sleep(time.Millisecond)
+		}
+	}
+	b.StopTimer()
+	for relay.Stats().Queued > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	stats := relay.Stats()
+	b.ReportMetric(float64(said)/b.Elapsed().Seconds(), "commits/s")
+	b.ReportMetric(float64(stats.Sent)/b.Elapsed().Seconds(), "notifications/s")
+	b.ReportMetric(float64(stats.Lag)/float64(time.Millisecond), "ms-lag")
+	b.ReportMetric(float64(stats.Dropped), "dropped")
+	if got := hearer.Relay().Stats().Received; got == 0 {
+		b.Error("nothing was heard")
+	}
+}
