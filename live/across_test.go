@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -349,6 +350,57 @@ func TestTakenOverWhileWatched(t *testing.T) {
 		t.Errorf("the text of the dead process's message is %q", got)
 	}
 	stream.Drop()
+}
+
+// Connections of either kind are killed again and again while messages stream and
+// watchers on three processes come and go: each of them gets every event once,
+// and ends with the text of the record (failures 23 and 40).
+func TestWatchersUnderFire(t *testing.T) {
+	t.Parallel()
+	const messages, pieces, watchers = 12, 40, 9
+	w := newWorld(t, 3)
+	killer, err := pgx.Connect(t.Context(), strings.Replace(w.url, pgtest.Owner+"@", pgtest.Superuser+"@", 1))
+	w.must(err)
+	defer func() { w.must(killer.Close(context.Background())) }()
+	const events = 2 * messages // each begins and settles
+	over := make(chan struct{})
+	texts := map[parley.ID]string{} // of the test's goroutine until over is closed
+	var work sync.WaitGroup
+	for i := range watchers {
+		work.Go(func() { // ends when it has seen the last event
+			v := w.watch(i%3, 0)
+			for v.after < events {
+				goal := min(v.after+1+rand.Int64N(4), events)
+				v.until("events", func() bool { return v.after >= goal || rand.N(50) == 0 })
+				if rand.N(3) == 0 { // it leaves, and goes on elsewhere
+					v.watcher.Close()
+					v.watcher = w.watch(rand.N(3), v.after).watcher
+				}
+			}
+			<-over
+			for id, text := range texts {
+				if v.texts[id] != text {
+					t.Errorf("watcher %d has %.60q of a message, the record %.60q", i, v.texts[id], text)
+				}
+			}
+		})
+	}
+	for range messages {
+		stream, id := w.begin()
+		for n := range pieces {
+			stream.Append(parley.KindText, fmt.Sprint("größe ", n, " "))
+			if n%10 == 0 {
+				kind := []string{"listen", "notify"}[rand.N(2)]
+				_, err := killer.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", "parley "+kind)
+				w.must(err)
+				w.flush()
+			}
+		}
+		texts[id] = stream.Text(parley.KindText)
+		w.settle(id, texts[id])
+	}
+	close(over)
+	work.Wait()
 }
 
 // BenchmarkFirstToken is the way of a first token from the process that runs the
