@@ -42,6 +42,7 @@ type batch struct {
 	statements []statement
 	snapshot   bool // all statements see one state; they only read
 	inOrder    bool // pages are read along an index that has their order, never sorted
+	shared     []int64 // advisory locks that a tenant's batch shares until it is committed
 }
 
 // tenant begins a batch in a workspace, system one that sees all.
@@ -74,7 +75,9 @@ func (b *batch) counted(count *int64, query string, args ...arg) {
 // enter is the first statement of each batch.
 const (
 	enterTenant = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true)"
-	enterSystem = "SELECT set_config('role', '" + systemRole + "', true)"
+	enterShared = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), " +
+		"(SELECT count(pg_advisory_xact_lock_shared(lock)) FROM unnest($2::bigint[]) lock)"
+	enterSystem = "SELECT set_config('role', '" + systemRole + "', true), set_config('jit', 'off', true)"
 	// Told not to sort, the planner reads a page along an index that has its order.
 	// By itself it would sometimes rather read and sort everything that a filter
 	// lets through: the terms that make a partial index usable, which follow from
@@ -97,6 +100,8 @@ func (b *batch) queued(before, after string) *pgx.Batch {
 	switch {
 	case b.role != tenantRole:
 		q.Queue(enterSystem)
+	case len(b.shared) > 0:
+		q.Queue(enterShared, b.workspace.String(), b.shared)
 	case b.inOrder:
 		q.Queue(enterOrdered, b.workspace.String())
 	default:

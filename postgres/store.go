@@ -51,6 +51,12 @@ type Store struct {
 	pool  *pgxpool.Pool
 	lease *leaseConn
 	clock clock
+
+	heads  *headCache
+	agents *agentCache
+	texts  *textCache
+	served atomic.Pointer[parley.ID] // workspace that the last claim came from
+
 	// direct reaches the database without a pooler between.
 	direct *pgx.ConnConfig
 
@@ -87,7 +93,8 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, mapError(err)
 	}
-	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}, direct: directly.ConnConfig}
+	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}, direct: directly.ConnConfig,
+		heads: newHeadCache(), agents: newAgentCache(), texts: newTextCache()}
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
 	}

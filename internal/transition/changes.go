@@ -41,6 +41,14 @@ type Changes struct {
 	Events  []Event
 }
 
+// Any reports whether there is anything to write.
+func (c *Changes) Any() bool {
+	return c.New != nil || c.Head || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
+		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
+		len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
+		len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
+}
+
 // Creation is how a session came to be.
 type Creation struct {
 	Idempotency parley.Idempotency

@@ -43,6 +43,23 @@ type claim struct {
 	deletedAt            parley.Time
 }
 
+// Remember notes what was read together with the head: its first unfinished turn
+// and what stands open of that; nil was not read.
+func (h *Head) Remember(turn *parley.Turn, open *Open) {
+	if turn != nil {
+		h.turn, h.open = turn, open
+	}
+}
+
+// RunsAgent is the agent's version that the first unfinished turn is bound to;
+// version 0 when it is not yet, or not known.
+func (h *Head) RunsAgent() (agentID parley.ID, version int) {
+	if h.turn == nil {
+		return parley.ID{}, 0
+	}
+	return h.turn.AgentID, h.turn.AgentVersion
+}
+
 func (h *Head) claimed() claim {
 	return claim{h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt}
 }

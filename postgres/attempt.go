@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// attempt is one run of a transition's core: it is the transition.Rows of it,
+// and remembers what it answered from memory, for the database to confirm.
+type attempt struct {
+	store     *Store
+	ctx       context.Context //nolint:containedctx // the call's, which it does not outlive
+	workspace parley.ID
+	held      *held
+	tx        *transition.Tx
+	exact     bool // everything is read
+
+	reads   int // round trips
+	guessed bool
+	blind   bool // what was taken for granted shows in the write alone: a unique index
+	heads   []loaded
+	agents  map[parley.ID]int // versions taken from memory
+	process parley.ID         // its lease is to be confirmed
+	dead    parley.ID         // that it has none
+	extra   []statement       // to be written beside the changes
+}
+
+// loaded is a head that the attempt read.
+type loaded struct {
+	*transition.Head
+	mine bool // in a lane of ours: it may be kept
+}
+
+// read runs one statement in the workspace and visits its rows. reset empties
+// what visit fills: the statement may be sent again.
+func (a *attempt) read(reset func(), query string, visit func(*row) error, args ...arg) error {
+	a.reads++
+	return a.store.read(a.ctx, func() *batch {
+		reset()
+		b := tenant(a.workspace)
+		b.read(query, visit, args...)
+		return b
+	})
+}
+
+// rowsOf reads rows of one kind.
+func rowsOf[T any](a *attempt, scan func(*row) (T, error), query string, args ...arg) (found []T, err error) {
+	err = a.read(func() { found = nil }, query, func(r *row) error {
+		value, err := scan(r)
+		found = append(found, value)
+		return err
+	}, args...)
+	return found, err
+}
+
+// first reads one row; nil when there is none.
+func first[T any](a *attempt, scan func(*row) (T, error), query string, args ...arg) (found *T, err error) {
+	err = a.read(func() { found = nil }, query, func(r *row) error {
+		value, err := scan(r)
+		if found == nil {
+			found = &value
+		}
+		return err
+	}, args...)
+	return found, err
+}
+
+func (a *attempt) id(query string, args ...arg) (parley.ID, error) {
+	found, err := first(a, func(r *row) (parley.ID, error) { return r.id(), nil }, query, args...)
+	if err != nil || found == nil {
+		return parley.ID{}, err
+	}
+	return *found, nil
+}
+
+// Head implements transition.Rows: from the cache, for the database to confirm,
+// or with all that a step needs to know, in one round trip.
+func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
+	mine, err := a.held.enter(a.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if mine {
+		if h := a.store.heads.take(id); h != nil && !a.exact && h.WorkspaceID == a.workspace {
+			a.guessed = true
+			a.heads = append(a.heads, loaded{h, mine})
+			return h, nil
+		}
+	}
+	a.reads++
+	h, err := a.store.readHead(a.ctx, a.workspace, id)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	a.heads = append(a.heads, loaded{h, mine})
+	return h, nil
+}
+
+// The rest of a head: its turn, and what stands open of that.
+const (
+	turnOfHead = "SELECT " + turnColumns + ` FROM parley.heads h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
+ WHERE h.session_id = $1 AND h.workspace_id = $2`
+	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.heads h
+ JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = h.turn_id
+ WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
+	callsOfHead = `SELECT c.id FROM parley.heads h JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
+ WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
+)
+
+// readHead reads a head and what it remembers on one snapshot; nil when there is none.
+func (s *Store) readHead(ctx context.Context, workspaceID, id parley.ID) (h *transition.Head, err error) {
+	var turn *parley.Turn
+	var open transition.Open
+	err = s.read(ctx, func() *batch {
+		h, turn, open = nil, nil, transition.Open{}
+		b := tenant(workspaceID)
+		b.snapshot = true
+		b.read("SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2", func(r *row) (err error) {
+			h, err = scanHead(r)
+			return err
+		}, id, workspaceID)
+		b.read(turnOfHead, func(r *row) error {
+			found, err := scanTurn(r)
+			turn = &found
+			return err
+		}, id, workspaceID)
+		b.read(rowsOfHead, func(r *row) error {
+			open.Rows = append(open.Rows, scanOpenRow(r))
+			return nil
+		}, id, workspaceID)
+		b.read(callsOfHead, func(r *row) error {
+			open.Calls = append(open.Calls, r.id())
+			return nil
+		}, id, workspaceID)
+		return b
+	})
+	if err != nil || h == nil {
+		return nil, err
+	}
+	h.Remember(turn, &open)
+	return h, nil
+}
+
+func scanOpenRow(r *row) transition.OpenRow {
+	return transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()), ToolCallID: r.text(), ToolName: r.text()}
+}
+
+// Turn implements transition.Rows.
+func (a *attempt) Turn(h *transition.Head, turnID parley.ID) (*parley.Turn, error) {
+	return first(a, scanTurn, "SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.id = $2 AND t.session_id = $3", h.WorkspaceID, turnID, h.ID)
+}
+
+// LastTurn implements transition.Rows.
+func (a *attempt) LastTurn(h *transition.Head) (*parley.Turn, error) {
+	return first(a, scanTurn, "SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 ORDER BY t.ordinal DESC LIMIT 1", h.WorkspaceID, h.ID)
+}
+
+// QueuedTurns implements transition.Rows.
+func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
+	return rowsOf(a, scanTurn, "SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id AND t.id = m.turn_id
+ WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer ORDER BY m.position`, h.WorkspaceID, h.ID)
+}
+
+// Open implements transition.Rows.
+func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
+	a.reads++
+	err = a.store.read(a.ctx, func() *batch {
+		open = transition.Open{}
+		b := tenant(a.workspace)
+		b.read(`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3 ORDER BY m.sequence`, func(r *row) error {
+			open.Rows = append(open.Rows, scanOpenRow(r))
+			return nil
+		}, h.WorkspaceID, h.LogID, turnID)
+		b.read("SELECT c.id FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal", func(r *row) error {
+			open.Calls = append(open.Calls, r.id())
+			return nil
+		}, h.WorkspaceID, turnID)
+		return b
+	})
+	return open, err
+}
+
+// Attempts implements transition.Rows.
+func (a *attempt) Attempts(h *transition.Head, turnID parley.ID, step int) (attempts int, err error) {
+	err = a.read(func() { attempts = 0 }, "SELECT count(*) FROM parley.calls WHERE workspace_id = $1 AND turn_id = $2 AND step = $3", func(r *row) error {
+		attempts = r.int()
+		return nil
+	}, h.WorkspaceID, turnID, step)
+	return attempts, err
+}
+
+// Queue implements transition.Rows.
+func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, error) {
+	return rowsOf(a, func(r *row) (transition.Entry, error) {
+		return transition.Entry{ID: r.id(), TurnID: r.id(), Position: r.int64(), Steer: r.bool(), Revision: r.int(), Iteration: r.int()}, nil
+	}, `SELECT id, turn_id, position, steer, revision, iteration FROM parley.messages
+ WHERE workspace_id = $1 AND session_id = $2 AND position IS NOT NULL ORDER BY position LIMIT $3`, h.WorkspaceID, h.ID, limit)
+}
+
+// Versions implements transition.Rows.
+func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transition.Piece, error) {
+	return rowsOf(a, func(r *row) (transition.Piece, error) {
+		return transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()}, nil
+	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, h.WorkspaceID, messageID)
+}

@@ -1,0 +1,347 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// The bounds of a claim.
+const (
+	claimBatch  = 64 // sessions of one transaction
+	claimRounds = 16 // transactions of one Claim, those included in which others were faster
+)
+
+// candidates reads the sessions of one priority ($1) that a claim would take, with
+// all that it needs to know of them: it steps from one waiting workspace to the
+// next behind $2 and around, whatever waits in each, passes over those of $3, and
+// takes the oldest of $4 workspaces, then their second oldest, up to $4 in all.
+const candidates = `WITH RECURSIVE walk (workspace_id, found, admitted, lap) AS (
+  SELECT $2::uuid, false, 0, 1
+ UNION ALL
+  SELECT coalesce(n.workspace_id, '00000000-0000-0000-0000-000000000000'), n.workspace_id IS NOT NULL,
+   w.admitted + CASE WHEN n.workspace_id IS NULL OR n.workspace_id = ANY($3) THEN 0 ELSE 1 END, w.lap + CASE WHEN n.workspace_id IS NULL THEN 1 ELSE 0 END
+  FROM walk w LEFT JOIN LATERAL (SELECT r.workspace_id FROM parley.ready r WHERE r.priority = $1 AND r.workspace_id > w.workspace_id
+   AND (w.lap = 1 OR r.workspace_id <= $2) ORDER BY r.workspace_id LIMIT 1) n ON true
+  WHERE w.lap <= 2 AND w.admitted < $4),
+ waiting AS MATERIALIZED (SELECT workspace_id, row_number() OVER () AS place FROM walk WHERE found AND workspace_id <> ALL($3)),
+ chosen AS MATERIALIZED (SELECT w.workspace_id, o.session_id, o.ready_at FROM waiting w CROSS JOIN LATERAL (
+   SELECT x.session_id, x.ready_at, row_number() OVER (ORDER BY x.ready_at, x.session_id) AS rank FROM (
+    SELECT r.session_id, r.ready_at FROM parley.ready r WHERE r.priority = $1 AND r.workspace_id = w.workspace_id AND r.not_before <= parley.now_ms()
+    ORDER BY r.ready_at, r.session_id LIMIT $4 - (SELECT count(*) FROM waiting) + 1) x) o
+  ORDER BY o.rank, w.place LIMIT $4)
+ SELECT c.ready_at, ` + headColumns + ", " + turnColumns + ", g.version, " + messageColumns + ` FROM chosen c
+ JOIN parley.heads h ON h.session_id = c.session_id AND h.workspace_id = c.workspace_id
+ JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id
+ LEFT JOIN parley.turns t ON t.workspace_id = c.workspace_id AND t.id = h.turn_id
+ LEFT JOIN parley.messages m ON m.workspace_id = c.workspace_id AND m.id = t.trigger_message_id
+ LEFT JOIN parley.agents g ON g.workspace_id = c.workspace_id AND g.id = s.agent_id`
+
+// candidate is a session that may be claimed, as it was when it was read.
+type candidate struct {
+	head    *transition.Head
+	at      parley.Time
+	version int // of its agent, now
+	trigger parley.Message
+}
+
+func scanCandidate(r *row) (c candidate, err error) {
+	c.at = r.time()
+	if c.head, err = scanHead(r); err != nil {
+		return c, err
+	}
+	turn, err := scanTurn(r)
+	if err != nil {
+		return c, err
+	}
+	if !turn.ID.IsZero() {
+		c.head.Remember(&turn, nil)
+	}
+	c.version = r.int()
+	c.trigger = scanMessage(r)
+	return c, nil
+}
+
+// Claim implements parley.TurnStore. Sessions are chosen from what one snapshot
+// shows, locked as far as no other process has them and they are still as they
+// were seen, and claimed together.
+func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, err error) {
+	n = min(n, parley.MaxClaims)
+	occupancy = occupancy.Clone()
+	for range claimRounds {
+		if len(claims) >= n {
+			break
+		}
+		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), occupancy)
+		if err != nil {
+			if len(claims) > 0 { // they are this process's: the next call may tell of what is wrong
+				s.log.Warn("claiming was broken off", "error", err)
+				return claims, nil
+			}
+			return nil, mapError(err)
+		}
+		for i := range some {
+			occupancy.Take(some[i].Fence.WorkspaceID, some[i].Session.Mode)
+		}
+		claims = append(claims, some...)
+		if seen == 0 {
+			break
+		}
+	}
+	return claims, nil
+}
+
+// claimSome claims up to n sessions in one transaction; seen tells how many could
+// be claimed when it looked.
+func (s *Store) claimSome(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, seen int, err error) {
+	found, err := s.candidates(ctx, processID, n, occupancy)
+	if err != nil || len(found) == 0 {
+		return nil, 0, err
+	}
+	if err := s.agentsOf(ctx, found); err != nil {
+		return nil, 0, err
+	}
+	var commits []parley.Commit
+	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, true)
+	a.process = processID
+	rows := &claimable{attempt: a, byID: map[parley.ID]*candidate{}}
+	err = s.together(ctx, func(t *conversation) error {
+		if err := t.send(rows.lock(found)); err != nil {
+			return err
+		}
+		if len(rows.byID) == 0 {
+			return t.commit(system())
+		}
+		a.tx.Begin(rows, s.clock.Now())
+		a.tx.LastServed = s.lastServed()
+		if claims, err = a.tx.Claim(processID, n, occupancy, rows); err != nil {
+			return err
+		}
+		commits = a.tx.Finish()
+		b := system()
+		b.guards(a)
+		for _, h := range a.tx.Locked() {
+			if err := a.writeHead(b, h); err != nil {
+				return err
+			}
+		}
+		return t.commit(b)
+	})
+	switch state := stateOf(err); {
+	case unknown(err):
+		claims, err = s.stillMine(context.WithoutCancel(ctx), processID, claims)
+	case state == stateStale, contended(err), unsent(err):
+		return nil, len(found), nil // the next round looks again
+	case state == stateLeaseGone:
+		err = errNoLease()
+	}
+	if err != nil || len(claims) == 0 {
+		return nil, len(found), err
+	}
+	served := a.tx.LastServed
+	s.served.Store(&served)
+	a.settle()
+	for _, h := range a.tx.Locked() {
+		s.heads.put(h)
+	}
+	s.tell(commits)
+	return claims, len(found), nil
+}
+
+func errNoLease() error { return parley.Errorf(parley.CodeFenced, "this process has no lease") }
+
+func (s *Store) lastServed() (id parley.ID) {
+	if served := s.served.Load(); served != nil {
+		id = *served
+	}
+	return id
+}
+
+// orZero is an id that is not NULL when it is zero.
+func orZero(id parley.ID) string {
+	if id.IsZero() {
+		return "00000000-0000-0000-0000-000000000000"
+	}
+	return id.String()
+}
+
+// candidates reads what a process may claim, of each mode. CodeFenced without a lease.
+func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (found []candidate, err error) {
+	leased := false
+	err = s.read(ctx, func() *batch {
+		found, leased = nil, false
+		b := system()
+		b.snapshot = true
+		b.read("SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()", func(*row) error {
+			leased = true
+			return nil
+		}, processID)
+		for _, mode := range []parley.Mode{parley.ModeForeground, parley.ModeBackground} {
+			if n <= 0 || !occupancy.AdmitsAny(mode) {
+				continue
+			}
+			refused := []parley.ID{}
+			for id := range occupancy.Held {
+				if !occupancy.Admits(id, mode) {
+					refused = append(refused, id)
+				}
+			}
+			served := s.lastServed()
+			b.read(candidates, func(r *row) error {
+				c, err := scanCandidate(r)
+				found = append(found, c)
+				return err
+			}, transition.Priority(mode), orZero(served), refused, n)
+		}
+		return b
+	})
+	if err == nil && !leased {
+		err = errNoLease()
+	}
+	return found, err
+}
+
+// agentsOf reads the versions of agents that candidates need and that are not known.
+func (s *Store) agentsOf(ctx context.Context, found []candidate) error {
+	wanted := map[agentKey]bool{}
+	for i := range found {
+		c := &found[i]
+		key := agentKey{c.head.WorkspaceID, c.head.AgentID, c.version}
+		if agentID, version := c.head.RunsAgent(); version > 0 {
+			key.agentID, key.version = agentID, version
+		}
+		if s.agents.version(key.workspaceID, key.agentID, key.version) == nil {
+			wanted[key] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return s.read(ctx, func() *batch {
+		b := system()
+		for key := range wanted {
+			b.read("SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", func(r *row) error {
+				agent, err := scanAgent(r)
+				s.agents.keep(key.workspaceID, key.agentID, key.version, &agent)
+				return err
+			}, key.workspaceID, key.agentID, key.version)
+		}
+		return b
+	})
+}
+
+// stillMine are the claims of a transaction that nobody knows the end of which
+// are this process's: an epoch is given out once.
+func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []parley.Claim) ([]parley.Claim, error) {
+	mine := map[parley.ID]int64{}
+	ids := make([]parley.ID, len(claims))
+	for i := range claims {
+		ids[i] = claims[i].Fence.SessionID
+	}
+	err := s.read(ctx, func() *batch {
+		clear(mine)
+		b := system()
+		b.read("SELECT session_id, epoch FROM parley.heads WHERE session_id = ANY($1) AND holder = $2 AND turn_id IS NOT NULL", func(r *row) error {
+			mine[r.id()] = r.int64()
+			return nil
+		}, ids, processID)
+		return b
+	})
+	return slices.DeleteFunc(claims, func(c parley.Claim) bool { return mine[c.Fence.SessionID] != c.Fence.Epoch }), err
+}
+
+// claimable are the candidates that a claim has locked: it is the
+// transition.Rows and the transition.Waiting of the core.
+type claimable struct {
+	*attempt
+	byID  map[parley.ID]*candidate
+	order [2][]*candidate // by priority, oldest first
+}
+
+// lock locks candidates that are as they were and that nobody else is working on.
+func (c *claimable) lock(found []candidate) *batch {
+	sessions, workspaces, revisions := make([]parley.ID, len(found)), make([]parley.ID, len(found)), make([]int64, len(found))
+	byID := make(map[parley.ID]*candidate, len(found))
+	for i := range found {
+		h := found[i].head
+		sessions[i], workspaces[i], revisions[i] = h.ID, h.WorkspaceID, h.Revision
+		byID[h.ID] = &found[i]
+	}
+	b := system()
+	b.read(`SELECT h.session_id FROM parley.heads h JOIN unnest($1::uuid[], $2::uuid[], $3::bigint[]) seen (session_id, workspace_id, revision)
+ ON h.session_id = seen.session_id AND h.workspace_id = seen.workspace_id AND h.revision = seen.revision FOR NO KEY UPDATE OF h SKIP LOCKED`, func(r *row) error {
+		id := r.id()
+		c.byID[id] = byID[id]
+		return nil
+	}, sessions, workspaces, revisions)
+	return b
+}
+
+// inOrder are the locked candidates of a mode, oldest first.
+func (c *claimable) inOrder(mode parley.Mode) []*candidate {
+	order := &c.order[transition.Priority(mode)]
+	if *order == nil {
+		*order = []*candidate{}
+		for _, one := range c.byID {
+			if one.head.Mode == mode {
+				*order = append(*order, one)
+			}
+		}
+		slices.SortFunc(*order, func(a, b *candidate) int {
+			if a.at != b.at {
+				return int(a.at - b.at)
+			}
+			return a.head.ID.Compare(b.head.ID)
+		})
+	}
+	return *order
+}
+
+// NextWorkspace implements transition.Waiting.
+func (c *claimable) NextWorkspace(after parley.ID, mode parley.Mode) (next parley.ID, err error) {
+	for _, one := range c.inOrder(mode) {
+		if id := one.head.WorkspaceID; bytes.Compare(id[:], after[:]) > 0 && (next.IsZero() || id.Compare(next) < 0) {
+			next = id
+		}
+	}
+	return next, nil
+}
+
+// NextReady implements transition.Waiting.
+func (c *claimable) NextReady(workspaceID parley.ID, mode parley.Mode, after transition.Ready) (transition.Ready, error) {
+	for _, one := range c.inOrder(mode) {
+		if one.head.WorkspaceID == workspaceID && (one.at > after.At || one.at == after.At && one.head.ID.Compare(after.SessionID) > 0) {
+			return transition.Ready{SessionID: one.head.ID, At: one.at}, nil
+		}
+	}
+	return transition.Ready{}, nil
+}
+
+// Head implements transition.Rows.
+func (c *claimable) Head(id parley.ID) (*transition.Head, error) { return c.byID[id].head, nil }
+
+// Message implements transition.Rows.
+func (c *claimable) Message(_, messageID parley.ID) (*parley.Message, error) {
+	for _, one := range c.byID {
+		if one.trigger.ID == messageID {
+			return &one.trigger, nil
+		}
+	}
+	return nil, nil
+}
+
+// Agent implements transition.Rows.
+func (c *claimable) Agent(_, agentID parley.ID) (int, parley.AgentStatus, error) {
+	for _, one := range c.byID {
+		if one.head.AgentID == agentID {
+			return one.version, parley.AgentActive, nil
+		}
+	}
+	return 0, "", nil
+}
+
+// MayClaim implements transition.Rows.
+func (c *claimable) MayClaim(parley.ID) (bool, error) { return true, nil }

@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"parley"
+	"parley/internal/transition"
+)
+
+func aMessage(r *row) (parley.Message, error) { return scanMessage(r), nil }
+
+// SessionOf implements transition.Rows.
+func (a *attempt) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
+	return a.id("SELECT session_id FROM parley.messages WHERE workspace_id = $1 AND id = $2", workspaceID, messageID)
+}
+
+// Message implements transition.Rows.
+func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, error) {
+	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = $2", workspaceID, messageID)
+}
+
+// Queued implements transition.Rows.
+func (a *attempt) Queued(h *transition.Head, ids []parley.ID) ([]parley.Message, error) {
+	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.id = ANY($3) AND m.session_id = $2 AND m.position IS NOT NULL ORDER BY m.position`, h.WorkspaceID, h.ID, ids)
+}
+
+// TurnMessages implements transition.Rows.
+func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.Message, error) {
+	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID)
+}
+
+// FirstMessage implements transition.Rows.
+func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
+	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = 1", h.WorkspaceID, h.LogID)
+}
+
+// ToolCall implements transition.Rows.
+func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
+	err = a.read(func() { call, answered = nil, false }, "SELECT "+messageColumns+`, EXISTS (SELECT 1 FROM parley.messages x
+ WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.tool_call_id <> ''
+ AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal)
+ FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.tool_call_id = $3 AND m.tool_call_id <> '' AND m.role = 'tool_call'
+ ORDER BY m.sequence DESC LIMIT 1`, func(r *row) error {
+		m := scanMessage(r)
+		call, answered = &m, r.bool()
+		return nil
+	}, h.WorkspaceID, h.LogID, callID)
+	return call, answered, err
+}
+
+// OpenToolCalls implements transition.Rows.
+func (a *attempt) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
+	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
+ AND NOT EXISTS (SELECT 1 FROM parley.messages x WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id
+ AND x.tool_call_id <> '' AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal) ORDER BY m.sequence`, h.WorkspaceID, h.TurnID)
+}
+
+// Posted implements transition.Rows: a key is taken for new until the index says
+// otherwise.
+func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, error) {
+	if !a.exact {
+		a.guessed, a.blind = true, true
+		return transition.Earlier{}, nil
+	}
+	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
+}
+
+// Created implements transition.Rows.
+func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier, error) {
+	return a.earlier("SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2", workspaceID, key)
+}
+
+func (a *attempt) earlier(query string, args ...arg) (transition.Earlier, error) {
+	found, err := first(a, func(r *row) (transition.Earlier, error) {
+		return transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}, nil
+	}, query, args...)
+	if err != nil || found == nil {
+		return transition.Earlier{}, err
+	}
+	return *found, nil
+}
+
+// SessionByKey implements transition.Rows.
+func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error) {
+	return a.id("SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL", workspaceID, key)
+}
+
+// ToolChildren implements transition.Rows.
+func (a *attempt) ToolChildren(h *transition.Head) ([]parley.ID, error) {
+	return rowsOf(a, func(r *row) (parley.ID, error) { return r.id(), nil },
+		"SELECT id FROM parley.sessions WHERE workspace_id = $1 AND parent_session_id = $2 AND kind = 'tool' AND deleted_at IS NULL", h.WorkspaceID, h.ID)
+}
+
+// OpenedIn implements transition.Rows.
+func (a *attempt) OpenedIn(workspaceID, principalID parley.ID, client string) (parley.ID, error) {
+	return a.id("SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3", workspaceID, principalID, client)
+}
+
+// Agent implements transition.Rows: from memory, for the database to confirm.
+func (a *attempt) Agent(workspaceID, agentID parley.ID) (int, parley.AgentStatus, error) {
+	known, ok := a.store.agents.current(workspaceID, agentID)
+	if !ok || a.exact {
+		found, err := first(a, func(r *row) (agentState, error) {
+			return agentState{version: r.int(), status: parley.AgentStatus(r.text())}, nil
+		}, "SELECT version, status FROM parley.agents WHERE workspace_id = $1 AND id = $2", workspaceID, agentID)
+		if err != nil || found == nil {
+			return 0, "", err
+		}
+		known = *found
+		a.store.agents.note(workspaceID, agentID, known)
+	}
+	a.agents[agentID], a.guessed = known.version, a.guessed || !a.exact
+	return known.version, known.status, nil
+}
+
+// AgentVersion implements transition.Rows.
+func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*parley.Agent, error) {
+	if agent := a.store.agents.version(workspaceID, agentID, version); agent != nil {
+		return agent, nil
+	}
+	agent, err := first(a, scanAgent, "SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", workspaceID, agentID, version)
+	if err == nil && agent != nil {
+		a.store.agents.keep(workspaceID, agentID, version, agent)
+	}
+	return agent, err
+}
+
+// HasProject implements transition.Rows.
+func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
+	found, err := a.id("SELECT id FROM parley.projects WHERE workspace_id = $1 AND id = $2", workspaceID, projectID)
+	return !found.IsZero(), err
+}
+
+// MayClaim implements transition.Rows: a process that asks is taken to have a
+// lease, for the database to confirm.
+func (a *attempt) MayClaim(processID parley.ID) (bool, error) {
+	if a.exact {
+		if alive, err := a.Alive(processID); err != nil || !alive {
+			return false, err
+		}
+	}
+	a.process, a.guessed = processID, a.guessed || !a.exact
+	return true, nil
+}
+
+// Alive implements transition.Rows.
+func (a *attempt) Alive(processID parley.ID) (bool, error) {
+	found, err := a.id("SELECT id FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()", processID)
+	return !found.IsZero(), err
+}

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"parley"
+)
+
+// The bounds of a sweep.
+const (
+	sweepBatch   = 100 // sessions found at once
+	sweepWorkers = 4   // of them taken over at the same time
+)
+
+// Who holds a session's turn is dead when no lease of his lives. The index of
+// open turns has both kinds.
+const (
+	orphaned = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NOT NULL AND h.deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = h.holder AND p.lease_until > (SELECT parley.now_ms())) LIMIT $1`
+	unseen = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting'
+ AND h.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM parley.ready r WHERE r.workspace_id = h.workspace_id AND r.session_id = h.session_id) LIMIT $1`
+	forget = `DELETE FROM parley.processes p WHERE p.lease_until <= parley.now_ms()
+ AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.holder = p.id AND h.turn_id IS NOT NULL)`
+)
+
+// stray is a session whose turn nobody runs.
+type stray struct{ session, workspace, holder parley.ID }
+
+// Sweep implements parley.LeaseStore. Several processes may sweep at once: each
+// session is taken over by one of them. A dead process is forgotten behind the
+// last of its claims, so that a sweep which was broken off is seen to be wanted.
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		strays, err := s.strays(ctx)
+		if err != nil {
+			return total, err
+		}
+		done, err := s.takeOver(ctx, strays)
+		if total += done; err != nil {
+			return total, mapError(err)
+		}
+		if len(strays) < sweepBatch || done == 0 {
+			break
+		}
+	}
+	b := system()
+	b.write(forget)
+	return total, mapError(s.send(ctx, b))
+}
+
+// strays finds sessions to take over or to repair, in an order of its own: who
+// else sweeps begins with others.
+func (s *Store) strays(ctx context.Context) (found []stray, err error) {
+	err = s.read(ctx, func() *batch {
+		found = nil
+		b := system()
+		for _, query := range []string{orphaned, unseen} {
+			b.read(query, func(r *row) error {
+				found = append(found, stray{r.id(), r.id(), r.id()})
+				return nil
+			}, sweepBatch)
+		}
+		return b
+	})
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	return found, err
+}
+
+// takeOver takes over sessions, a few at a time, and returns how many it changed.
+func (s *Store) takeOver(ctx context.Context, strays []stray) (int, error) {
+	var done atomic.Int64
+	var first error
+	var once sync.Once
+	next := make(chan stray, len(strays))
+	for _, one := range strays {
+		next <- one
+	}
+	close(next)
+	var workers sync.WaitGroup
+	for range min(sweepWorkers, len(strays)) {
+		workers.Go(func() { // ends when no session is left
+			for one := range next {
+				touched, err := s.takeOverOne(ctx, one)
+				if err != nil {
+					once.Do(func() { first = err })
+					return
+				}
+				if touched {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return int(done.Load()), first
+}
+
+func (s *Store) takeOverOne(ctx context.Context, one stray) (bool, error) {
+	return transact(ctx, s, one.workspace, func(a *attempt) (bool, error) {
+		if one.holder.IsZero() {
+			return a.tx.Repair(one.session)
+		}
+		if alive, err := a.Alive(one.holder); err != nil || alive { // it has come back
+			return false, err
+		}
+		a.dead = one.holder
+		return a.tx.TakeOver(one.session, one.holder)
+	})
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// The transitions: package transition says what each does, attempt reads and writes.
+
+// EnsureSession implements parley.TurnStore.
+func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, session parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Opened, error) { return a.tx.EnsureSession(scope, session, claimBy) })
+}
+
+// PostMessage implements parley.TurnStore.
+func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, message parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Posted, error) { return a.tx.PostMessage(scope, sessionID, message, claimBy) })
+}
+
+// EditQueued implements parley.TurnStore.
+func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, messageID, content) })
+}
+
+// RemoveQueued implements parley.TurnStore.
+func (s *Store) RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.RemoveQueued(scope, messageID) })
+}
+
+// RecoverTurn implements parley.TurnStore.
+func (s *Store) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.TurnState, error) { return a.tx.RecoverTurn(fence) })
+}
+
+// PendingSteers implements parley.TurnStore.
+func (s *Store) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) ([]parley.Message, error) { return a.tx.PendingSteers(fence) })
+}
+
+// BeginStep implements parley.TurnStore.
+func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepBegun, error) { return a.tx.BeginStep(fence, begin) })
+}
+
+// RetryCall implements parley.TurnStore.
+func (s *Store) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.RetryCall(fence, step, failed, notice) })
+}
+
+// BeginCall implements parley.TurnStore.
+func (s *Store) BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.BeginCall(fence, begin) })
+}
+
+// OpenBlock implements parley.TurnStore.
+func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.OpenBlock(fence, open) })
+}
+
+// SettleStep implements parley.TurnStore.
+func (s *Store) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepSettled, error) { return a.tx.SettleStep(fence, settle) })
+}
+
+// SettleTool implements parley.TurnStore.
+func (s *Store) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.SettleTool(fence, settle) })
+}
+
+// ParkTurn implements parley.TurnStore.
+func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Turn, error) { return a.tx.ParkTurn(fence, reason) })
+}
+
+// FinishTurn implements parley.TurnStore.
+func (s *Store) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepSettled, error) { return a.tx.FinishTurn(fence, end) })
+}
+
+// ReleaseTurn implements parley.TurnStore.
+func (s *Store) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.ReleaseTurn(fence) })
+}
+
+// RequestCancel implements parley.TurnStore.
+func (s *Store) RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Cancelled, error) {
+		return a.tx.RequestCancel(scope, sessionID, turnID, alsoQueued)
+	})
+}
+
+// TakeCancel implements parley.TurnStore.
+func (s *Store) TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Cancelled, error) { return a.tx.TakeCancel(scope, sessionID, turnID) })
+}
+
+// DeleteSession implements parley.TurnStore.
+func (s *Store) DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error {
+	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.DeleteSession(scope, sessionID) })
+}
+
+// UpdateSession applies a change. It is not activity: updated_at stays, and the
+// feed alone tells of it.
+func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley.ID, change parley.SessionChange) (parley.Session, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.UpdateSession(scope, id, change) })
+}
+
+// MarkMessage replaces a message's marks. Marks that are as they were leave no
+// event.
+func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, marks parley.Marks) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, id, marks) })
+}
+
+// SetClientSession notes which session a client has open, instead of the one
+// before.
+func (s *Store) SetClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
+	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.SetClientSession(scope, principalID, client, sessionID) })
+}
+
+// alone is transact for a transition that answers nothing.
+func alone(ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) error) error {
+	_, err := transact(ctx, s, workspaceID, func(a *attempt) (struct{}, error) { return struct{}{}, run(a) })
+	return err
+}
+
+// ArchiveFeature archives the sessions of a feature, one transaction each.
+func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature string) (archived, busy []parley.ID, err error) {
+	var l filter
+	l.visible(scope)
+	l.must("s.feature = ? AND s.feature <> '' AND s.archived_at IS NULL", feature)
+	ids, err := every(ctx, s, tenant(scope.WorkspaceID), "SELECT s.id FROM parley.sessions s WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id", l.args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	yes := true
+	for _, id := range ids {
+		switch _, err := s.UpdateSession(ctx, scope, id, parley.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		case "":
+			archived = append(archived, id)
+		case parley.CodeConflict:
+			busy = append(busy, id)
+		case parley.CodeNotFound: // deleted meanwhile
+		default:
+			return archived, busy, err
+		}
+	}
+	return archived, busy, nil
+}
+
+// every reads the ids that a query answers.
+func every(ctx context.Context, s *Store, as *batch, query string, args ...arg) (ids []parley.ID, err error) {
+	err = s.read(ctx, func() *batch {
+		ids = nil
+		b := *as
+		b.read(query, func(r *row) error {
+			ids = append(ids, r.id())
+			return nil
+		}, args...)
+		return &b
+	})
+	return ids, err
+}
+
+// ClearClientSession forgets what a client has open; nothing is fine too.
+func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) error {
+	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error {
+		id, err := a.OpenedIn(scope.WorkspaceID, principalID, client)
+		if err != nil || id.IsZero() {
+			return err
+		}
+		a.extra = append(a.extra, statement{query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4",
+			args: []arg{scope.WorkspaceID, principalID, client, id}})
+		return a.tx.Deactivate(id, client)
+	})
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// write sends what an attempt changed as one transaction, with all that it was
+// computed from to be confirmed; false when it changed nothing.
+func (a *attempt) write() (wrote bool, err error) {
+	b := tenant(a.workspace)
+	for _, h := range a.tx.Locked() {
+		if !h.Changes.Any() {
+			continue
+		}
+		if !wrote {
+			b.guards(a)
+		}
+		wrote = true
+		if err := a.writeHead(b, h); err != nil {
+			return false, err
+		}
+	}
+	if !wrote && len(a.extra) == 0 {
+		return false, nil
+	}
+	b.statements = append(b.statements, a.extra...)
+	for _, l := range a.heads {
+		if !l.Changes.Any() && (a.guessed || a.reads > 1) {
+			b.unmoved(l.Head)
+		}
+	}
+	return true, a.store.once(a.ctx, b)
+}
+
+// unmoved voids the batch when a head has been changed since it was read.
+func (b *batch) unmoved(h *transition.Head) {
+	b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3) THEN 0 ELSE parley.stale() END`,
+		h.ID, h.WorkspaceID, h.Revision)
+}
+
+// guards voids the batch when something else than a head is not what it was
+// taken for.
+func (b *batch) guards(a *attempt) {
+	if !a.process.IsZero() {
+		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`, a.process)
+	}
+	if !a.dead.IsZero() {
+		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN parley.stale() ELSE 0 END`, a.dead)
+	}
+	for id, version := range a.agents {
+		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
+			a.workspace, id, version)
+	}
+}
+
+// writeHead adds what a transition changed of a session.
+func (a *attempt) writeHead(b *batch, h *transition.Head) error {
+	c := &h.Changes
+	if err := b.session(h); err != nil {
+		return err
+	}
+	b.events(h, c.Events)
+	if err := b.messages(h); err != nil {
+		return err
+	}
+	for _, turn := range c.NewTurns {
+		b.insertTurn(turn)
+	}
+	for _, turn := range c.Turns {
+		if err := b.updateTurn(turn); err != nil {
+			return err
+		}
+	}
+	for i := range c.NewCalls {
+		if err := a.insertCall(b, h, &c.NewCalls[i]); err != nil {
+			return err
+		}
+	}
+	for i := range c.Calls {
+		if err := b.settleCall(h, &c.Calls[i]); err != nil {
+			return err
+		}
+	}
+	b.ready(h)
+	for _, opened := range c.Opened {
+		b.write(`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)
+ ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
+			h.WorkspaceID, opened.PrincipalID, opened.Client, h.ID, c.At)
+	}
+	for _, errand := range c.Outbox {
+		b.errand(errand)
+	}
+	return nil
+}
+
+// ready makes claimers find the session, or not. Its place in their order is by
+// the database's clock.
+func (b *batch) ready(h *transition.Head) {
+	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at) VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
+	switch c := &h.Changes; {
+	case c.Ready && c.Unready:
+		b.write(insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at", h.ID, h.WorkspaceID, transition.Priority(h.Mode))
+	case c.Ready:
+		b.write(insert+"NOTHING", h.ID, h.WorkspaceID, transition.Priority(h.Mode))
+	case c.Unready:
+		b.write("DELETE FROM parley.ready WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	}
+}
+
+// errand leaves work for the outbox.
+func (b *batch) errand(errand transition.Errand) {
+	b.write("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now FROM parley.now_ms() now",
+		errand.WorkspaceID, errand.Kind, errand.TargetID)
+}
+
+const eventsPerInsert = 8
+
+// eventInserts are the statements for 1 to eventsPerInsert events of one session.
+var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gochecknoglobals // made once, never written
+	for n := 1; n <= eventsPerInsert; n++ {
+		var text strings.Builder
+		text.WriteString("INSERT INTO parley.events (session_id, workspace_id, sequence, type, turn_id, data, created_at) VALUES ")
+		for i := range n {
+			if i > 0 {
+				text.WriteString(", ")
+			}
+			text.WriteString("($1, $2")
+			for column := range 5 {
+				text.WriteString(", $" + strconv.Itoa(3+5*i+column))
+			}
+			text.WriteString(")")
+		}
+		texts[n] = text.String()
+	}
+	return texts
+}()
+
+func (b *batch) events(h *transition.Head, events []transition.Event) {
+	for rest := events; len(rest) > 0; {
+		n := min(len(rest), eventsPerInsert)
+		args := append(make([]arg, 0, 2+5*n), h.ID, h.WorkspaceID)
+		for i := range rest[:n] {
+			e := &rest[i]
+			data := e.Data
+			if e.Stored != nil {
+				data = e.Stored
+			}
+			args = append(args, e.Sequence, string(e.Type), e.TurnID, data, e.CreatedAt)
+		}
+		b.write(eventInserts[n], args...)
+		rest = rest[n:]
+	}
+}
+
+func (b *batch) insertTurn(turn *parley.Turn) {
+	b.write(`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
+ iteration, created_at, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
+		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt)
+}
+
+// updateTurn writes all that changes in a turn.
+func (b *batch) updateTurn(turn *parley.Turn) error {
+	failure, err := encodeMaybe(turn.Error)
+	if err != nil {
+		return err
+	}
+	u := &turn.Usage
+	b.write(`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, agent_version = $9, error = $10,
+ input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
+		turn.WorkspaceID, turn.ID, string(turn.Status), string(turn.WaitReason), turn.Attempt, turn.Takeovers, turn.Step, turn.AgentID, turn.AgentVersion, failure,
+		u.InputTokens, u.OutputTokens, u.CachedTokens, u.Unknown, turn.Cost, turn.StartedAt, turn.FinishedAt)
+	return nil
+}
+
+// insertCall adds the record of a call. Its texts are sent when they are not
+// known to be stored; a text that is gone voids the batch.
+func (a *attempt) insertCall(b *batch, h *transition.Head, call *transition.NewCall) error {
+	c := &call.Call
+	keys := textsOf(h.WorkspaceID, call)
+	b.shared = append(b.shared, locksOf(keys)...)
+	for _, key := range keys {
+		if !a.exact && a.store.texts.has(key) {
+			b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.call_texts WHERE workspace_id = $1 AND hash = $2) THEN 0 ELSE parley.stale() END`, key.workspaceID, key.hash)
+			continue
+		}
+		text := []byte(call.System)
+		if key.hash != c.SystemHash {
+			text = call.Tools
+		}
+		b.write("INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", key.workspaceID, key.hash, text)
+	}
+	parameters, err := encode(c.Parameters)
+	if err != nil {
+		return err
+	}
+	manifest, err := encode(c.Manifest)
+	if err != nil {
+		return err
+	}
+	b.write(`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
+		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At)
+	return nil
+}
+
+// settleCall ends the record of an open call.
+func (b *batch) settleCall(h *transition.Head, call *parley.CallSettled) error {
+	failure, err := encodeMaybe(call.Error)
+	if err != nil {
+		return err
+	}
+	var usage arg
+	if !call.Usage.IsZero() {
+		if usage, err = encode(call.Usage); err != nil {
+			return err
+		}
+	}
+	b.write(`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9
+ WHERE workspace_id = $1 AND id = $2`,
+		h.WorkspaceID, call.CallID, string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS)
+	return nil
+}
+
+// encodeMaybe is encode for a value that may be absent: nil is NULL.
+func encodeMaybe[T any](value *T) (arg, error) {
+	if value == nil {
+		return nil, nil
+	}
+	return encode(value)
+}

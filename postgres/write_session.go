@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"slices"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// updateHead is the fence of a transition: it voids the batch when the head has
+// another revision than the one that was computed with.
+const updateHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5, next_event = $6,
+ next_position = $7, front_position = $8, next_call = $9, queued = $10, steers = $11, last_hash = $12, messages = $13, user_facing = $14, turns = $15,
+ input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, cost = $20, unpriced_calls = $21,
+ epoch = $22, holder = $23, turn_id = $24, cancel_turn = $25, deleted_at = $26 WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
+ SELECT CASE WHEN EXISTS (SELECT 1 FROM moved) THEN 0 ELSE parley.stale() END`
+
+const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision, turn_status, next_sequence, next_event, next_position, front_position,
+ next_call, queued, steers, last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls,
+ epoch, holder, turn_id, cancel_turn, deleted_at, log_id, mode)
+ VALUES ($1, $2, $3 + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)`
+
+// headValues are the arguments of both.
+func headValues(h *transition.Head) []arg {
+	s := &h.Statistics
+	return append(make([]arg, 0, 28), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
+		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens, s.Unknown, int64(s.Cost), s.Unpriced,
+		h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
+}
+
+// session adds what a transition changed of a session's own rows, the fence first.
+func (b *batch) session(h *transition.Head) error {
+	c := &h.Changes
+	if c.New != nil {
+		b.write(insertHead, append(headValues(h), h.LogID, string(h.Mode))...)
+		return b.insertSession(h)
+	}
+	b.write(updateHead, headValues(h)...)
+	if c.Listed {
+		b.write("UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID, h.ID, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt)
+	}
+	if c.Setting != nil {
+		if err := b.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
+			return err
+		}
+	}
+	if c.Buried {
+		b.bury(h)
+	}
+	return nil
+}
+
+// sessionJSON are the columns of a session that hold JSON.
+func sessionJSON(s *parley.Session) (tags, overrides string, policy, retry arg, err error) {
+	if tags, err = encode(s.Tags); err != nil {
+		return tags, overrides, policy, retry, err
+	}
+	overrides = "{}"
+	if !s.Overrides.IsZero() {
+		if overrides, err = encode(s.Overrides); err != nil {
+			return tags, overrides, policy, retry, err
+		}
+	}
+	if policy, err = encodeMaybe(s.Policy); err != nil {
+		return tags, overrides, policy, retry, err
+	}
+	retry, err = encodeMaybe(s.Retry)
+	return tags, overrides, policy, retry, err
+}
+
+// insertSession adds the listed row of a new session and its tags.
+func (b *batch) insertSession(h *transition.Head) error {
+	s := &h.Session
+	tags, overrides, policy, retry, err := sessionJSON(s)
+	if err != nil {
+		return err
+	}
+	var key, idempotency arg
+	if s.Key != "" {
+		key = s.Key
+	}
+	if used := h.Changes.New.Idempotency.Key; used != "" {
+		idempotency = used
+	}
+	b.write(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
+ log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`,
+		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
+		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
+		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
+		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt)
+	b.tag(s, nil)
+	return nil
+}
+
+// updateSetting adds every column that a PATCH may change; before are the tags
+// until now.
+func (b *batch) updateSetting(s *parley.Session, before []string) error {
+	tags, overrides, policy, retry, err := sessionJSON(s)
+	if err != nil {
+		return err
+	}
+	b.write(`UPDATE parley.sessions SET title = $3, instructions = $4, pinned = $5, tags = $6, project_id = $7, metadata = $8,
+ overrides = $9, policy = $10, retry = $11, during = $12, visibility = $13, archived_at = $14 WHERE workspace_id = $1 AND id = $2`,
+		s.WorkspaceID, s.ID, s.Title, s.Instructions, s.Pinned, tags, s.ProjectID, s.Metadata, overrides, policy, retry,
+		string(s.During), string(s.Visibility), s.ArchivedAt)
+	if !slices.Equal(before, s.Tags) {
+		b.tag(s, before)
+	}
+	return nil
+}
+
+// tag makes the index of tags agree with the session's.
+func (b *batch) tag(s *parley.Session, before []string) {
+	b.untag(s, before)
+	if len(s.Tags) > 0 {
+		b.write("INSERT INTO parley.session_tags (workspace_id, tag, session_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING", s.WorkspaceID, s.Tags, s.ID)
+	}
+}
+
+func (b *batch) untag(s *parley.Session, tags []string) {
+	if len(tags) > 0 {
+		b.write("DELETE FROM parley.session_tags WHERE workspace_id = $1 AND tag = ANY($2) AND session_id = $3", s.WorkspaceID, tags, s.ID)
+	}
+}
+
+// bury adds the tombstone of a session.
+func (b *batch) bury(h *transition.Head) {
+	b.write("UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE workspace_id = $1 AND id = $2",
+		h.WorkspaceID, h.ID, h.DeletedAt)
+	b.write("UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
+		h.WorkspaceID, h.ID, h.DeletedAt)
+	b.untag(&h.Session, h.Tags)
+	b.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+}
