@@ -15,7 +15,10 @@ type attempt struct {
 	workspace parley.ID
 	held      *held
 	tx        *transition.Tx
-	exact     bool // everything is read
+	care      care
+	exact     bool          // everything is read
+	talk      *conversation // of a locked one: the transaction that it reads and writes in
+	wrote     bool          // something was sent to be written
 
 	reads   int // round trips
 	guessed bool
@@ -36,13 +39,23 @@ type loaded struct {
 // read runs one statement in the workspace and visits its rows. reset empties
 // what visit fills: the statement may be sent again.
 func (a *attempt) read(reset func(), query string, visit func(*row) error, args ...arg) error {
-	a.reads++
-	return a.store.read(a.ctx, func() *batch {
+	return a.ask(func() *batch {
 		reset()
 		b := tenant(a.workspace)
 		b.read(query, visit, args...)
 		return b
 	})
+}
+
+// ask sends a batch that reads. build makes it anew when it is sent again.
+func (a *attempt) ask(build func() *batch) error {
+	a.reads++
+	if a.talk != nil {
+		b := build()
+		b.snapshot = false // under the lock nothing moves
+		return a.talk.send(b)
+	}
+	return a.store.read(a.ctx, build)
 }
 
 // rowsOf reads rows of one kind.
@@ -89,8 +102,7 @@ func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
 			return h, nil
 		}
 	}
-	a.reads++
-	h, err := a.store.readHead(a.ctx, a.workspace, id)
+	h, err := a.readHead(id)
 	if err != nil || h == nil {
 		return nil, err
 	}
@@ -110,13 +122,17 @@ const (
 )
 
 // readHead reads a head and what it remembers on one snapshot; nil when there is none.
-func (s *Store) readHead(ctx context.Context, workspaceID, id parley.ID) (h *transition.Head, err error) {
+func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 	var turn *parley.Turn
 	var open transition.Open
-	err = s.read(ctx, func() *batch {
+	workspaceID := a.workspace
+	err = a.ask(func() *batch {
 		h, turn, open = nil, nil, transition.Open{}
 		b := tenant(workspaceID)
 		b.snapshot = true
+		if a.talk != nil {
+			b.write("SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 FOR NO KEY UPDATE", id, workspaceID)
+		}
 		b.read("SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2", func(r *row) (err error) {
 			h, err = scanHead(r)
 			return err
@@ -165,8 +181,7 @@ func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
 
 // Open implements transition.Rows.
 func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
-	a.reads++
-	err = a.store.read(a.ctx, func() *batch {
+	err = a.ask(func() *batch {
 		open = transition.Open{}
 		b := tenant(a.workspace)
 		b.read(`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.messages m

@@ -40,8 +40,8 @@ type batch struct {
 	role       string
 	workspace  parley.ID // of a tenant's
 	statements []statement
-	snapshot   bool // all statements see one state; they only read
-	inOrder    bool // pages are read along an index that has their order, never sorted
+	snapshot   bool    // all statements see one state; they only read
+	inOrder    bool    // pages are read along an index that has their order, never sorted
 	shared     []int64 // advisory locks that a tenant's batch shares until it is committed
 }
 

@@ -105,7 +105,7 @@ func (s *Store) claimSome(ctx context.Context, processID parley.ID, n int, occup
 		return nil, 0, err
 	}
 	var commits []parley.Commit
-	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, true)
+	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, exact)
 	a.process = processID
 	rows := &claimable{attempt: a, byID: map[parley.ID]*candidate{}}
 	err = s.together(ctx, func(t *conversation) error {
@@ -113,7 +113,7 @@ func (s *Store) claimSome(ctx context.Context, processID parley.ID, n int, occup
 			return err
 		}
 		if len(rows.byID) == 0 {
-			return t.commit(system())
+			return t.end()
 		}
 		a.tx.Begin(rows, s.clock.Now())
 		a.tx.LastServed = s.lastServed()

@@ -15,3 +15,12 @@ func TestConformance(t *testing.T) {
 		return store
 	})
 }
+
+// Several processes on one database keep it together.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	storetest.RunShared(t, func(t *testing.T) (one, other parley.Store) {
+		first, url := opened(t)
+		return first, openedAt(t, url, Options{})
+	})
+}

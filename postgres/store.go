@@ -290,6 +290,16 @@ func (t *conversation) commit(b *batch) error {
 	return err
 }
 
+// end ends a transaction that has nothing to write.
+func (t *conversation) end() error {
+	if !t.open {
+		return nil
+	}
+	t.open = false
+	_, err := t.conn.Exec(t.ctx, "ROLLBACK")
+	return err
+}
+
 func (t *conversation) run(b *batch, after string) error {
 	before := ""
 	if !t.open {

@@ -22,9 +22,22 @@ import (
 // processes changed its session meanwhile.
 const maxTries = 20
 
+// exactTries is how many attempts read everything before one locks the session
+// first: who writes without a pause could else keep all others out.
+const exactTries = 2
+
 // maxViolations bounds how often a unique index may refuse what was computed from
 // rows that it does not refuse: then an id was used twice.
 const maxViolations = 3
+
+// care is how much an attempt relies on memory.
+type care int
+
+const (
+	remembered care = iota // what is known is taken for granted, for the database to confirm
+	exact                  // everything is read
+	locked                 // under the session's lock
+)
 
 // sentOff is an attempt whose connection broke before its end was heard.
 type sentOff[T any] struct {
@@ -47,29 +60,23 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 	defer lanes.leave()
 	var sent []sentOff[T]
 	again := retry{started: time.Now(), pause: firstPause}
-	for exact := false; ; {
-		a := newAttempt(ctx, s, workspaceID, lanes, exact)
-		answer, err := run(a)
+	for care := remembered; ; {
+		a := newAttempt(ctx, s, workspaceID, lanes, care)
+		answer, commits, err, failed := try(a, run)
 		if failure(err) {
-			return none, outcome(err, len(sent))
-		}
-		var commits []parley.Commit
-		wrote, failed := false, error(nil)
-		if err == nil {
-			commits = a.tx.Finish()
-			wrote, failed = a.write()
-		}
-		if !wrote && failed == nil {
-			failed = a.confirm()
+			if a.talk == nil { // else it broke with its connection, and nothing was sent
+				return none, outcome(err, len(sent))
+			}
+			failed = err
 		}
 		switch {
-		case failed == nil && err == nil && (wrote || len(sent) == 0):
+		case failed == nil && err == nil && (a.wrote || len(sent) == 0):
 			a.settle()
 			s.tell(commits)
 			return answer, nil
 		case failed == nil && len(sent) == 0:
 			return none, err
-		case wrote && unknown(failed):
+		case a.wrote && unknown(failed):
 			sent = append(sent, sentOff[T]{answer, a, commits})
 		}
 		if off, err := resolved(ctx, s, sent); err != nil {
@@ -81,10 +88,37 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 		if failed == nil {
 			return answer, err
 		}
-		if exact, err = again.after(ctx, failed); err != nil {
+		if care, err = again.after(ctx, failed); err != nil {
 			return none, outcome(err, len(sent))
 		}
 	}
+}
+
+// try makes one attempt: err is the core's refusal, failed why what it computed
+// does not count.
+func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits []parley.Commit, err, failed error) {
+	once := func() error {
+		if answer, err = run(a); failure(err) {
+			return err
+		}
+		var failed error
+		if err == nil {
+			commits = a.tx.Finish()
+			failed = a.write()
+		}
+		if !a.wrote && failed == nil {
+			failed = a.confirm()
+		}
+		return failed
+	}
+	if a.care != locked {
+		return answer, commits, err, once()
+	}
+	failed = a.store.together(a.ctx, func(t *conversation) error {
+		a.talk = t
+		return once()
+	})
+	return answer, commits, err, failed
 }
 
 // outcome is the error of a call of which an attempt may have been committed.
@@ -113,8 +147,8 @@ func failure(err error) bool {
 	return err != nil && (!errors.As(err, &refusal) || refusal.Code == parley.CodeUnavailable || refusal.Code == parley.CodeStorageFull)
 }
 
-func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *held, exact bool) *attempt {
-	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, exact: exact, tx: transition.New(s.log), agents: map[parley.ID]int{}}
+func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *held, care care) *attempt {
+	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}}
 	a.tx.Begin(a, s.clock.Now())
 	return a
 }
@@ -126,30 +160,30 @@ type retry struct {
 	tries   int
 }
 
-// after waits for what may help and says whether the next attempt is exact. An
+// after waits for what may help and says how careful the next attempt is. An
 // error that computing again cannot mend is returned.
-func (r *retry) after(ctx context.Context, failed error) (exact bool, err error) {
+func (r *retry) after(ctx context.Context, failed error) (next care, err error) {
 	state := stateOf(failed)
 	switch {
 	case violated(failed) != "" && r.tries >= maxViolations:
-		return false, failed
+		return exact, failed
 	case state == stateStale, state == stateLeaseGone, violated(failed) != "", contended(failed), errors.Is(failed, errGuessed):
 		if r.tries++; r.tries >= maxTries {
-			return false, parley.WrapError(parley.CodeUnavailable, failed, "too many changed this session at once; try again")
+			return exact, parley.WrapError(parley.CodeUnavailable, failed, "too many changed this session at once; try again")
 		}
-		if r.tries == 1 {
-			return true, nil
+		if r.tries <= exactTries {
+			return exact, nil
 		}
-		return true, sleep(ctx, rand.N(time.Duration(r.tries)*time.Millisecond)) //nolint:gosec // spreads load; no secret
+		return locked, nil
 	case unsent(failed), unknown(failed):
 		if time.Since(r.started) > patience {
-			return false, failed
+			return exact, failed
 		}
 		err = sleep(ctx, r.pause/2+rand.N(r.pause/2)) //nolint:gosec // spreads load; no secret
 		r.pause = min(2*r.pause, longestPause)
-		return true, err
+		return exact, err
 	}
-	return false, failed
+	return exact, failed
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -191,6 +225,9 @@ func (a *attempt) mine(h *transition.Head) bool {
 // confirm asks the database whether an outcome that writes nothing was computed
 // from what still holds. What was read at one moment needs no asking.
 func (a *attempt) confirm() error {
+	if a.talk != nil { // nobody could change anything: end the transaction
+		return a.talk.end()
+	}
 	if a.blind {
 		return errGuessed
 	}

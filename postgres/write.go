@@ -9,23 +9,24 @@ import (
 )
 
 // write sends what an attempt changed as one transaction, with all that it was
-// computed from to be confirmed; false when it changed nothing.
-func (a *attempt) write() (wrote bool, err error) {
+// computed from to be confirmed. Nothing is sent when it changed nothing.
+func (a *attempt) write() error {
 	b := tenant(a.workspace)
 	for _, h := range a.tx.Locked() {
 		if !h.Changes.Any() {
 			continue
 		}
-		if !wrote {
+		if !a.wrote {
 			b.guards(a)
 		}
-		wrote = true
+		a.wrote = true
 		if err := a.writeHead(b, h); err != nil {
-			return false, err
+			return err
 		}
 	}
-	if !wrote && len(a.extra) == 0 {
-		return false, nil
+	a.wrote = a.wrote || len(a.extra) > 0
+	if !a.wrote {
+		return nil
 	}
 	b.statements = append(b.statements, a.extra...)
 	for _, l := range a.heads {
@@ -33,7 +34,10 @@ func (a *attempt) write() (wrote bool, err error) {
 			b.unmoved(l.Head)
 		}
 	}
-	return true, a.store.once(a.ctx, b)
+	if a.talk != nil {
+		return a.talk.commit(b)
+	}
+	return a.store.once(a.ctx, b)
 }
 
 // unmoved voids the batch when a head has been changed since it was read.

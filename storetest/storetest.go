@@ -16,7 +16,7 @@ import (
 // Open opens a store on an empty database, and closes it at the end of the test.
 type Open func(t *testing.T) parley.Store
 
-// Run runs the whole suite.
+// Run runs the whole suite; a database for several processes also runs RunShared.
 func Run(t *testing.T, open Open) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"Posting":     testPosting,
