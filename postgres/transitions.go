@@ -109,8 +109,8 @@ func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley
 
 // MarkMessage replaces a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, marks parley.Marks) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, id, marks) })
+func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, id, change) })
 }
 
 // SetClientSession notes which session a client has open, instead of the one
