@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -236,5 +237,29 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Errorf("promtool %v: %v\n%s", arguments, err, out)
 		}
+	}
+}
+
+// inManifests is a metric in the files for deployment, which name roles of the
+// database as well.
+var inManifests = regexp.MustCompile(`\bparley_(?:queue|worker|turn|call|watchers|ready|draining|http|notify|pool|writer)[a-z_]*`)
+
+func TestDeploymentsAskForMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	metrics := registered(t)
+	found := 0
+	err := filepath.WalkDir("../deploy", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, name := range inManifests.FindAllString(string(raw), -1) {
+			found++
+			check(t, path, name, metrics)
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d metrics in the files of deploy/, %v", found, err)
 	}
 }

@@ -30,12 +30,27 @@ type gauges struct {
 	sources Sources
 	rows    []gauge
 
-	mu     sync.Mutex // guards the rest, and is held while the database is asked
-	asked  time.Time
-	queue  parley.QueueStats
-	known  bool // queue was read
-	ready  bool
-	broken float64 // looks at the queue that failed
+	mu     sync.Mutex // guards the rest
+	last   *look
+	broken float64 // scrapes without an answer about the queue
+}
+
+// look is one question to the database. Its answer is there when done is closed.
+type look struct {
+	asked time.Time
+	done  chan struct{}
+	queue parley.QueueStats
+	known bool // queue was read
+	ready bool
+}
+
+func (l *look) answered() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // gauge is one metric of a scrape.
@@ -103,30 +118,51 @@ func (g *gauges) look() *scrape {
 	return s
 }
 
-// askDatabase looks at the queue and at readiness, at most once per lookMemory.
+// askDatabase looks at the queue and at readiness, at most once per lookMemory
+// and one look at a time. A database that hangs keeps a scrape no longer than
+// lookTime from telling the rest.
 func (g *gauges) askDatabase(s *scrape) {
 	g.mu.Lock()
+	current := g.last
+	if current == nil || current.answered() && time.Since(current.asked) >= lookMemory {
+		current = &look{asked: time.Now(), done: make(chan struct{})}
+		g.last = current
+		go g.ask(current) // ends with the database's answer, which the store's Close ends too
+	}
+	g.mu.Unlock()
+	timer := time.NewTimer(lookTime)
+	defer timer.Stop()
+	answered := true
+	select {
+	case <-current.done:
+	case <-timer.C:
+		answered = false
+	}
+	if g.sources.Ready != nil {
+		s.ready = new(answered && current.ready)
+	}
+	if answered && current.known {
+		s.queue = &current.queue
+	}
+	g.mu.Lock()
 	defer g.mu.Unlock()
-	if time.Since(g.asked) >= lookMemory {
-		ctx, stop := context.WithTimeout(context.Background(), lookTime)
-		defer stop()
-		if g.sources.Ready != nil {
-			g.ready = g.sources.Ready(ctx) == nil
-		}
-		if g.sources.Queue != nil {
-			var err error
-			g.queue, err = g.sources.Queue(ctx)
-			if g.known = err == nil; !g.known {
-				g.broken++
-			}
-		}
-		g.asked = time.Now()
+	if s.queue == nil && g.sources.Queue != nil {
+		g.broken++
 	}
 	s.broken = g.broken
+}
+
+// ask fills a look.
+func (g *gauges) ask(l *look) {
+	defer close(l.done)
+	ctx, stop := context.WithTimeout(context.Background(), lookTime)
+	defer stop()
 	if g.sources.Ready != nil {
-		s.ready = new(g.ready)
+		l.ready = g.sources.Ready(ctx) == nil
 	}
-	if g.known {
-		s.queue = new(g.queue)
+	if g.sources.Queue != nil {
+		var err error
+		l.queue, err = g.sources.Queue(ctx)
+		l.known = err == nil
 	}
 }

@@ -146,7 +146,7 @@ func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.Fe
 }
 
 // errVersionFenced is what an observer is told of a skipped version.
-var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped") //nolint:gochecknoglobals // an error value
+var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 
 func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
 	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.Store.SettleStep(ctx, fence, settle) })
