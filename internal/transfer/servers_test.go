@@ -2,7 +2,7 @@ package transfer_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"parley/internal/transfer"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/storetest"
 )
 
 // TestServersAtWork: a database on which a server works is neither copied nor
@@ -50,37 +51,42 @@ func TestServersAtWork(t *testing.T) {
 	must(t, server.Close())
 }
 
-// TestHeldTurnsGoOn: a turn whose process died without anybody taking it over is
-// ready where it was copied to.
+// TestHeldTurnsGoOn: what servers wrote into PostgreSQL comes over as it is, and
+// a turn whose process died without anybody taking it over is ready there.
 func TestHeldTurnsGoOn(t *testing.T) {
 	t.Parallel()
-	home, filled := filledSQLite(t, 1)
-	from, _ := home.open(t)
-	away := place{"postgres", databases.New(t)}
-	held, _ := away.open(t)
-	_, err := transfer.Copy(t.Context(), from, held, nil)
+	home := place{"postgres", databases.New(t)}
+	server, err := postgres.Open(t.Context(), home.at, postgres.Options{})
 	must(t, err)
-	for _, statement := range []string{
-		"UPDATE turns SET status = 'running' WHERE id = (SELECT turn_id FROM heads WHERE session_id = '%[1]s')",
-		"UPDATE heads SET turn_status = 'running', holder = '%[2]s' WHERE session_id = '%[1]s'",
-		"DELETE FROM ready WHERE session_id = '%[1]s'",
-	} {
-		away.rewrite(t, fmt.Sprintf(statement, filled.Running, parley.NewID()))
-	}
+	filled := storetest.Fill(t, server, 20)
+	home.rewrite(t, "UPDATE processes SET lease_until = 1") // it died long ago
+	from, _ := home.open(t)
+	want := tables(t, from)
 	back := place{"sqlite", t.TempDir()}
 	to, end := back.open(t)
-	_, err = transfer.Copy(t.Context(), held, to, nil)
+	_, err = transfer.Copy(t.Context(), from, to, nil)
 	must(t, err)
+	if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+		t.Errorf("digests (-source +copy):\n%s", diff)
+	}
 	end()
 
 	store, err := sqlite.Open(t.Context(), back.at, sqlite.Options{})
 	must(t, err)
+	for _, session := range filled.Sessions {
+		if session == filled.Running {
+			continue
+		}
+		if diff := cmp.Diff(snapshot(t, server, filled.Scope, session), snapshot(t, store, filled.Scope, session)); diff != "" {
+			t.Errorf("session %s (-source +copy):\n%s", session, diff)
+		}
+	}
 	turns, err := store.Turns(t.Context(), filled.Scope, filled.Running, parley.TurnQuery{Limit: 10})
 	must(t, err)
 	if !slices.ContainsFunc(turns, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
 		t.Errorf("no turn is ready again: %+v", turns)
 	}
-	must(t, store.Close())
+	must(t, errors.Join(store.Close(), server.Close()))
 }
 
 // measured notes the largest transaction of a copy.
