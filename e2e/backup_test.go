@@ -55,6 +55,11 @@ func TestBackup(t *testing.T) {
 	if _, errOut, err := parleyCommand(t, dir, "restore", file, "--replace"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
+	for _, args := range [][]string{{"backup", filepath.Join(elsewhere, "none.db")}, {"restore", file}} {
+		if _, errOut, err := parleyCommand(t, dir, append(args, "--database-url", "postgres://elsewhere/parley")...); exitCode(err) != 1 || !strings.Contains(errOut, "pg_dump") {
+			t.Errorf("%s where the data is in PostgreSQL: %v %q", args[0], err, errOut)
+		}
+	}
 	cancel()
 	if err := <-posting; !errors.Is(err, context.Canceled) {
 		t.Errorf("posting during the backup: %v", err)

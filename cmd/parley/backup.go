@@ -25,7 +25,7 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 		Long:  "Copy the SQLite database of the data directory to a new file, or with - to\nstandard output. The server may run meanwhile: the copy is one consistent moment,\nand nothing waits for it. The copy is checked (every page, the schema's version, every record\nagainst its hashes) before the file gets its name; nothing is overwritten. For\nPostgreSQL see docs/backup.md.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := shared.dataDir(getenv)
+			dir, err := shared.ownDatabase()
 			if err != nil {
 				return err
 			}
@@ -46,6 +46,19 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		},
 	}
+}
+
+// ownDatabase is the directory of a SQLite database; it refuses when the settings
+// say that the data is elsewhere.
+func (f *flags) ownDatabase() (string, error) {
+	s, err := loadSettings(f, getenv)
+	if err != nil {
+		return "", err
+	}
+	if s.DatabaseURL != "" {
+		return "", parley.Errorf(parley.CodeUnsupported, "the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings")
+	}
+	return s.DataDir, nil
 }
 
 // backupTo makes a checked backup in the directory for temporary files and
@@ -81,7 +94,7 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 		Long:  "Put a backup made by `parley backup` into the data directory. The server must not\nrun. The backup is checked as a whole before it takes its place, in one step. A\ndatabase that is there is refused, or with --replace kept under another name.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := shared.dataDir(getenv)
+			dir, err := shared.ownDatabase()
 			if err != nil {
 				return err
 			}
