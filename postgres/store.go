@@ -271,6 +271,10 @@ func (s *Store) together(ctx context.Context, run func(t *conversation) error) e
 	return err
 }
 
+// idleBound ends a conversation whose process stands still between two batches,
+// so that the rows it has locked are free again well within a lease.
+const idleBound = "SELECT set_config('idle_in_transaction_session_timeout', '3s', true)"
+
 // conversation is a transaction of several batches on one connection.
 type conversation struct {
 	ctx  context.Context //nolint:containedctx // lives as long as the call that made it
@@ -301,9 +305,11 @@ func (t *conversation) end() error {
 }
 
 func (t *conversation) run(b *batch, after string) error {
-	before := ""
-	if !t.open {
-		before, t.open = "BEGIN", true
+	if t.open {
+		return b.run(t.ctx, t.conn, "", after)
 	}
-	return b.run(t.ctx, t.conn, before, after)
+	t.open = true
+	first := *b
+	first.statements = append([]statement{{query: idleBound}}, b.statements...)
+	return first.run(t.ctx, t.conn, "BEGIN", after)
 }

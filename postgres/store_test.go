@@ -252,3 +252,49 @@ func TestOutOfReach(t *testing.T) {
 		t.Errorf("a closed store: %v", err)
 	}
 }
+
+// TestConversations: several batches are one transaction; an error undoes them,
+// and a process that falls silent between them loses its locks.
+func TestConversations(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	ctx := t.Context()
+	write := func(name string) *batch {
+		b := system()
+		b.write("INSERT INTO parley.workspaces (id, name, created_at) VALUES ($1, $2, 1)", parley.NewID(), name)
+		return b
+	}
+	for name, fails := range map[string]bool{"kept": false, "undone": true} {
+		failure := errors.New("changed its mind")
+		err := store.together(ctx, func(c *conversation) error {
+			if err := c.send(write(name + " 1")); err != nil {
+				return err
+			}
+			bound := ""
+			b := write(name + " 2")
+			b.read("SELECT current_setting('idle_in_transaction_session_timeout')", func(r *row) error {
+				bound = r.text()
+				return nil
+			})
+			if err := c.send(b); err != nil {
+				return err
+			}
+			if bound != "3s" {
+				t.Errorf("a silent conversation lasts %q", bound)
+			}
+			if fails {
+				return failure
+			}
+			return c.commit(write(name + " 3"))
+		})
+		if fails != errors.Is(err, failure) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, part := range []string{" 1", " 2", " 3"} {
+			id, err := store.workspaceNamed(ctx, name+part)
+			if err != nil || id.IsZero() != fails {
+				t.Errorf("%s: a row is there: %t, %v", name+part, !id.IsZero(), err)
+			}
+		}
+	}
+}
