@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -52,8 +51,7 @@ type Cluster struct {
 	bin     string
 	as      *syscall.Credential // nil: this process's own user
 	options Options
-	life    io.WriteCloser // the guard's standard input; nil while the server is stopped
-	server  *exec.Cmd
+	server  *guarded // nil while it is stopped
 }
 
 // Start makes a cluster and waits until it answers.
@@ -122,32 +120,12 @@ func (c *Cluster) configure() error {
 	return errors.Join(err, file.Close())
 }
 
-// guard runs the server until its standard input says so, or ends because the
-// process that holds the other end died, however it died: then nothing is left.
-const guard = `"$0" "$@" & server=$!
-read -r _ || lost=1
-kill -QUIT $server
-wait $server
-[ -z "${lost-}" ] || rm -rf "$PWD"`
-
 // Resume starts a stopped server again and waits until it answers.
-func (c *Cluster) Resume() error {
-	log, err := os.OpenFile(filepath.Join(c.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (c *Cluster) Resume() (err error) {
+	c.server, err = guard(c.command("sh", "-c", guarding, "QUIT", filepath.Join(c.bin, "postgres"), "-D", c.data()))
 	if err != nil {
 		return err
 	}
-	command := c.command("sh", "-c", guard, filepath.Join(c.bin, "postgres"), "-D", c.data())
-	command.Stdout, command.Stderr = log, log
-	life, err := command.StdinPipe()
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	err = command.Start()
-	err = errors.Join(err, log.Close())
-	if err != nil {
-		return err
-	}
-	c.life, c.server = life, command
 	return c.await()
 }
 
@@ -162,7 +140,7 @@ func (c *Cluster) await() error {
 		}
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(c.dir, "log")) // it may be missing: then there is nothing to add
+			log, _ := os.ReadFile(filepath.Join(c.dir, logFile)) // it may be missing: then there is nothing to add
 			return fmt.Errorf("pgtest: the server does not answer: %w\n%s", err, log)
 		case <-time.After(askAgain):
 		}
@@ -172,17 +150,9 @@ func (c *Cluster) await() error {
 // Stop ends the server at once, as by kill -9 of its machine but for the disk's
 // cache: what was committed durably is there after Resume.
 func (c *Cluster) Stop() error {
-	if c.life == nil {
-		return nil
-	}
-	_, err := io.WriteString(c.life, "stop\n")
-	err = errors.Join(err, c.life.Close())
-	c.life = nil
-	var ended *exec.ExitError
-	if waited := c.server.Wait(); waited != nil && !errors.As(waited, &ended) { // its status tells nothing new
-		err = errors.Join(err, waited)
-	}
-	return err
+	server := c.server
+	c.server = nil
+	return server.stop()
 }
 
 // Close ends the server and removes its data.
