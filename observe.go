@@ -22,8 +22,7 @@ type TurnObserver interface {
 	Contents() bool
 	TurnBegan(ctx context.Context, claim *Claim) context.Context
 	TurnEnded(ctx context.Context, ended TurnRun)
-	// StepBegan tells the steers that the step shows for the first time, too.
-	StepBegan(ctx context.Context, step int, steers []Message) context.Context
+	StepBegan(ctx context.Context, step int) context.Context
 	// StepEnded tells the error with which the store broke the step off, or nil.
 	StepEnded(ctx context.Context, broken error)
 	CallBegan(ctx context.Context, begun CallBegun) context.Context

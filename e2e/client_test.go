@@ -19,9 +19,10 @@ import (
 )
 
 // TestParallelSubmitsOfOneKey is failure 22: one key, one turn.
-func TestParallelSubmitsOfOneKey(t *testing.T) {
-	t.Parallel()
-	s := start(t, t.TempDir())
+func TestParallelSubmitsOfOneKey(t *testing.T) { onEach(t, parallelSubmitsOfOneKey) }
+
+func parallelSubmitsOfOneKey(t *testing.T, at place) {
+	s := startAt(t, at)
 	session := newSession(t, s.client, "sim/echo")
 	const submits = 50
 	ids := make([]parley.ID, submits)
@@ -59,9 +60,10 @@ func TestParallelSubmitsOfOneKey(t *testing.T) {
 
 // TestWatcherThatComesAndGoes is failures 21 and 23: a client that disconnects
 // every few frames ends with the text of the record.
-func TestWatcherThatComesAndGoes(t *testing.T) {
-	t.Parallel()
-	s := start(t, t.TempDir(), "--flush-live", "5ms")
+func TestWatcherThatComesAndGoes(t *testing.T) { onEach(t, watcherThatComesAndGoes) }
+
+func watcherThatComesAndGoes(t *testing.T, at place) {
+	s := startAt(t, at, "--flush-live", "5ms")
 	session := newSession(t, s.client, "sim/lorem-400-3")
 	posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("go on"), "")
 	if err != nil {
@@ -93,9 +95,10 @@ func TestWatcherThatComesAndGoes(t *testing.T) {
 
 // TestReaderThatNeverReads is failure 25: it is cut off, and costs nobody else
 // anything.
-func TestReaderThatNeverReads(t *testing.T) {
-	t.Parallel()
-	s := start(t, t.TempDir(), "--flush-live", "0s")
+func TestReaderThatNeverReads(t *testing.T) { onEach(t, readerThatNeverReads) }
+
+func readerThatNeverReads(t *testing.T, at place) {
+	s := startAt(t, at, "--flush-live", "0s")
 	session := newSession(t, s.client, "sim/script")
 	conn := dial(t, s, session.ID)
 	script := fmt.Sprintf(`[[{"text":%q,"repeat":20000}]]`, strings.Repeat("x", 400))

@@ -11,12 +11,12 @@ import (
 )
 
 // TestCommandLine walks through the commands as the README does.
-func TestCommandLine(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func TestCommandLine(t *testing.T) { onEach(t, commandLine) }
+
+func commandLine(t *testing.T, at place) {
 	must := func(args ...string) string {
 		t.Helper()
-		out, errOut, err := parleyCommand(t, dir, args...)
+		out, errOut, err := at.parley(t, args...)
 		if err != nil {
 			t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, errOut)
 		}
@@ -25,7 +25,7 @@ func TestCommandLine(t *testing.T) {
 	if out := must("doctor"); !strings.Contains(out, "simulator") {
 		t.Errorf("doctor does not say that the simulator answers:\n%s", out)
 	}
-	s := start(t, dir)
+	s := startAt(t, at)
 	must("agents", "create", "Night Watch", "--system-prompt", "You keep watch.")
 	if out := must("agents", "list"); !strings.Contains(out, "night-watch") || !strings.Contains(out, "parley") {
 		t.Errorf("agents list:\n%s", out)
@@ -44,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 	if out := must("sessions", "show", id); !strings.Contains(out, "sim/echo (simulator)") {
 		t.Errorf("sessions show does not label the simulator:\n%s", out)
 	}
-	file := filepath.Join(dir, "export.json")
+	file := filepath.Join(t.TempDir(), "export.json")
 	must("sessions", "export", id, "-o", file)
 	var export struct {
 		Messages []parley.Message
@@ -58,26 +58,28 @@ func TestCommandLine(t *testing.T) {
 		t.Errorf("export: %v, %d messages, %d calls", err, len(export.Messages), len(export.Calls))
 	}
 	must("sessions", "delete", id)
-	if _, errOut, err := parleyCommand(t, dir, "sessions", "show", id); exitCode(err) != 1 || errOut == "" {
+	if _, errOut, err := at.parley(t, "sessions", "show", id); exitCode(err) != 1 || errOut == "" {
 		t.Errorf("a deleted session is shown: %v %q", err, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "doctor"); err != nil {
+	if _, errOut, err := at.parley(t, "doctor"); err != nil {
 		t.Errorf("doctor beside a running server: %v\n%s", err, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "serve", "--addr", "127.0.0.1:0"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
-		t.Errorf("a second server on one directory must name the first: %v %q", err, errOut)
+	if at.database == "" {
+		if _, errOut, err := at.parley(t, "serve", "--addr", "127.0.0.1:0"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+			t.Errorf("a second server on one directory must name the first: %v %q", err, errOut)
+		}
 	}
 	s.terminate()
 }
 
 // TestKeys follows a key from its making to its end.
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if _, errOut, err := parleyCommand(t, dir, "serve", "--addr", "0.0.0.0:0"); exitCode(err) != 1 || !strings.Contains(errOut, "keys create") {
+func TestKeys(t *testing.T) { onEach(t, keys) }
+
+func keys(t *testing.T, at place) {
+	if _, errOut, err := at.parley(t, "serve", "--addr", "0.0.0.0:0"); exitCode(err) != 1 || !strings.Contains(errOut, "keys create") {
 		t.Fatalf("a server for all without a key must be refused: %v %q", err, errOut)
 	}
-	out, errOut, err := parleyCommand(t, dir, "keys", "create", "--workspace", "acme", "--name", "ci", "--json")
+	out, errOut, err := at.parley(t, "keys", "create", "--workspace", "acme", "--name", "ci", "--json")
 	if err != nil {
 		t.Fatalf("keys create with no server: %v\n%s", err, errOut)
 	}
@@ -85,25 +87,28 @@ func TestKeys(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Key == "" {
 		t.Fatalf("keys create --json printed %q", out)
 	}
-	start(t, dir)
-	if _, errOut, err := parleyCommand(t, dir, "--key", "no-such-key", "sessions", "list"); exitCode(err) != 1 || strings.Contains(errOut, "no-such-key") {
+	startAt(t, at)
+	if _, errOut, err := at.parley(t, "--key", "no-such-key", "sessions", "list"); exitCode(err) != 1 || strings.Contains(errOut, "no-such-key") {
 		t.Errorf("a wrong key: %v %q", err, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "--key", made.Key, "agents", "create", "Acme Bot"); err != nil {
+	if _, errOut, err := at.parley(t, "--key", made.Key, "agents", "create", "Acme Bot"); err != nil {
 		t.Errorf("with the key: %v %q", err, errOut)
 	}
 	// The machine's own user is let in by the token file, and acts where it says.
 	for workspace, wants := range map[string]bool{"acme": true, "default": false} {
-		out, errOut, err := parleyCommand(t, dir, "--workspace", workspace, "agents", "list")
+		out, errOut, err := at.parley(t, "--workspace", workspace, "agents", "list")
 		if err != nil || strings.Contains(out, "acme-bot") != wants {
 			t.Errorf("agents of %s: %v %s\n%s", workspace, err, errOut, out)
 		}
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "parley.db"))
+	if at.database != "" {
+		return
+	}
+	raw, err := os.ReadFile(filepath.Join(at.dir, "parley.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wal, _ := os.ReadFile(filepath.Join(dir, "parley.db-wal"))
+	wal, _ := os.ReadFile(filepath.Join(at.dir, "parley.db-wal"))
 	if strings.Contains(string(raw)+string(wal), made.Key) {
 		t.Error("the key's secret stands in the database")
 	}

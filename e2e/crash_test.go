@@ -26,28 +26,29 @@ const (
 // TestKillAtRandomInstants is failures 30 to 33: whatever the instant of a
 // kill -9, the message is there, the turn resumes or settles within the lease
 // and two seconds, no text is repeated and no tool call has two results.
-func TestKillAtRandomInstants(t *testing.T) {
-	t.Parallel()
+func TestKillAtRandomInstants(t *testing.T) { onEach(t, killAtRandomInstants) }
+
+func killAtRandomInstants(t *testing.T, at place) {
 	kills := 50
 	if testing.Short() {
 		kills = 5
 	}
 	const lanes = 2
-	for lane := range lanes {
+	for n := range lanes {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			random := rand.New(rand.NewPCG(20260101, uint64(lane))) //nolint:gosec // instants, not secrets
+			lane := at.beside(t)
+			random := rand.New(rand.NewPCG(20260101, uint64(n))) //nolint:gosec // instants, not secrets
 			for range kills / lanes {
-				killOnce(t, dir, time.Duration(random.IntN(700))*time.Millisecond)
+				killOnce(t, lane, time.Duration(random.IntN(700))*time.Millisecond)
 			}
 		})
 	}
 }
 
-func killOnce(t *testing.T, dir string, after time.Duration) {
+func killOnce(t *testing.T, at place, after time.Duration) {
 	t.Helper()
-	s := start(t, dir, "--lease", shortLease.String())
+	s := startAt(t, at, "--lease", shortLease.String())
 	session := newSession(t, s.client, "sim/script")
 	posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(twoHundredTokens), "")
 	if err != nil {
@@ -59,7 +60,7 @@ func killOnce(t *testing.T, dir string, after time.Duration) {
 	cancel()
 	s.kill()
 
-	again := start(t, dir, "--lease", shortLease.String())
+	again := startAt(t, at, "--lease", shortLease.String())
 	settled(t, again.client, session.ID, shortLease+grace+2*time.Second) // the rest of the turn itself takes 0.4 s
 	messages := record(t, again.client, session.ID)
 	if messages[0].ID != posted.Message.ID || text(t, messages[0]) != twoHundredTokens {
@@ -117,10 +118,10 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 
 // TestTerminateUnderLoad is failure 42: a drain loses nothing, and what it left
 // unfinished goes on at the next start.
-func TestTerminateUnderLoad(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := start(t, dir)
+func TestTerminateUnderLoad(t *testing.T) { onEach(t, terminateUnderLoad) }
+
+func terminateUnderLoad(t *testing.T, at place) {
+	s := startAt(t, at)
 	const sessions = 40
 	ids := make([]parley.ID, sessions)
 	for i := range ids {
@@ -134,7 +135,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 		}
 	}
 	s.terminate()
-	again := start(t, dir)
+	again := startAt(t, at)
 	for _, id := range ids {
 		after := settled(t, again.client, id, turnDeadline)
 		if after.Status != parley.SessionCompleted {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,14 +46,19 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "building parley:", err)
 			return 1
 		}
-		return m.Run()
+		code := m.Run()
+		if err := databases.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
 	}())
 }
 
 // server is a running `parley serve`.
 type server struct {
 	t       *testing.T
-	dir     string
+	at      place
 	url     string
 	client  *client.Client
 	command *exec.Cmd
@@ -60,19 +66,31 @@ type server struct {
 	stderr  *lockedBuffer
 }
 
-// start runs a server on a data directory; it is killed at the end of the test
-// if it still runs.
+// start runs a server on a data directory with SQLite in it; it is killed at the
+// end of the test if it still runs.
 func start(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	return startWith(t, dir, "127.0.0.1:0", nil, args...)
+	return startAt(t, place{dir: dir}, args...)
 }
 
 // startWith is start at an address and with further variables.
 func startWith(t *testing.T, dir, addr string, environment []string, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, dir: dir, exited: make(chan error, 1), stderr: &lockedBuffer{}}
-	s.command = exec.Command(binary, append([]string{"serve", "--data", dir, "--addr", addr}, args...)...)
-	s.command.Env = append(cleanEnvironment(), environment...)
+	return startProgram(t, binary, place{dir: dir}, environment, append([]string{"--addr", addr}, args...)...)
+}
+
+// startAt runs a server at a place.
+func startAt(t *testing.T, at place, args ...string) *server {
+	t.Helper()
+	return startProgram(t, binary, at, nil, args...)
+}
+
+// startProgram runs a build of the program with more in its environment.
+func startProgram(t *testing.T, program string, at place, environment []string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, at: at, exited: make(chan error, 1), stderr: &lockedBuffer{}}
+	s.command = exec.Command(program, append([]string{"serve", "--data", at.dir, "--addr", "127.0.0.1:0"}, args...)...)
+	s.command.Env = append(at.environment(), environment...)
 	s.command.Stderr = s.stderr
 	out, err := s.command.StdoutPipe()
 	if err != nil {
@@ -106,16 +124,21 @@ func startWith(t *testing.T, dir, addr string, environment []string, args ...str
 
 // connect makes a client of its own connections, as the machine's own user.
 func (s *server) connect() *client.Client {
-	token, err := os.ReadFile(filepath.Join(s.dir, "token"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	c, err := client.New(client.Options{URL: s.url, Key: strings.TrimSpace(string(token))})
+	c, err := client.New(client.Options{URL: s.url, Key: s.key()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(c.Close)
 	return c
+}
+
+// key is what lets the machine's own user in; "" at a process that only runs turns.
+func (s *server) key() string {
+	token, err := os.ReadFile(filepath.Join(s.at.dir, "token"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
 }
 
 // kill ends the process at once, as a crash would.
@@ -150,11 +173,22 @@ func (s *server) terminate() {
 // parley runs a command of the command line against this data directory.
 func parleyCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	return place{dir: dir}.parley(t, args...)
+}
+
+// parley runs a command of the command line at a place, in good time.
+func (p place) parley(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
+	return p.command(ctx, args...)
+}
+
+// command runs a command of the command line at a place.
+func (p place) command(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
-	command := exec.CommandContext(ctx, binary, append([]string{"--data", dir}, args...)...)
-	command.Env = cleanEnvironment()
+	command := exec.CommandContext(ctx, binary, append([]string{"--data", p.dir}, args...)...)
+	command.Env = p.environment()
 	command.Stdout, command.Stderr = &out, &errOut
 	err = command.Run()
 	return out.String(), errOut.String(), err

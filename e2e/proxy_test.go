@@ -104,7 +104,7 @@ func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cm
 // once the proxy has found it ready.
 func throughProxy(t *testing.T, s *server, url string) *client.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(s.dir, "token"))
+	token, err := os.ReadFile(filepath.Join(s.at.dir, "token"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func BenchmarkTurn(b *testing.B) {
 		for each.Next() {
 			told.Claimed(1, true)
 			ctx := told.TurnBegan(b.Context(), claim)
-			ctx = told.StepBegan(ctx, 1, nil)
+			ctx = told.StepBegan(ctx, 1)
 			ctx = told.CallBegan(ctx, parley.CallBegun{Call: call})
 			told.Stored(parley.OperationBeginStep, time.Millisecond, nil)
 			told.CallEnded(ctx, parley.CallEnded{Call: call, Settled: settled, FirstToken: time.Second, Took: time.Second})

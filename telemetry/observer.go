@@ -49,9 +49,9 @@ func classOf(failure *parley.Failure) parley.ErrorClass {
 }
 
 // StepBegan implements parley.TurnObserver.
-func (t *Telemetry) StepBegan(ctx context.Context, step int, steers []parley.Message) context.Context {
+func (t *Telemetry) StepBegan(ctx context.Context, step int) context.Context {
 	if t.traces != nil {
-		ctx = t.traces.step(ctx, step, steers)
+		ctx = t.traces.step(ctx, step)
 	}
 	return ctx
 }

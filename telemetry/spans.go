@@ -71,17 +71,8 @@ func failSpan(span trace.Span, class string) {
 	span.SetStatus(codes.Error, class)
 }
 
-// step begins the span of a step, linked with the requests that posted its steers.
-func (t *traces) step(ctx context.Context, step int, steers []parley.Message) context.Context {
-	var links []trace.Link
-	for i := range steers {
-		if parent := traceParentOf(&steers[i]); parent != "" {
-			if posted := trace.SpanContextFromContext(withParent(context.Background(), parent)); posted.IsValid() {
-				links = append(links, trace.Link{SpanContext: posted})
-			}
-		}
-	}
-	ctx, _ = t.tracer.Start(ctx, "step "+strconv.Itoa(step), trace.WithLinks(links...), trace.WithAttributes(attrStep.Int(step), sessionOf(ctx)))
+func (t *traces) step(ctx context.Context, step int) context.Context {
+	ctx, _ = t.tracer.Start(ctx, "step "+strconv.Itoa(step), trace.WithAttributes(attrStep.Int(step), sessionOf(ctx)))
 	return ctx
 }
 

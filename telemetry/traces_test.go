@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -274,30 +273,6 @@ func TestMetadataOfAMessageNamesItsTrace(t *testing.T) {
 	}
 	if turns != 3 {
 		t.Errorf("%d turns began a trace of their own; want those 3 whose traceparent is none", turns)
-	}
-}
-
-// A steer joins the turn of another request: the step that shows it is linked
-// with the steer's own.
-func TestStepsAreLinkedWithTheirSteers(t *testing.T) {
-	h, r := withTraces(t)
-	status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/lorem-40-25"}}`)
-	var opened parley.Session
-	if err := json.Unmarshal([]byte(answer), &opened); err != nil || status != http.StatusCreated {
-		t.Fatalf("status %d: %s", status, answer)
-	}
-	status, answer = h.do("POST", "/v1/sessions/"+opened.ID.String()+"/messages", `{"content":{"text":"y"},"during":"steer"}`, "Traceparent", callerParent)
-	if status != http.StatusCreated {
-		t.Fatalf("status %d: %s", status, answer)
-	}
-	linked := map[string]string{}
-	for _, span := range h.received(r) {
-		for _, link := range span.GetLinks() {
-			linked[span.GetName()] += fmt.Sprintf("%x", link.GetTraceId())
-		}
-	}
-	if diff := cmp.Diff(map[string]string{"step 2": callerTrace}, linked); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
 	}
 }
 

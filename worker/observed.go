@@ -12,12 +12,10 @@ type unobserved struct{}
 
 var _ parley.Observer = unobserved{}
 
-func (unobserved) Contents() bool                                                 { return false }
-func (unobserved) TurnBegan(ctx context.Context, _ *parley.Claim) context.Context { return ctx }
-func (unobserved) TurnEnded(context.Context, parley.TurnRun)                      {}
-func (unobserved) StepBegan(ctx context.Context, _ int, _ []parley.Message) context.Context {
-	return ctx
-}
+func (unobserved) Contents() bool                                                    { return false }
+func (unobserved) TurnBegan(ctx context.Context, _ *parley.Claim) context.Context    { return ctx }
+func (unobserved) TurnEnded(context.Context, parley.TurnRun)                         {}
+func (unobserved) StepBegan(ctx context.Context, _ int) context.Context              { return ctx }
 func (unobserved) StepEnded(context.Context, error)                                  {}
 func (unobserved) CallBegan(ctx context.Context, _ parley.CallBegun) context.Context { return ctx }
 func (unobserved) CallEnded(context.Context, parley.CallEnded)                       {}

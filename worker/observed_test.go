@@ -51,7 +51,7 @@ func (d *diary) TurnEnded(ctx context.Context, ended parley.TurnRun) {
 	d.note(ctx, "%s%s", ended.Outcome, class)
 	d.ended <- struct{}{}
 }
-func (d *diary) StepBegan(ctx context.Context, step int, _ []parley.Message) context.Context {
+func (d *diary) StepBegan(ctx context.Context, step int) context.Context {
 	return d.note(ctx, "step %d", step)
 }
 func (d *diary) StepEnded(ctx context.Context, broken error) {

@@ -74,7 +74,7 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	if len(open) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return next, nil
 	}
-	t.at = t.w.observer.StepBegan(t.ctx, step, nil)
+	t.at = t.w.observer.StepBegan(t.ctx, step)
 	next, err = t.runCalls(step, open)
 	t.w.observer.StepEnded(t.at, err)
 	return next, err

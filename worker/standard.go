@@ -193,7 +193,7 @@ func (t *turn) advance(at place) (place, error) {
 	if at.answered && len(steers) == 0 { // it was taken back
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnCompleted})
 	}
-	t.at = t.w.observer.StepBegan(t.ctx, at.step, steers)
+	t.at = t.w.observer.StepBegan(t.ctx, at.step)
 	next, err := t.take(at, steers)
 	broken := err
 	if parley.ErrorCode(err) == parley.CodeMore { // a steer changed meanwhile

@@ -34,6 +34,9 @@ func (s *server) openMetrics(ctx context.Context) error {
 	if s.worker != nil {
 		sources.Worker = s.worker.Stats
 	}
+	if s.relay != nil {
+		sources.Relay = s.relay.Stats
+	}
 	s.telemetry.Watch(sources)
 	if s.settings.MetricsAddr == "" {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"parley/engine"
 	"parley/httpapi"
 	"parley/live"
+	"parley/postgres"
 	"parley/telemetry"
 	"parley/tool/builtin"
 	"parley/worker"
@@ -35,6 +36,7 @@ type server struct {
 	metrics   *side // nil without an address of its own
 	store     parley.Store
 	hub       *live.Hub
+	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
 	worker    *worker.Worker // nil with roleAPI
@@ -66,7 +68,12 @@ func (s *server) open(ctx context.Context) error {
 	if s.listener, err = s.listen(ctx); err != nil {
 		return err
 	}
-	s.hub = live.New(s.store, live.Options{Log: s.log})
+	options := live.Options{Log: s.log}
+	if shared, ok := s.store.(*postgres.Store); ok {
+		s.relay = shared.Relay()
+		options.Relay, options.Repair = s.relay, time.Duration(s.settings.FlushStore)
+	}
+	s.hub = live.New(s.store, options)
 	s.store.Listen(s.hub)
 	tools := builtin.Tools()
 	if s.settings.Role != roleAPI {

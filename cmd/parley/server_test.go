@@ -196,6 +196,12 @@ func TestSecretsStayInside(t *testing.T) {
 // provider lets hang, cancelled; a watcher that still listens) closes without a
 // goroutine, a file of its address or a lock left.
 func TestServerLeavesNothingBehind(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	t.Run("SQLite", func(t *testing.T) { leavesNothingBehind(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) { leavesNothingBehind(t, databases.New(t)) })
+}
+
+func leavesNothingBehind(t *testing.T, database string) {
+	t.Helper()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -206,7 +212,7 @@ func TestServerLeavesNothingBehind(t *testing.T) { //nolint:paralleltest // it c
 	defer provider.Close()
 	before := goleak.IgnoreCurrent()
 	dir := t.TempDir()
-	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1"}, io.Discard)
+	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"}, io.Discard)
 	session, err := c.CreateSession(t.Context(), client.SessionInput{Model: "openai/hangs"})
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +252,7 @@ func TestServerLeavesNothingBehind(t *testing.T) { //nolint:paralleltest // it c
 	if _, err := os.Stat(filepath.Join(dir, urlFile)); err == nil {
 		t.Error("the file with the address is still there")
 	}
-	again, c := opened(t, dir, nil, io.Discard)
+	again, c := opened(t, dir, map[string]string{"PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"}, io.Discard)
 	c.Close()
 	if err := again.close(); err != nil {
 		t.Error(err)

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/client"
+)
+
+// What a hand-over may take: beyond the lease after a kill, at all after SIGTERM,
+// and the first turn of a workspace beside another one's.
+const (
+	handOver  = time.Second
+	firstTurn = time.Second
+)
+
+const (
+	// slowAnswer is a turn that takes three seconds.
+	slowAnswer = `[[{"text":"word ","repeat":300,"token_ms":10}]]`
+	// endless is a turn that takes ten minutes.
+	endless = `[[{"wait_ms":600000},{"text":"At last."}]]`
+)
+
+// begun posts a script to a new session and waits until its turn has shown
+// something.
+func begun(t *testing.T, c *client.Client, script string) client.Posted {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
+	defer cancel()
+	session := newSession(t, c, "sim/script")
+	posted, err := c.PostMessage(ctx, session.ID, client.UserMessage(script), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for frame, err := range c.Watch(ctx, session.ID, posted.EventSequence) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame.Type == parley.EventStepGenerating {
+			return posted
+		}
+	}
+	t.Fatal("the stream ended before the turn began")
+	return posted
+}
+
+// attempts waits until a turn has been claimed so many times.
+func attempts(t *testing.T, c *client.Client, posted client.Posted, want int, within time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	for frame, err := range c.Watch(ctx, posted.Message.SessionID, posted.EventSequence) {
+		if err != nil {
+			break
+		}
+		if frame.Type != parley.EventSessionStarted {
+			continue
+		}
+		var started struct{ Attempt int }
+		if err := json.Unmarshal(frame.Data, &started); err != nil {
+			t.Fatal(err)
+		}
+		if started.Attempt == want {
+			return
+		}
+	}
+	t.Fatalf("attempt %d of the turn did not begin within %s", want, within)
+}
+
+// whole checks that a session's one answer is complete, and what came before it
+// are beginnings of it.
+func whole(t *testing.T, c *client.Client, session parley.ID, want string) {
+	t.Helper()
+	completed := 0
+	for _, m := range record(t, c, session) {
+		switch {
+		case m.Role != parley.RoleAssistant:
+		case m.Status == parley.MessageCompleted:
+			if completed++; text(t, m) != want {
+				t.Errorf("the answer has %d bytes; want %d", len(text(t, m)), len(want))
+			}
+		case !strings.HasPrefix(want, text(t, m)):
+			t.Errorf("message %d is no beginning of the answer: %q", m.Sequence, text(t, m))
+		}
+	}
+	if completed != 1 {
+		t.Errorf("%d complete answers", completed)
+	}
+}
+
+// TestHandOver is failures 30, 34 and 42 between two processes: what one runs
+// that is killed, stopped or told to end goes on in the other one, soon.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		within time.Duration
+	}{
+		"killed":      {syscall.SIGKILL, shortLease + handOver},
+		"stopped":     {syscall.SIGSTOP, shortLease + handOver},
+		"told to end": {syscall.SIGTERM, handOver},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := shared(t)
+			first := startAt(t, at, "--lease", shortLease.String(), "--drain", "0s")
+			posted := begun(t, first.client, slowAnswer)
+			second := startAt(t, at.beside(t), "--lease", shortLease.String())
+			if err := first.command.Process.Signal(c.signal); err != nil {
+				t.Fatal(err)
+			}
+			attempts(t, second.client, posted, 2, c.within)
+			if c.signal == syscall.SIGSTOP { // back to life beside the one that has taken over
+				if err := first.command.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := settled(t, second.client, posted.Message.SessionID, turnDeadline)
+			if after.Status != parley.SessionCompleted {
+				t.Errorf("the session is %s", after.Status)
+			}
+			whole(t, second.client, posted.Message.SessionID, strings.Repeat("word ", 300))
+			if c.signal == syscall.SIGSTOP { // and it works again
+				again := newSession(t, first.client, "sim/echo")
+				if _, err := first.client.PostMessage(t.Context(), again.ID, client.UserMessage("back"), ""); err != nil {
+					t.Fatal(err)
+				}
+				settled(t, first.client, again.ID, turnDeadline)
+			}
+		})
+	}
+}
+
+// TestStoppedAlone is the other half of failure 34: a process that was stopped
+// past its lease and that nobody took anything from goes on where it was.
+func TestStoppedAlone(t *testing.T) { onEach(t, stoppedAlone) }
+
+func stoppedAlone(t *testing.T, at place) {
+	const lease = time.Second
+	s := startAt(t, at, "--lease", lease.String())
+	posted := begun(t, s.client, slowAnswer)
+	if err := s.command.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(2 * lease) // the stop itself
+	if err := s.command.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, s.client, posted.Message.SessionID, turnDeadline)
+	whole(t, s.client, posted.Message.SessionID, strings.Repeat("word ", 300))
+	calls, err := s.client.Calls(t.Context(), posted.Message.SessionID, nil)
+	if err != nil || len(calls.Data) != 1 {
+		t.Errorf("%d model calls, %v; the first one had not ended", len(calls.Data), err)
+	}
+}
+
+// TestNewcomer: a workspace whose turns take ten minutes, more of them than
+// there are slots, does not keep another one's first turn waiting.
+func TestNewcomer(t *testing.T) { onEach(t, newcomer) }
+
+func newcomer(t *testing.T, at place) {
+	const slots, long = 4, 40
+	s := startAt(t, at, "--workers", "4", "--drain", "0s")
+	clients := map[string]*client.Client{}
+	for _, workspace := range []string{"busy", "new"} {
+		c, err := client.New(client.Options{URL: s.url, Key: s.key(), Workspace: workspace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		clients[workspace] = c
+	}
+	for range long {
+		session := newSession(t, clients["busy"], "sim/script")
+		if _, err := clients["busy"].PostMessage(t.Context(), session.ID, client.UserMessage(endless), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session := newSession(t, clients["new"], "sim/echo")
+	if _, err := clients["new"].PostMessage(t.Context(), session.ID, client.UserMessage("quick"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if after := settled(t, clients["new"], session.ID, firstTurn); after.Status != parley.SessionCompleted {
+		t.Errorf("the newcomer's session is %s", after.Status)
+	}
+	s.terminate()
+}
+
+// TestRoles: a process without a worker and one without an API are together what
+// one process is, and neither does the other's work.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	at := shared(t)
+	api := startAt(t, at, "--role", "api")
+	session := newSession(t, api.client, "sim/lorem-50-100")
+	posted, err := api.client.PostMessage(t.Context(), session.ID, client.UserMessage("go"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, err := api.client.Turns(t.Context(), session.ID, nil)
+	if err != nil || len(turns.Data) != 1 || turns.Data[0].Status != parley.TurnQueued {
+		t.Fatalf("with nobody to run it: %+v, %v", turns.Data, err)
+	}
+	worker := startAt(t, at.beside(t), "--role", "worker", "--lease", shortLease.String())
+	watched := newFold(t)
+	watched.last = posted.EventSequence
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
+	defer cancel()
+	for frame, err := range api.client.Watch(ctx, session.ID, posted.EventSequence) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if watched.take(frame); frame.Type.EndsTurn() {
+			break
+		}
+	}
+	watched.check(record(t, api.client, session.ID))
+	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK, "/v1/sessions": http.StatusNotFound} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, worker.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close() // only the status counts
+		if response.StatusCode != want {
+			t.Errorf("the worker answers GET %s with %s", path, response.Status)
+		}
+	}
+	if out, errOut, err := worker.at.parley(t, "ready"); err != nil || strings.TrimSpace(out) != "ready" {
+		t.Errorf("parley ready: %v, %s%s", err, out, errOut)
+	}
+	worker.terminate()
+	if _, _, err := worker.at.parley(t, "ready", "--url", worker.url); exitCode(err) != 1 {
+		t.Errorf("parley ready without a server: %v", err)
+	}
+	api.terminate()
+}
