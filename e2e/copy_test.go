@@ -13,68 +13,80 @@ import (
 
 	"parley"
 	"parley/client"
-	"parley/internal/pgtest"
 )
 
-// postgresCluster is a cluster of the test's own with an empty database, parley.
-func postgresCluster(t *testing.T) *pgtest.Cluster {
-	t.Helper()
-	cluster, err := pgtest.Start(pgtest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
-		t.Fatal(err)
-	}
-	return cluster
-}
-
-// TestCopyThereAndBack moves a killed server's data to PostgreSQL and back into
-// another directory, killing each copy several times, and goes on there.
+// TestCopyThereAndBack moves what a killed server left to PostgreSQL, lets a
+// server go on there, and moves it back into another directory. Each copy is
+// killed several times.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	dir, back, postgres := t.TempDir(), t.TempDir(), postgresCluster(t).URL(pgtest.Owner, "parley")
-	s := start(t, dir)
+	home, away, back := place{dir: t.TempDir()}, shared(t), place{dir: t.TempDir()}
+	s := startAt(t, home)
 	records := map[parley.ID][]parley.Message{}
 	for range 5 {
 		session := newSession(t, s.client, "sim/echo")
+		records[session.ID] = nil
 		for range 3 {
-			if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("to be kept"), ""); err != nil {
-				t.Fatal(err)
-			}
-			settled(t, s.client, session.ID, turnDeadline)
+			say(t, s, session.ID, "to be kept")
 		}
-		records[session.ID] = record(t, s.client, session.ID)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", postgres); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+	for id := range records {
+		records[id] = record(t, s.client, id)
+	}
+	copying := []string{"copy", "--from", "sqlite:" + home.dir, "--to", away.database}
+	if _, errOut, err := home.parley(t, copying...); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
-	s.kill()
-	copyWithKills(t, "sqlite:"+dir, postgres)
-	if out, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", postgres); err != nil || !strings.Contains(out, "made before") {
+	running := newSession(t, s.client, "sim/script")
+	posted, err := s.client.PostMessage(t.Context(), running.ID, client.UserMessage(twoHundredTokens), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kill() // in the middle of it
+	copyWithKills(t, "sqlite:"+home.dir, away.database)
+	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "made before") {
 		t.Errorf("copied again: %v\n%s\n%s", err, out, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", "postgres://u:topsecret@127.0.0.1:1/none"); exitCode(err) != 1 || strings.Contains(errOut, "topsecret") {
+	if _, errOut, err := home.parley(t, "copy", "--from", "sqlite:"+home.dir, "--to", "postgres://u:topsecret@127.0.0.1:1/none"); exitCode(err) != 1 || strings.Contains(errOut, "topsecret") {
 		t.Errorf("to a database out of reach: %v %q", err, errOut)
 	}
-	copyWithKills(t, postgres, "sqlite:"+back)
 
-	s = start(t, back)
-	for id, before := range records {
-		if diff := cmp.Diff(before, record(t, s.client, id)); diff != "" {
-			t.Errorf("session %s (-before +after two copies):\n%s", id, diff)
-		}
-		if _, err := s.client.PostMessage(t.Context(), id, client.UserMessage("go on"), ""); err != nil {
-			t.Fatal(err)
-		}
-		settled(t, s.client, id, turnDeadline)
+	s = startAt(t, away)
+	goOn(t, s, records)
+	settled(t, s.client, running.ID, turnDeadline)
+	records[running.ID] = record(t, s.client, running.ID)
+	if first := records[running.ID][0]; first.ID != posted.Message.ID || len(records[running.ID]) < 2 {
+		t.Errorf("the turn that ran when the server was killed has %d messages, the first is %s", len(records[running.ID]), first.ID)
+	}
+	if _, errOut, err := back.parley(t, "copy", "--from", away.database, "--to", "sqlite:"+back.dir); exitCode(err) != 1 || !strings.Contains(errOut, "works on the database") {
+		t.Errorf("under a running server: %v %q", err, errOut)
 	}
 	s.terminate()
+	copyWithKills(t, away.database, "sqlite:"+back.dir)
+	s = startAt(t, back)
+	goOn(t, s, records)
+	s.terminate()
+}
+
+// say posts a message and waits for the end of its turn.
+func say(t *testing.T, s *server, session parley.ID, words string) {
+	t.Helper()
+	if _, err := s.client.PostMessage(t.Context(), session, client.UserMessage(words), ""); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, s.client, session, turnDeadline)
+}
+
+// goOn demands the records as they were, and continues each of them.
+func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
+	t.Helper()
+	for id, before := range records {
+		if diff := cmp.Diff(before, record(t, s.client, id)); diff != "" {
+			t.Errorf("session %s (-before +after the copy):\n%s", id, diff)
+		}
+		say(t, s, id, "go on")
+		records[id] = record(t, s.client, id)
+	}
 }
 
 // copyWithKills runs a copy until it is done: the nth run is killed at its nth
@@ -128,10 +140,7 @@ func TestCopyToAFullDisk(t *testing.T) {
 	s := start(t, dir)
 	session := newSession(t, s.client, "sim/echo")
 	for range 6 {
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(strings.Repeat("many words ", 50_000)), ""); err != nil {
-			t.Fatal(err)
-		}
-		settled(t, s.client, session.ID, turnDeadline)
+		say(t, s, session.ID, strings.Repeat("many words ", 50_000))
 	}
 	s.terminate()
 	run := func() (string, string, error) {

@@ -27,7 +27,8 @@ func TestDocumentedDump(t *testing.T) {
 		}
 		return found[0]
 	}
-	dir, cluster := t.TempDir(), postgresCluster(t)
+	dir, database, cluster := t.TempDir(), databases.New(t), databases.Cluster(t)
+	restored := cluster.URL(pgtest.Owner, "restored")
 	s := start(t, dir)
 	session := newSession(t, s.client, "sim/echo")
 	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("to be kept"), ""); err != nil {
@@ -35,25 +36,25 @@ func TestDocumentedDump(t *testing.T) {
 	}
 	settled(t, s.client, session.ID, turnDeadline)
 	s.terminate()
-	if _, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", cluster.URL(pgtest.Owner, "parley")); err != nil {
+	if _, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", database); err != nil {
 		t.Fatalf("%v\n%s", err, errOut)
 	}
 	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE restored OWNER "+pgtest.Owner); err != nil {
 		t.Fatal(err)
 	}
 	scratch := t.TempDir()
-	run := func(text, database string) {
+	run := func(text, url string) {
 		t.Helper()
 		shell := exec.CommandContext(t.Context(), "sh", "-c", text)
 		shell.Dir = scratch
-		shell.Env = append(cleanEnvironment(), "PARLEY_DATABASE_URL="+cluster.URL(pgtest.Owner, database), "PATH="+cluster.Programs()+":"+os.Getenv("PATH"))
+		shell.Env = append(cleanEnvironment(), "PARLEY_DATABASE_URL="+url, "PATH="+cluster.Programs()+":"+os.Getenv("PATH"))
 		if out, err := shell.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", text, err, out)
 		}
 	}
-	run(command("pg_dump"), "parley")
-	run(command("pg_restore"), "restored")
-	out, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", cluster.URL(pgtest.Owner, "restored"))
+	run(command("pg_dump"), database)
+	run(command("pg_restore"), restored)
+	out, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", restored)
 	if err != nil || !strings.Contains(out, "made before") {
 		t.Errorf("the restored database: %v\n%s%s", err, out, errOut)
 	}
