@@ -18,7 +18,7 @@ import (
 	"parley/tool/builtin"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
 func newHome(t *testing.T) *conversation.Home {
 	t.Helper()
