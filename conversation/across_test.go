@@ -56,7 +56,13 @@ func newProcess(t *testing.T, url string, parts int) *process {
 	t.Cleanup(func() { p.must(p.store.Close()) })
 	options := live.Options{Log: log}
 	if parts&hears != 0 {
-		options.Relay = p.store.Relay()
+		relay := p.store.Relay()
+		options.Relay = relay
+		for began := time.Now(); !relay.Stats().Connected; <-time.After(time.Millisecond) { // what is said before is for the next look
+			if time.Since(began) > patience {
+				t.Fatal("the relay does not connect")
+			}
+		}
 	}
 	p.hub = live.New(p.store, options)
 	t.Cleanup(p.hub.Close)
