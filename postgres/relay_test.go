@@ -208,7 +208,7 @@ func TestRelayOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	stores, ears := pair(t, cluster.URL(pgtest.Owner, "parley"))
-	before := ears[1].resynced()
+	before := [2]int{ears[0].resynced(), ears[1].resynced()}
 	if err := cluster.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,9 @@ func TestRelayOutlivesARestart(t *testing.T) {
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	ears[1].until(t, "a resync", func() bool { return ears[1].resyncs > before })
+	for i, e := range ears {
+		e.until(t, "a resync", func() bool { return e.resyncs > before[i] }) // it hears again
+	}
 	for i, e := range ears {
 		meet(t, stores[1-i], e)
 	}
