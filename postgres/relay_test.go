@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"parley"
 	"parley/internal/pgtest"
 )
@@ -228,6 +230,35 @@ func TestRelayOutlivesARestart(t *testing.T) {
 	}
 	for i, e := range ears {
 		meet(t, stores[1-i], e)
+	}
+}
+
+// Behind a pooler that gives each transaction another connection, notifications
+// are sent through it and heard on a direct connection.
+func TestRelayBehindAPooler(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	bouncer, err := databases.Cluster(t).Bouncer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bouncer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pooled := bouncer.URL(pgtest.Owner, config.Database) + "&default_query_exec_mode=cache_describe"
+	teller := openedAt(t, pooled, Options{ListenURL: url})
+	listener := openedAt(t, pooled, Options{ListenURL: url})
+	newEar(teller)
+	e := newEar(listener)
+	e.until(t, "the connection", func() bool { return e.resyncs > 0 })
+	for range 3 {
+		meet(t, teller, e)
 	}
 }
 
