@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,7 +146,9 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 		mark.row.flushed[mark.kind] = mark.end
 		mark.row.stream.Kept(mark.row.kinds()[mark.kind], mark.end)
 	}
-	for _, sessionID := range fenced {
-		f.w.abortSession(sessionID)
+	for _, version := range versions {
+		if slices.Contains(fenced, version.Fence.SessionID) {
+			f.w.abortClaim(version.Fence)
+		}
 	}
 }

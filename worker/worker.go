@@ -246,7 +246,7 @@ func (w *Worker) abort(cause error) {
 	}
 }
 
-// abortSession ends the runs of a session whose claims are gone.
+// abortSession ends the runs of a session that is gone.
 func (w *Worker) abortSession(sessionID parley.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -254,6 +254,16 @@ func (w *Worker) abortSession(sessionID parley.ID) {
 		if running.claim.Fence.SessionID == sessionID {
 			running.cancel(ErrLeaseLost)
 		}
+	}
+}
+
+// abortClaim ends the run of a claim that is gone, and of that claim alone: its
+// session may be at its next turn by now, which runs here too.
+func (w *Worker) abortClaim(fence parley.Fence) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if running := w.runs[fence.TurnID]; running != nil && running.claim.Fence == fence {
+		running.cancel(ErrLeaseLost)
 	}
 }
 
