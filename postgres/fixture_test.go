@@ -17,7 +17,38 @@ import (
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
 	_, err := Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	return err
-})
+}).Reusing(emptied)
+
+// emptied removes what a test has left: whoever is still connected, and every row.
+// Tests that change the schema use ownDatabase.
+func emptied(ctx context.Context, url string) (err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+		return err
+	}
+	var foreign int
+	if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'parley' AND tablename IN ('copying')").Scan(&foreign); err != nil || foreign != 0 {
+		return errors.Join(err, errors.New("a test left a table"))
+	}
+	_, err = conn.Exec(ctx, `SET ROLE parley_system; DO $$ DECLARE name text; BEGIN
+ FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' AND tablename NOT IN ('goose_db_version', 'compatibility') LOOP
+ EXECUTE format('DELETE FROM parley.%I', name); END LOOP; END $$`)
+	return err
+}
+
+// ownDatabase is a migrated database that no other test has used or will use.
+func ownDatabase(tb testing.TB) string {
+	tb.Helper()
+	url := databases.Empty(tb)
+	if _, err := Migrate(context.Background(), url, slog.New(slog.DiscardHandler)); err != nil {
+		tb.Fatal(err)
+	}
+	return url
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 

@@ -80,7 +80,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 // TestInterruptedMigration ends the server's side of a migration in its middle.
 func TestInterruptedMigration(t *testing.T) {
 	t.Parallel()
-	url := databases.New(t)
+	url := ownDatabase(t)
 	conn := connected(t, url)
 	const lock = 4711
 	files, next := following(t, fmt.Sprintf("CREATE TABLE parley.half (n int);\nSELECT pg_advisory_xact_lock(%d);\nDROP TABLE parley.half;", lock))
@@ -125,7 +125,7 @@ func TestNewerSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := databases.New(t)
+			url := ownDatabase(t)
 			files, next := following(t, c.up+";")
 			if _, err := migrate(t.Context(), url, files, quiet()); err != nil {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRoleThatMayLittle(t *testing.T) {
 // database that another one migrated.
 func TestServeWithoutOwning(t *testing.T) {
 	t.Parallel()
-	url := databases.New(t)
+	url := ownDatabase(t)
 	cluster := databases.Cluster(t)
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -22,7 +22,7 @@ type planned struct {
 
 func newPlanned(t *testing.T) *planned {
 	t.Helper()
-	conn := connected(t, databases.New(t))
+	conn := connected(t, ownDatabase(t))
 	p := &planned{t: t, conn: conn, workspace: parley.NewID(), session: parley.NewID()}
 	id := func(of string) string { return "md5((" + of + ")::text)::uuid" }
 	workspace := fmt.Sprintf("CASE WHEN i %% 10 = 0 THEN '%s'::uuid ELSE md5('w' || i %% 500)::uuid END", p.workspace)

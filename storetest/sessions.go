@@ -238,9 +238,11 @@ func overridden(o parley.Overrides) parley.OverridesChange {
 
 func to[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
 
-// testSessionChangesMeet changes every part of a session and of a message's
-// marks at once, each for itself: none takes another back.
-func testSessionChangesMeet(t *testing.T, w *world) {
+func testSessionChangesMeet(t *testing.T, w *world) { changesMeet(t, w, w) }
+
+// changesMeet changes every part of a session and of a message's marks at once,
+// each for itself and by one process or the other: none takes another back.
+func changesMeet(t *testing.T, w, other *world) {
 	id := w.session(t)
 	w.exchange(t, id, "question", "answer")
 	message := w.snapshot(t, id).Record[0].ID
@@ -249,7 +251,8 @@ func testSessionChangesMeet(t *testing.T, w *world) {
 	during, policy := parley.DuringSteer, &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}
 	tools := &[]parley.ToolRef{{Name: "current_time"}}
 	var group sync.WaitGroup
-	for _, change := range []parley.SessionChange{
+	stores := []parley.Store{w.store, other.store}
+	for i, change := range []parley.SessionChange{
 		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Policy: &policy},
 		{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}}, {Overrides: parley.OverridesChange{SystemPrompt: to(&prompt)}},
 		{Overrides: parley.OverridesChange{Temperature: to(&temperature)}}, {Overrides: parley.OverridesChange{TopP: to(&temperature)}},
@@ -257,14 +260,14 @@ func testSessionChangesMeet(t *testing.T, w *world) {
 		{Overrides: parley.OverridesChange{ReasoningEffort: to(&effort)}}, {Overrides: parley.OverridesChange{Tools: to(tools)}},
 	} {
 		group.Go(func() {
-			if _, err := w.store.UpdateSession(w.ctx, w.scope, id, change); err != nil {
+			if _, err := stores[i%2].UpdateSession(w.ctx, w.scope, id, change); err != nil {
 				t.Errorf("UpdateSession: %v", err)
 			}
 		})
 	}
-	for _, change := range []parley.MarksChange{{Pinned: &yes}, {ContextEdge: &yes}, {SetAside: &yes}} {
+	for i, change := range []parley.MarksChange{{Pinned: &yes}, {ContextEdge: &yes}, {SetAside: &yes}} {
 		group.Go(func() {
-			if _, err := w.store.MarkMessage(w.ctx, w.scope, message, change); err != nil {
+			if _, err := stores[i%2].MarkMessage(w.ctx, w.scope, message, change); err != nil {
 				t.Errorf("MarkMessage: %v", err)
 			}
 		})

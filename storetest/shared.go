@@ -26,6 +26,8 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"RepeatsOfOnePost":                 sharedRepeats,
 		"OneSessionPerKey":                 sharedKey,
 		"AnAgentsNewVersion":               sharedAgent,
+		"ChangesOfDifferentParts":          changesMeet,
+		"OneOfEachName":                    sharedNames,
 		"AnExpiredLeaseClaimsNothing":      sharedExpired,
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
 	} {
@@ -352,4 +354,69 @@ func sharedTakeover(t *testing.T, w, other *world) {
 		w.check(t, claim.Fence.SessionID)
 		w.process = w.register(t)
 	}
+}
+
+// sharedNames: what has a name of its own is made once, however many make it at
+// once in either process.
+func sharedNames(t *testing.T, w, other *world) {
+	const makers = 12
+	stores := []parley.Store{w.store, other.store}
+	every := func(what string, made int, try func(parley.Store) (parley.ID, bool, error)) {
+		t.Helper()
+		var (
+			ids   [makers]parley.ID
+			isNew [makers]bool
+			errs  [makers]error
+			group sync.WaitGroup
+		)
+		for i := range makers {
+			group.Go(func() { ids[i], isNew[i], errs[i] = try(stores[i%2]) }) // ends with its call
+		}
+		group.Wait()
+		different, news := map[parley.ID]bool{}, 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				different[ids[i]] = true
+			case parley.ErrorCode(err) != parley.CodeConflict:
+				t.Errorf("%s: %v", what, err)
+			}
+			if err == nil && isNew[i] {
+				news++
+			}
+		}
+		if len(different) != 1 || news != made {
+			t.Errorf("%s: %d came to be, %d of them new; want one, and %d answers that say so", what, len(different), news, made)
+		}
+	}
+	every("a workspace", 0, func(s parley.Store) (parley.ID, bool, error) {
+		id, err := s.Workspace(w.ctx, "another")
+		return id, false, err
+	})
+	every("its owner", 0, func(s parley.Store) (parley.ID, bool, error) {
+		owner, err := s.LocalOwner(w.ctx, w.scope.WorkspaceID)
+		return owner.ID, false, err
+	})
+	agent := parley.Agent{WorkspaceID: w.scope.WorkspaceID, Slug: "named", Name: "Named", Runtime: parley.StandardRuntime}
+	every("an agent", 1, func(s parley.Store) (parley.ID, bool, error) {
+		made, _, err := s.CreateAgent(w.ctx, agent, parley.Idempotency{})
+		return made.ID, true, err
+	})
+	agent.Slug = "repeated"
+	every("a repeated agent", 1, func(s parley.Store) (parley.ID, bool, error) {
+		made, repeat, err := s.CreateAgent(w.ctx, agent, parley.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))})
+		return made.ID, !repeat, err
+	})
+	every("a key", 1, func(s parley.Store) (parley.ID, bool, error) {
+		id := parley.NewID()
+		made, err := s.CreateKey(w.ctx, parley.NewKey{Key: parley.Key{ID: id, WorkspaceID: w.scope.WorkspaceID, Name: "named", Role: parley.RoleMember}, Hash: parley.HashOf(id[:])})
+		return made.ID, true, err
+	})
+	every("a project", 1, func(s parley.Store) (parley.ID, bool, error) {
+		return project(s.ChooseProject(w.ctx, parley.Project{WorkspaceID: w.scope.WorkspaceID, Path: "/srv/named", Name: "named"}))
+	})
+}
+
+func project(chosen parley.Project, isNew bool, err error) (parley.ID, bool, error) {
+	return chosen.ID, isNew, err
 }

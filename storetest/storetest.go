@@ -8,6 +8,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"parley"
@@ -16,8 +17,9 @@ import (
 // Open opens a store on an empty database, and closes it at the end of the test.
 type Open func(t *testing.T) parley.Store
 
-// Run runs the whole suite; a database for several processes also runs RunShared.
-func Run(t *testing.T, open Open) {
+// Run runs the suite: all of it, or the themes named. A database for several
+// processes also runs RunShared.
+func Run(t *testing.T, open Open, themes ...string) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"Posting":     testPosting,
 		"Idempotency": testIdempotency,
@@ -43,6 +45,9 @@ func Run(t *testing.T, open Open) {
 		"Clients":     testClients,
 		"Gauges":      testGauges,
 	} {
+		if len(themes) > 0 && !slices.Contains(themes, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open)

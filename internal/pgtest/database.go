@@ -20,7 +20,11 @@ const template = "template_parley"
 type Databases struct {
 	options Options
 	prepare Prepare
+	empty   Prepare // nil: no database is used twice
 	made    atomic.Int64
+
+	mu   sync.Mutex // guards idle
+	idle []string   // emptied, for the next test
 
 	once    sync.Once // guards cluster and failed
 	cluster *Cluster
@@ -31,6 +35,13 @@ type Databases struct {
 // that Close ends.
 func NewDatabases(options Options, prepare Prepare) *Databases {
 	return &Databases{options: options, prepare: prepare}
+}
+
+// Reusing lets tests use the databases of earlier ones, emptied: a copy costs many
+// times as much. A database that empty fails on is dropped.
+func (d *Databases) Reusing(empty Prepare) *Databases {
+	d.empty = empty
+	return d
 }
 
 // Cluster is where the databases are.
@@ -56,32 +67,60 @@ func (d *Databases) start() error {
 	return d.prepare(ctx, cluster.URL(Owner, template))
 }
 
-// New is the URL of a fresh prepared database, which is dropped at the end of the test.
+// New is the URL of a prepared database, which is this test's alone.
 func (d *Databases) New(tb testing.TB) string {
 	tb.Helper()
-	return d.copyOf(tb, template)
+	name := d.reused()
+	if name == "" {
+		name = d.copyOf(tb, template)
+	}
+	tb.Cleanup(func() {
+		if d.empty == nil || d.empty(context.Background(), d.cluster.URL(Owner, name)) != nil {
+			d.drop(tb, name)
+			return
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.idle = append(d.idle, name)
+	})
+	return d.cluster.URL(Owner, name)
 }
 
-// Empty is New for a database that nobody has prepared.
+// reused is an emptied database; "" when there is none.
+func (d *Databases) reused() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.idle) == 0 {
+		return ""
+	}
+	name := d.idle[len(d.idle)-1]
+	d.idle = d.idle[:len(d.idle)-1]
+	return name
+}
+
+// Empty is the URL of a new database that nobody has prepared and that is dropped
+// at the end of the test.
 func (d *Databases) Empty(tb testing.TB) string {
 	tb.Helper()
-	return d.copyOf(tb, "template0")
+	name := d.copyOf(tb, "template0")
+	tb.Cleanup(func() { d.drop(tb, name) })
+	return d.cluster.URL(Owner, name)
 }
 
 func (d *Databases) copyOf(tb testing.TB, original string) string {
 	tb.Helper()
-	cluster := d.Cluster(tb)
 	name := fmt.Sprintf("test_%d", d.made.Add(1))
-	ctx := context.Background()
-	if err := cluster.Run(ctx, Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
+	if err := d.Cluster(tb).Run(context.Background(), Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := cluster.Run(ctx, Superuser, "postgres", "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			tb.Error(err)
-		}
-	})
-	return cluster.URL(Owner, name)
+	return name
+}
+
+func (d *Databases) drop(tb testing.TB, name string) {
+	tb.Helper()
+	if err := d.cluster.Run(context.Background(), Superuser, "postgres", "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		tb.Error(err)
+	}
 }
 
 // Close ends the cluster, if one was started.
