@@ -111,6 +111,11 @@ func (w *world) join() process {
 	p := process{store: store, relay: store.Relay()}
 	p.hub = live.New(store, live.Options{Relay: p.relay, Log: slog.New(slog.DiscardHandler)})
 	store.Listen(p.hub)
+	for began := time.Now(); !p.relay.Stats().Connected; <-time.After(time.Millisecond) { // nothing here flushes at a pace, so it must hear
+		if time.Since(began) > patience {
+			w.Fatal("the relay does not connect")
+		}
+	}
 	p.hub.FlushWith(func(parley.ID) { w.flushing.Go(w.flush) }) // ends with the flush
 	w.processes = append(w.processes, p)
 	w.Cleanup(func() {
