@@ -349,6 +349,9 @@ type LeaseStore interface {
 	RenewLease(ctx context.Context, processID ID, lease time.Duration) (cancels []ID, err error)
 	// ReleaseProcess ends the lease of a process that holds no claim any more.
 	ReleaseProcess(ctx context.Context, processID ID) error
+	// HeldTurns reads the claims that this process holds. One that it does not run
+	// was lost on its way to it.
+	HeldTurns(ctx context.Context, processID ID) ([]Fence, error)
 	// NextExpiry is how long until the first lease of any process runs out unless
 	// renewed; 0 or less when one has, an hour when there is no process. It is
 	// cheap: every process asks about once a second.

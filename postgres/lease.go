@@ -109,6 +109,20 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	}))
 }
 
+// HeldTurns implements parley.LeaseStore.
+func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parley.Fence, err error) {
+	err = s.read(ctx, func() *batch {
+		held = nil
+		b := system()
+		b.read("SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL", func(r *row) error {
+			held = append(held, parley.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
+			return nil
+		}, processID)
+		return b
+	})
+	return held, err
+}
+
 // NextExpiry implements parley.LeaseStore.
 func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
 	left := int64(math.MaxInt64 / int64(time.Millisecond))

@@ -56,6 +56,18 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	})
 }
 
+// HeldTurns implements parley.LeaseStore.
+func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parley.Fence, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		held = nil
+		return c.each("SELECT workspace_id, session_id, turn_id, epoch FROM heads WHERE holder = ? AND deleted_at IS NULL", func(r *row) error {
+			held = append(held, parley.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
+			return nil
+		}, processID)
+	})
+	return held, err
+}
+
 // NextExpiry implements parley.LeaseStore.
 func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
 	left := noExpiry

@@ -90,12 +90,23 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	left := ctx.Done()
+	for left != nil {
+		select {
+		case err := <-m.result:
+			return err
+		case <-left:
+			if m.taken.CompareAndSwap(false, true) {
+				return context.Cause(ctx) // not started: it never will
+			}
+			left = nil // under way: what it did, a claim perhaps, must not be lost to its caller
+		case <-w.done:
+			left = nil
+		}
+	}
 	select {
 	case err := <-m.result:
 		return err
-	case <-ctx.Done():
-		m.taken.CompareAndSwap(false, true) // not started: it never will
-		return context.Cause(ctx)
 	case <-w.done:
 		select {
 		case err := <-m.result:

@@ -438,3 +438,20 @@ func TestListeners(t *testing.T) {
 		t.Error("no event carries the answer")
 	}
 }
+
+// TestCallerLeavesMidway: who gives up while its transition is under way learns
+// how it ended; a claim that it made would else be nobody's.
+func TestCallerLeavesMidway(t *testing.T) {
+	w := newWorld(t, Options{})
+	ctx, leave := context.WithCancel(context.Background())
+	answer, err := transact(ctx, w.store, func(*txn) (string, error) {
+		leave()
+		return "done", nil
+	})
+	if err != nil || answer != "done" {
+		t.Errorf("a transition whose caller left in its middle: %q, %v", answer, err)
+	}
+	if _, err := transact(ctx, w.store, func(*txn) (string, error) { return "done", nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a transition whose caller had left before: %v", err)
+	}
+}

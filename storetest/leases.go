@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ func testLeases(t *testing.T, open Open) {
 		"ALiveLeaseIsLeftAlone":     leaseAlive,
 		"NextExpiry":                leaseNextExpiry,
 		"AnExpiredLeaseIsRenewed":   leaseLate,
+		"HeldTurns":                 leaseHeld,
 		"AnExpiredLeaseIsTakenOver": leaseExpired,
 		"AFlaggedTurnIsCancelled":   leaseFlagged,
 		"CrashLoop":                 leaseCrashLoop,
@@ -63,6 +65,36 @@ func leaseNextExpiry(t *testing.T, w *world) {
 	if left := next(); left <= 0 {
 		t.Errorf("without a process the first lease ends in %s", left)
 	}
+}
+
+// leaseHeld: what a process holds is what it claimed and has not let go of.
+func leaseHeld(t *testing.T, w *world) {
+	holds := func(process parley.ID, want ...parley.Fence) {
+		t.Helper()
+		held, err := w.store.HeldTurns(w.ctx, process)
+		must(t, "HeldTurns", err)
+		if len(held) != len(want) {
+			t.Fatalf("the process holds %+v; want %d claims", held, len(want))
+		}
+		for _, fence := range want {
+			if !slices.Contains(held, fence) {
+				t.Errorf("%+v is not among what the process holds: %+v", fence, held)
+			}
+		}
+	}
+	other := w.register(t)
+	w.post(t, w.session(t), w.say("waits"))
+	holds(w.process)
+	posted, claimed := w.started(t, "posted"), w.claim(t)
+	deleted := w.started(t, "deleted")
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, deleted.Fence.SessionID))
+	w.parked(t, 1)
+	holds(w.process, posted.Fence, claimed.Fence)
+	holds(other)
+	holds(parley.NewID())
+	must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, claimed.Fence))
+	w.answer(t, posted, "done")
+	holds(w.process)
 }
 
 // leaseLate: a process that slept past its lease goes on if nobody took over.

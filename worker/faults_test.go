@@ -71,7 +71,11 @@ func (f *faults) Claim(ctx context.Context, id parley.ID, n int, occupancy parle
 	if err := f.before("Claim"); err != nil {
 		return nil, err
 	}
-	return f.Store.Claim(ctx, id, n, occupancy)
+	claims, err := f.Store.Claim(ctx, id, n, occupancy)
+	if err == nil && len(claims) > 0 {
+		err = f.before("Claimed")
+	}
+	return claims, err
 }
 
 func (f *faults) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {

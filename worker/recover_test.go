@@ -340,6 +340,44 @@ func TestDeadProcessIsSwept(t *testing.T) {
 	}
 }
 
+// TestLostClaims: a claim whose answer never came, of a post or of the claimer,
+// is found and its turn goes on here; runs are left alone.
+func TestLostClaims(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	var once sync.Once
+	store.set(func(method string) (err error) {
+		if method == "Claimed" {
+			once.Do(func() { err = parley.Errorf(parley.CodeUnavailable, "the connection broke") })
+		}
+		return err
+	})
+	r.options.Lease = crashLease
+	w := r.start(store)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		close(reached)
+		<-goOn
+		_ = yield(text(0, "Slow."), nil) && yield(done(parley.FinishStop), nil)
+	}, says("One."), says("Two."))
+	slow := r.post(r.session(parley.Overrides{}, nil), "Go", "")
+	r.wait("the stream", reached)
+	claimed := r.postElsewhere(r.session(parley.Overrides{}, nil), "Go")
+	direct, err := r.store.PostMessage(t.Context(), r.scope, r.session(parley.Overrides{}, nil), r.said("Go", ""), w.currentLease().id)
+	if err != nil || direct.Claim == nil {
+		t.Fatalf("the post was not claimed: %v", err)
+	}
+	for _, posted := range []parley.Posted{claimed, direct} {
+		if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Takeovers != 0 {
+			t.Errorf("a turn whose claim was lost: %+v", turn)
+		}
+	}
+	close(goOn)
+	if turn := r.ended(slow.Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 1 {
+		t.Errorf("a turn that ran all the time: %+v", turn)
+	}
+}
+
 // TestTurnLongerThanTheLease: while an answer takes several leases, and says
 // nothing meanwhile, the process keeps its claim and no sweep takes the turn.
 func TestTurnLongerThanTheLease(t *testing.T) {

@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"parley"
 )
 
 // outboxPoll is how often the outbox is looked at without a hint.
@@ -17,8 +20,10 @@ const (
 
 // sweepLoop takes over what dead processes left, soon after their lease has
 // ended: it rests until then. Twice in a lease it sweeps in any case, for what
-// nobody sees. Stop ends it.
+// nobody sees, and gives back what this process holds and does not run. Stop ends
+// it.
 func (w *Worker) sweepLoop() {
+	var suspects []parley.Fence
 	look := time.NewTimer(0)
 	defer look.Stop()
 	swept := time.Now() // by Start
@@ -29,11 +34,15 @@ func (w *Worker) sweepLoop() {
 		case <-look.C:
 		}
 		left := w.untilExpiry()
-		if left <= 0 || time.Since(swept) >= w.options.Lease/2 {
+		due := time.Since(swept) >= w.options.Lease/2
+		if left <= 0 || due {
 			if w.sweep() {
 				swept = time.Now()
 			}
 			left = w.untilExpiry()
+		}
+		if due {
+			suspects = w.giveBackLost(suspects)
 		}
 		look.Reset(min(max(left, sweepRest), sweepLook) + w.options.jitter(min(sweepSpread, w.options.Lease/10)))
 	}
@@ -68,6 +77,45 @@ func (w *Worker) sweep() bool {
 		poke(w.claimNow)
 	}
 	return err == nil
+}
+
+// giveBackLost releases the claims that this process holds by the store's word
+// and that nothing here runs: their answer was lost on its way. Only those do
+// that were so half a lease ago (suspects), when an answer may have been under
+// way. It returns those that are so now.
+func (w *Worker) giveBackLost(suspects []parley.Fence) []parley.Fence {
+	current := w.currentLease()
+	if current == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(current.ctx, w.options.Lease)
+	defer stop()
+	held, err := w.store.HeldTurns(ctx, current.id)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.log.Warn("the claims of this process could not be read", "error", err)
+		}
+		return suspects
+	}
+	lost := w.notRunning(held)
+	for _, fence := range lost {
+		if !slices.Contains(suspects, fence) {
+			continue
+		}
+		err := w.store.ReleaseTurn(ctx, fence)
+		w.logOf(fence).Warn("a turn was claimed for this process and never reached it; it was given back", "error", err)
+	}
+	return lost
+}
+
+// notRunning are the claims without a run here.
+func (w *Worker) notRunning(held []parley.Fence) []parley.Fence {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(held, func(fence parley.Fence) bool {
+		running := w.runs[fence.TurnID]
+		return running != nil && running.claim.Fence.Epoch == fence.Epoch
+	})
 }
 
 // outboxLoop applies what transactions left to be done elsewhere. Stop ends it.
