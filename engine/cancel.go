@@ -69,7 +69,11 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 		turn, by = taken.Turn, ByCanceller // unless the holder was faster, see below
 	}
 	if turn.Status != parley.TurnCancelled {
-		return CancelResult{}, parley.Errorf(parley.CodeConflict, "The turn was %s before it could be cancelled.", turn.Status)
+		queued := ""
+		if input.Queued {
+			queued = " What was queued behind it is cancelled."
+		}
+		return CancelResult{}, parley.Errorf(parley.CodeConflict, "The turn was %s before it could be cancelled.%s", turn.Status, queued)
 	}
 	settled, err := e.cancelledMessages(ctx, scope, turn)
 	if err != nil {
