@@ -26,7 +26,10 @@ const (
 	versionTable = "parley.goose_db_version"
 	lockID       = 0x7061726c6579 // "parley": the advisory lock of migrations
 	lockSeconds  = 600            // how long a process waits for another one that migrates
-	lockPatience = "'10s'"        // how long a migration waits for a table in use; then it fails, and may be run again
+	lockPatience = "'2s'"         // how long a migration waits for a table in use, and everybody behind it; then it lets them pass
+	lockTries    = 30             // and comes again this often
+	lockPause    = time.Second    // after this
+	stateNoLock  = "55P03"
 )
 
 // Migration is one step of the schema.
@@ -169,27 +172,45 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 	if len(schema.Pending()) == 0 {
 		return nil, nil
 	}
-	var results []*goose.MigrationResult
-	if err := m.locked(ctx, func() (err error) {
-		results, err = m.provider.Up(ctx)
-		return err
-	}); err != nil {
-		if stateOf(err) == statePrivilege {
-			return nil, parley.WrapError(parley.CodeUnavailable, err, "the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley migrate up")
+	var applied []Migration
+	err = m.locked(ctx, func() error {
+		before, err := m.inspect(ctx) // another process may have been first
+		if err != nil {
+			return err
 		}
-		return nil, err
+		if err := m.apply(ctx); err != nil {
+			return err
+		}
+		applied = before.Pending()
+		return nil
+	})
+	if stateOf(err) == statePrivilege {
+		return nil, parley.WrapError(parley.CodeUnavailable, err, "the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley migrate up")
 	}
-	applied := make([]Migration, 0, len(results))
-	for _, result := range results {
-		for _, known := range schema.Migrations {
-			if known.Version == result.Source.Version {
-				known.AppliedAt = time.Now()
-				applied = append(applied, known)
-				m.log.Info("migrated", "migration", known.Name, "took", result.Duration)
-			}
+	for i := range applied {
+		applied[i].AppliedAt = time.Now()
+		m.log.Info("migrated", "migration", applied[i].Name)
+	}
+	return applied, err
+}
+
+// apply runs what is pending, and again what had to give way to transactions at
+// work: whose table was in use for long, or who stood in each other's way.
+func (m *migrator) apply(ctx context.Context) error {
+	for try := 1; ; try++ {
+		_, err := m.provider.Up(ctx)
+		if state := stateOf(err); state != stateNoLock && state != stateDeadlock || try == lockTries {
+			return err
+		}
+		m.log.Info("a migration let others pass and tries again", "error", err)
+		timer := time.NewTimer(lockPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
 		}
 	}
-	return applied, nil
 }
 
 // inspect reads the state of the schema without the lock.

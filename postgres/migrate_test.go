@@ -147,6 +147,83 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
+// TestMigrationUnderLoad migrates as a rolling upgrade does: while processes of
+// the version before run turns, and with one of the next joining them. Nothing
+// fails, on neither side of the change.
+func TestMigrationUnderLoad(t *testing.T) {
+	t.Parallel()
+	url := ownDatabase(t)
+	older := newTalker(t, openedAt(t, url, Options{}), 4)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	work := func(by *talker) <-chan struct{} {
+		turned := make(chan struct{}, len(by.sessions))
+		for _, session := range by.sessions {
+			group.Go(func() { // ends when stop is closed
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					by.turn(session, fmt.Sprintf("answer %d", n))
+					if messages, err := by.store.Messages(context.Background(), by.scope, session, parley.MessageQuery{Descending: true, Limit: 2}); err != nil || len(messages) != 2 {
+						t.Errorf("%d messages, %v", len(messages), err)
+					}
+					if _, err := by.store.Sessions(context.Background(), by.scope, parley.SessionQuery{}); err != nil {
+						t.Error(err)
+					}
+					select {
+					case turned <- struct{}{}:
+					default: // nobody counts now
+					}
+				}
+			})
+		}
+		return turned
+	}
+	some := func(turned <-chan struct{}) {
+		for range 20 {
+			<-turned
+		}
+	}
+	before := work(older)
+	some(before)
+	files, next := following(t, `ALTER TABLE parley.messages ADD COLUMN later text NOT NULL DEFAULT '';
+ALTER TABLE parley.sessions ADD COLUMN later bigint;
+ALTER TABLE parley.heads ADD COLUMN later boolean NOT NULL DEFAULT false;
+CREATE TABLE parley.latest (workspace_id uuid NOT NULL, id uuid NOT NULL, PRIMARY KEY (workspace_id, id));
+ALTER TABLE parley.latest ENABLE ROW LEVEL SECURITY;
+ALTER TABLE parley.latest FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON parley.latest TO parley_tenant USING (workspace_id = current_setting('parley.workspace')::uuid);
+GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
+	files.(fstest.MapFS)[fmt.Sprintf("%05d_index.sql", next+1)] = &fstest.MapFile{Data: []byte(
+		"-- +goose NO TRANSACTION\n-- +goose Up\nDROP INDEX CONCURRENTLY IF EXISTS parley.messages_later;\n" +
+			"CREATE INDEX CONCURRENTLY messages_later ON parley.messages (workspace_id, later) WHERE later <> '';\n-- +goose Down\n")}
+	applied, err := migrate(t.Context(), url, files, quiet())
+	if err != nil || len(applied) != 2 {
+		t.Errorf("applied %+v, %v", applied, err)
+	}
+	newer := newTalker(t, openedAt(t, url, Options{}), 4)
+	some(work(newer))
+	some(before)
+	close(stop)
+	group.Wait()
+	for _, by := range []*talker{older, newer} {
+		for _, session := range by.sessions {
+			record, err := by.store.Messages(context.Background(), by.scope, session, parley.MessageQuery{Limit: parley.MaxPage})
+			if err != nil || len(record) == 0 {
+				t.Errorf("%d messages, %v", len(record), err)
+			}
+			for i := range record {
+				if record[i].Sequence != int64(i+1) || record[i].Status != parley.MessageCompleted {
+					t.Errorf("message %d is at place %d, %s", record[i].Sequence, i+1, record[i].Status)
+				}
+			}
+		}
+	}
+}
+
 // TestRoleThatMayLittle takes the way of somebody whose database is run by others:
 // what is printed is enough.
 func TestRoleThatMayLittle(t *testing.T) {
