@@ -43,6 +43,10 @@ type batch struct {
 	snapshot   bool    // all statements see one state; they only read
 	inOrder    bool    // pages are read along an index that has their order, never sorted
 	shared     []int64 // advisory locks that a tenant's batch shares until it is committed
+
+	// of a transition: what the fence of its head is to look at as well
+	claims []arg    // process, agent and version
+	texts  [][]byte // hashes of texts that are stored
 }
 
 // tenant begins a batch in a workspace, system one that sees all.

@@ -17,7 +17,7 @@ func (a *attempt) write() error {
 			continue
 		}
 		if !a.wrote {
-			b.guards(a)
+			b.guardsOf(a)
 		}
 		a.wrote = true
 		if err := a.writeHead(b, h); err != nil {
@@ -46,6 +46,19 @@ func (b *batch) unmoved(h *transition.Head) {
 		h.ID, h.WorkspaceID, h.Revision)
 }
 
+// guardsOf has the first head's fence look at what a transition took for granted
+// beside its session; what does not fit there has statements of its own.
+func (b *batch) guardsOf(a *attempt) {
+	h := a.tx.Locked()[0]
+	if a.dead.IsZero() && !a.process.IsZero() && len(a.agents) == 1 && h.Changes.Any() && h.Changes.New == nil {
+		for id, version := range a.agents {
+			b.claims = []arg{a.process, id, version}
+		}
+		return
+	}
+	b.guards(a)
+}
+
 // guards voids the batch when something else than a head is not what it was
 // taken for.
 func (b *batch) guards(a *attempt) {
@@ -64,6 +77,10 @@ func (b *batch) guards(a *attempt) {
 // writeHead adds what a transition changed of a session.
 func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	c := &h.Changes
+	var unknown []textKey
+	for i := range c.NewCalls {
+		unknown = append(unknown, a.textsOf(b, h, &c.NewCalls[i])...)
+	}
 	if err := b.session(h); err != nil {
 		return err
 	}
@@ -80,7 +97,7 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 		}
 	}
 	for i := range c.NewCalls {
-		if err := a.insertCall(b, h, &c.NewCalls[i]); err != nil {
+		if err := b.insertCall(h, &c.NewCalls[i], unknown); err != nil {
 			return err
 		}
 	}
@@ -181,17 +198,26 @@ func (b *batch) updateTurn(turn *parley.Turn) error {
 	return nil
 }
 
-// insertCall adds the record of a call. Its texts are sent when they are not
-// known to be stored; a text that is gone voids the batch.
-func (a *attempt) insertCall(b *batch, h *transition.Head, call *transition.NewCall) error {
-	c := &call.Call
+// textsOf shares the locks of a call's texts, has those that are known to be stored
+// looked for, and returns the others.
+func (a *attempt) textsOf(b *batch, h *transition.Head, call *transition.NewCall) (unknown []textKey) {
 	keys := textsOf(h.WorkspaceID, call)
 	b.shared = append(b.shared, locksOf(keys)...)
 	for _, key := range keys {
 		if !a.exact && a.store.texts.has(key) {
-			b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.call_texts WHERE workspace_id = $1 AND hash = $2) THEN 0 ELSE parley.stale() END`, key.workspaceID, key.hash)
-			continue
+			b.texts = append(b.texts, key.hash[:])
+		} else {
+			unknown = append(unknown, key)
 		}
+	}
+	return unknown
+}
+
+// insertCall adds the record of a call, and those of its texts that are not known
+// to be stored.
+func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown []textKey) error {
+	c := &call.Call
+	for _, key := range unknown {
 		text := []byte(call.System)
 		if key.hash != c.SystemHash {
 			text = call.Tools

@@ -8,12 +8,24 @@ import (
 )
 
 // updateHead is the fence of a transition: it voids the batch when the head has
-// another revision than the one that was computed with.
-const updateHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5, next_event = $6,
+// another revision than the one that was computed with. With a claim it looks at
+// the lease and at the agent's version in the same statement, with a call at its
+// texts: a statement more costs more than a condition.
+const (
+	updateHead      = movedHead + elseStale
+	updateHeadClaim = movedHead + ` WHEN NOT EXISTS (SELECT 1 FROM parley.processes WHERE id = $27 AND lease_until > parley.now_ms()) THEN parley.lease_gone()
+ WHEN NOT EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $2 AND id = $28 AND version = $29) THEN parley.stale()` + elseStale
+	updateHeadCall = movedHead + ` WHEN (SELECT count(*) FROM parley.call_texts WHERE workspace_id = $2 AND hash = ANY($27)) < cardinality($27) THEN parley.stale()` + elseStale
+)
+
+const (
+	elseStale = ` ELSE 0 END`
+	movedHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5, next_event = $6,
  next_position = $7, front_position = $8, next_call = $9, queued = $10, steers = $11, last_hash = $12, messages = $13, user_facing = $14, turns = $15,
  input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, cost = $20, unpriced_calls = $21,
  epoch = $22, holder = $23, turn_id = $24, cancel_turn = $25, deleted_at = $26 WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
- SELECT CASE WHEN EXISTS (SELECT 1 FROM moved) THEN 0 ELSE parley.stale() END`
+ SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM moved) THEN parley.stale()`
+)
 
 const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision, turn_status, next_sequence, next_event, next_position, front_position,
  next_call, queued, steers, last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls,
@@ -23,7 +35,7 @@ const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision
 // headValues are the arguments of both.
 func headValues(h *transition.Head) []arg {
 	s := &h.Statistics
-	return append(make([]arg, 0, 28), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
+	return append(make([]arg, 0, 29), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
 		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens, s.Unknown, int64(s.Cost), s.Unpriced,
 		h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
 }
@@ -35,7 +47,16 @@ func (b *batch) session(h *transition.Head) error {
 		b.write(insertHead, append(headValues(h), h.LogID, string(h.Mode))...)
 		return b.insertSession(h)
 	}
-	b.write(updateHead, headValues(h)...)
+	switch values := headValues(h); {
+	case b.claims != nil:
+		b.write(updateHeadClaim, append(values, b.claims...)...)
+		b.claims = nil
+	case len(b.texts) > 0:
+		b.write(updateHeadCall, append(values, b.texts)...)
+		b.texts = nil
+	default:
+		b.write(updateHead, values...)
+	}
 	if c.Listed {
 		b.write("UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID, h.ID, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt)
