@@ -59,7 +59,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 	lanes := &held{cache: s.heads}
 	defer lanes.leave()
 	var sent []sentOff[T]
-	again := retry{started: time.Now(), pause: firstPause}
+	var again retry
 	for care := remembered; ; {
 		a := newAttempt(ctx, s, workspaceID, lanes, care)
 		answer, commits, err, failed := try(a, run)
@@ -155,9 +155,9 @@ func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *hel
 
 // retry decides what follows a failed attempt.
 type retry struct {
-	started time.Time
-	pause   time.Duration
-	tries   int
+	tries  int           // that others were faster
+	broken time.Time     // when the connection first broke
+	pause  time.Duration // before the next attempt with another one: none at first
 }
 
 // after waits for what may help and says how careful the next attempt is. An
@@ -176,7 +176,11 @@ func (r *retry) after(ctx context.Context, failed error) (next care, err error) 
 		}
 		return locked, nil
 	case unsent(failed), unknown(failed):
-		if time.Since(r.started) > patience {
+		if r.broken.IsZero() {
+			r.broken, r.pause = time.Now(), firstPause
+			return exact, nil
+		}
+		if time.Since(r.broken) > patience {
 			return exact, failed
 		}
 		err = sleep(ctx, r.pause/2+rand.N(r.pause/2)) //nolint:gosec // spreads load; no secret
