@@ -14,7 +14,11 @@ import (
 // else wait for each other, is made again.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	url := databases.New(t)
+	other := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
+	// Who waits first looks for a deadlock first, and once: when the other waits too.
+	run(t, other, "ALTER DATABASE "+databaseOf(t, url)+" SET deadlock_timeout = '3s'", "SET deadlock_timeout = '1min'")
+	store := openedAt(t, url, Options{})
 	k := newTalker(t, store, 1)
 	parent, child := k.sessions[0], parley.NewID()
 	agent, err := store.Agent(t.Context(), k.scope.WorkspaceID, parley.BuiltinAgentSlug)
@@ -25,7 +29,6 @@ func TestDeadlock(t *testing.T) {
 		OwnerID: k.owner.ID, Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}}, parley.ID{}); err != nil {
 		t.Fatal(err)
 	}
-	other := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
 	lock := func(session parley.ID) {
 		t.Helper()
 		if _, err := other.Exec(context.Background(), "SELECT 1 FROM parley.heads WHERE session_id = $1 FOR UPDATE", session.String()); err != nil {
@@ -37,7 +40,7 @@ func TestDeadlock(t *testing.T) {
 	deleted := make(chan error, 1)
 	go func() { deleted <- store.DeleteSession(context.Background(), k.scope, parent) }() // ends with the other's transaction
 	for waits := false; !waits; {
-		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))").Scan(&waits); err != nil {
+		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}
