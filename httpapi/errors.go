@@ -119,10 +119,13 @@ func (e *wrongMethod) Error() string { return e.known.Error() }
 func (e *wrongMethod) Unwrap() error { return e.known }
 
 // fail answers with a problem document, and logs what is nobody's fault outside.
-func (a *api) fail(x *exchange, err error) {
+func (a *api) fail(x *exchange, err error) { a.failAt(slog.LevelError, x, err) }
+
+// failAt is fail for what may be less than an error of the server's own.
+func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	problem := problemOf(err, x.requestID)
 	if problem.Status >= http.StatusInternalServerError && x.r.Context().Err() == nil {
-		a.log.LogAttrs(x.r.Context(), slog.LevelError, "request failed",
+		a.log.LogAttrs(x.r.Context(), level, "request failed",
 			slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method),
 			slog.String("route", x.r.Pattern), slog.String("code", string(problem.Code)), slog.String("error", err.Error()))
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	_ "embed"
+	"log/slog"
 	"net/http"
 
 	"parley"
@@ -15,10 +16,13 @@ type health struct {
 
 func serveHealth(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, health{"ok"}) }
 
+// serveReady answers probes. That the server is not ready is an answer to them,
+// which comes once a second from each proxy while it drains.
 func serveReady(a *api, x *exchange) error {
 	if a.ready != nil {
 		if err := a.ready(x.r.Context()); err != nil {
-			return parley.WrapError(parley.CodeUnavailable, err, "The server is not ready: it is starting, draining, or its store does not answer.")
+			a.failAt(slog.LevelDebug, x, parley.WrapError(parley.CodeUnavailable, err, "The server is not ready: it is starting, draining, or its store does not answer."))
+			return nil
 		}
 	}
 	return sendJSON(x, http.StatusOK, health{"ok"})

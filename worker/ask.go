@@ -142,7 +142,7 @@ func (t *turn) judge(a *answer, broken error) error {
 	var model *parley.ModelError
 	var stored *parley.Error
 	switch {
-	case (broken != nil || a.finish == "") && t.ctx.Err() != nil: // interrupted
+	case (broken != nil || a.finish == "") && (t.ctx.Err() != nil || t.writes.Err() != nil): // interrupted; the lease's end reaches its runs one after the other
 		a.finish = ""
 	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {

@@ -54,8 +54,8 @@ func TestDrain(t *testing.T) {
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"end.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
 	defer provider.Close()
-	dir := t.TempDir()
-	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DRAIN_WAIT": "1s"}, io.Discard)
+	dir, log := t.TempDir(), &lockedLog{}
+	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DRAIN_WAIT": "1s"}, log)
 	defer c.Close()
 	token, err := localToken(dir)
 	if err != nil {
@@ -114,6 +114,9 @@ func TestDrain(t *testing.T) {
 		}
 	case <-time.After(turnTime):
 		t.Fatal("the drain does not end")
+	}
+	if said := log.text.String(); strings.Contains(said, "level=ERROR") || strings.Contains(said, "level=WARN") {
+		t.Errorf("a drain in good order logs %s", said)
 	}
 	if conn, err := net.DialTimeout("tcp", strings.TrimPrefix(c.URL(), "http://"), turnTime); err == nil {
 		t.Error("after the drain a connection was taken", conn.Close())
