@@ -7,4 +7,5 @@ set -eu
 psql -v ON_ERROR_STOP=1 -v password="$PARLEY_DB_PASSWORD" --username "${POSTGRES_USER:-postgres}" --dbname postgres <<'SQL'
 CREATE ROLE parley LOGIN NOINHERIT CREATEROLE PASSWORD :'password';
 CREATE DATABASE parley OWNER parley;
+REVOKE CONNECT ON DATABASE parley FROM PUBLIC;
 SQL

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -79,7 +81,6 @@ func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cm
 	bind := "127.0.0.1:" + freePort(t)
 	command, said := proxy(t, bind, upstreams), &lockedBuffer{}
 	command.Stdout, command.Stderr = said, said
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -180,17 +181,24 @@ func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
 	t.Fatalf("the stream ended at %q", heard)
 }
 
-// freePort is a port of loopback on which nobody listens at the moment.
+// Ports for servers that others have to know in advance lie below those that the
+// system hands out, where a server of another test could take them.
+const firstPort, lastPort = 20000, 32000
+
+var nextPort atomic.Int64
+
+// freePort is a port of loopback on which nobody listens, and no other test will.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	nextPort.CompareAndSwap(0, firstPort+int64(os.Getpid())%(lastPort-firstPort)) // other runs begin elsewhere
+	for range lastPort - firstPort {
+		port := firstPort + (nextPort.Add(1)-firstPort)%(lastPort-firstPort)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			listener.Close()
+			return strconv.FormatInt(port, 10)
+		}
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
