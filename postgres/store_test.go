@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,10 +136,9 @@ func TestProtocolModes(t *testing.T) {
 	}
 }
 
-// TestServerRestartsUnderLoad kills the server while many write: what was
-// answered is there once, whatever was sent again, and nobody waits for ever.
-func TestServerRestartsUnderLoad(t *testing.T) {
-	t.Parallel()
+// restarted is a server that keeps what it says, and a store on it.
+func restarted(t *testing.T) (*pgtest.Cluster, *Store) {
+	t.Helper()
 	cluster, err := pgtest.Start(pgtest.Options{Durable: true})
 	if err != nil {
 		t.Fatal(err)
@@ -153,49 +151,29 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
 		t.Fatal(err)
 	}
-	store := openedAt(t, cluster.URL(pgtest.Owner, "parley"), Options{})
-	ctx := context.Background()
-	workspace, err := store.Workspace(ctx, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const writers, before, restarts = 8, 20, 2
-	var answered, refused atomic.Int64
-	progress := make(chan struct{}, 1024)
-	stop := make(chan struct{})
+	return cluster, openedAt(t, cluster.URL(pgtest.Owner, "parley"), Options{})
+}
+
+// underRestarts runs workers side by side, each again and again, and kills the
+// server twice among them.
+func underRestarts(t *testing.T, cluster *pgtest.Cluster, workers int, work func(worker, round int) error) {
+	t.Helper()
+	const before, restarts = 20, 2
+	progress, stop := make(chan struct{}, 1), make(chan struct{})
 	var group sync.WaitGroup
-	versions := make([]int, writers)
-	for i := range writers {
+	for i := range workers {
 		group.Go(func() { // ends when stop is closed
-			agent, _, err := store.CreateAgent(ctx, parley.Agent{WorkspaceID: workspace, Slug: fmt.Sprintf("agent-%d", i), Name: "A", Runtime: parley.StandardRuntime}, parley.Idempotency{})
-			for n := 0; err == nil; n++ {
+			for n := 0; ; n++ {
+				if err := work(i, n); err != nil {
+					t.Errorf("worker %d, round %d: %v", i, n, err)
+				}
 				select {
 				case <-stop:
-					versions[i] = agent.Version
 					return
 				case progress <- struct{}{}:
+				default: // one that is not counted
 				}
-				agent.Description = fmt.Sprint(n)
-				next, updateErr := store.UpdateAgent(ctx, agent)
-				switch parley.ErrorCode(updateErr) {
-				case "":
-					answered.Add(1)
-				case parley.CodeUnavailable: // it may be there or not: look
-					refused.Add(1)
-					next, updateErr = store.Agent(ctx, workspace, agent.ID.String())
-					if updateErr != nil {
-						continue
-					}
-					if next.Version < agent.Version || next.Version > agent.Version+1 {
-						t.Errorf("a change to version %d left version %d", agent.Version, next.Version)
-					}
-				default:
-					err = updateErr
-					continue
-				}
-				agent = next
 			}
-			t.Errorf("writer %d: %v", i, err)
 		})
 	}
 	for range restarts {
@@ -203,31 +181,104 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 			<-progress
 		}
 		if err := errors.Join(cluster.Stop(), cluster.Resume()); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
-	for range before * writers {
+	for range before {
 		<-progress
 	}
 	close(stop)
-	go func() { // ends with the writers, who may stand at a full channel
-		for range progress { //nolint:revive // emptied, not read
-		}
-	}()
 	group.Wait()
-	close(progress)
-	for i, version := range versions {
-		agent, err := store.Agent(ctx, workspace, fmt.Sprintf("agent-%d", i))
-		if err != nil || agent.Version != version {
-			t.Errorf("agent %d is at version %d, its writer at %d: %v", i, agent.Version, version, err)
+}
+
+// TestServerRestartsUnderLoad kills the server while many write: what was
+// answered is there once, whatever was sent again, and nobody waits for ever.
+func TestServerRestartsUnderLoad(t *testing.T) {
+	t.Parallel()
+	cluster, store := restarted(t)
+	ctx := context.Background()
+	workspace, err := store.Workspace(ctx, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := make([]parley.Agent, 8)
+	for i := range agents {
+		if agents[i], _, err = store.CreateAgent(ctx, parley.Agent{WorkspaceID: workspace, Slug: fmt.Sprintf("agent-%d", i), Name: "A", Runtime: parley.StandardRuntime}, parley.Idempotency{}); err != nil {
+			t.Fatal(err)
 		}
-		for n := 1; n <= version; n++ {
-			if _, err := store.AgentVersion(ctx, workspace, agent.ID, n); err != nil {
+	}
+	underRestarts(t, cluster, len(agents), func(i, n int) error {
+		agent := &agents[i]
+		agent.Description = fmt.Sprint(n)
+		next, err := store.UpdateAgent(ctx, *agent)
+		for parley.ErrorCode(err) == parley.CodeUnavailable { // it may be there or not: look
+			if next, err = store.Agent(ctx, workspace, agent.ID.String()); err == nil && next.Version != agent.Version && next.Version != agent.Version+1 {
+				return fmt.Errorf("a change to version %d left version %d", agent.Version, next.Version)
+			}
+		}
+		if err == nil {
+			*agent = next
+		}
+		return err
+	})
+	for i := range agents {
+		for n := 1; n <= agents[i].Version; n++ {
+			if _, err := store.AgentVersion(ctx, workspace, agents[i].ID, n); err != nil {
 				t.Errorf("version %d of agent %d: %v", n, i, err)
 			}
 		}
 	}
-	t.Logf("%d changes answered, %d refused", answered.Load(), refused.Load())
+}
+
+// TestPostsSurviveRestarts: posts that are repeated until they are answered stand
+// in the record once each, in the order of their senders, without a gap.
+func TestPostsSurviveRestarts(t *testing.T) {
+	t.Parallel()
+	cluster, store := restarted(t)
+	ctx := context.Background()
+	const sessions, posters = 2, 8
+	by := newTalker(t, store, sessions)
+	var answered [posters]int
+	underRestarts(t, cluster, posters, func(i, n int) error {
+		message := by.said(fmt.Sprintf("%d/%d", i, n))
+		message.TurnID = parley.ID{} // recorded, and that is all
+		message.Idempotency = parley.Idempotency{Key: fmt.Sprintf("%d/%d", i, n), Fingerprint: parley.HashOf(message.Content)}
+		posted, err := store.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
+		for parley.ErrorCode(err) == parley.CodeUnavailable {
+			posted, err = store.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
+		}
+		if err == nil && posted.Message.ID != message.ID {
+			err = errors.New("the answer is about another message")
+		}
+		answered[i] = n + 1
+		return err
+	})
+	var found [posters]int
+	for _, session := range by.sessions {
+		sequence := int64(0)
+		for {
+			page, err := store.Messages(ctx, by.scope, session, parley.MessageQuery{AfterSequence: sequence, Limit: parley.MaxPage})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, m := range page {
+				var poster, n int
+				if _, err := fmt.Sscanf(string(m.Content), `{"text":"%d/%d"}`, &poster, &n); err != nil {
+					t.Fatalf("%s: %v", m.Content, err)
+				}
+				if sequence++; m.Sequence != sequence || n != found[poster] {
+					t.Fatalf("message %d of poster %d at place %d with sequence %d; want his message %d", n, poster, sequence, m.Sequence, found[poster])
+				}
+				found[poster]++
+			}
+		}
+	}
+	if found != answered {
+		t.Errorf("the record has %v posts, %v were answered", found, answered)
+	}
 }
 
 // TestOutOfReach: what a person reads when there is no server, or the wrong one.
