@@ -53,6 +53,7 @@ func begun(t *testing.T, c *client.Client, script string) client.Posted {
 // attempts waits until a turn has been claimed so many times.
 func attempts(t *testing.T, c *client.Client, posted client.Posted, want int, within time.Duration) {
 	t.Helper()
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	for frame, err := range c.Watch(ctx, posted.Message.SessionID, posted.EventSequence) {
@@ -67,6 +68,7 @@ func attempts(t *testing.T, c *client.Client, posted client.Posted, want int, wi
 			t.Fatal(err)
 		}
 		if started.Attempt == want {
+			t.Logf("attempt %d began after %s", want, time.Since(began).Round(time.Millisecond))
 			return
 		}
 	}
