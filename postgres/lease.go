@@ -125,7 +125,7 @@ func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parl
 
 // NextExpiry implements parley.LeaseStore.
 func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
-	left := int64(math.MaxInt64 / int64(time.Millisecond))
+	left := math.MaxInt64 / int64(time.Millisecond)
 	err := s.read(ctx, func() *batch {
 		b := system()
 		b.read("SELECT min(lease_until) - parley.now_ms() FROM parley.processes", func(r *row) error {

@@ -261,15 +261,23 @@ func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err erro
 			return err
 		}
 	}
+	if err := readApplied(ctx, tx, schema); err != nil || !compatible {
+		return err
+	}
+	return tx.QueryRowContext(ctx, "SELECT compatible_from FROM parley.compatibility").Scan(&schema.CompatibleFrom)
+}
+
+func readApplied(ctx context.Context, tx *sql.Tx, schema *Schema) (err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT version_id, max(tstamp) FROM parley.goose_db_version WHERE is_applied AND version_id > 0 GROUP BY version_id")
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var version int64
 		var at time.Time
 		if err := rows.Scan(&version, &at); err != nil {
-			return errors.Join(err, rows.Close())
+			return err
 		}
 		schema.Version = max(schema.Version, version)
 		for i := range schema.Migrations {
@@ -278,10 +286,7 @@ func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err erro
 			}
 		}
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || !compatible {
-		return err
-	}
-	return tx.QueryRowContext(ctx, "SELECT compatible_from FROM parley.compatibility").Scan(&schema.CompatibleFrom)
+	return rows.Err()
 }
 
 // upPart is what a migration's file runs on the way up.

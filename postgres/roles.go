@@ -42,15 +42,16 @@ func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	if err != nil {
 		return role, err
 	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var name string
 		var member bool
 		if err := rows.Scan(&name, &member); err != nil {
-			return role, errors.Join(err, rows.Close())
+			return role, err
 		}
 		role.made[name], role.member[name] = true, member
 	}
-	return role, errors.Join(rows.Err(), rows.Close())
+	return role, rows.Err()
 }
 
 // needed are the statements that give the role what it lacks of Parley's roles.

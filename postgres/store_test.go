@@ -113,8 +113,8 @@ func TestProtocolModes(t *testing.T) {
 			for range 2 { // the first time statements are prepared
 				b := tenant(workspace)
 				b.read("SELECT $1::uuid, $2::text, $3::bytea, $4::bigint, $5::boolean, $6::bytea, $7::integer, NULL::text, NULL::bigint, $8::uuid", func(r *row) error {
-					got := fmt.Sprint(r.id(), r.text(), r.bytes(), r.int64(), r.bool(), r.hash(), r.int(), r.text(), r.maybe(), r.id())
-					if want := fmt.Sprint(id, text, raw, n, yes, hash, 7, "", (*int64)(nil), parley.ID{}); got != want {
+					got := fmt.Sprint(r.id(), r.text(), string(r.bytes()), r.int64(), r.bool(), r.hash(), r.int(), r.text(), r.maybe(), r.id())
+					if want := fmt.Sprint(id, text, string(raw), n, yes, hash, 7, "", (*int64)(nil), parley.ID{}); got != want {
 						t.Errorf("got  %s\nwant %s", got, want)
 					}
 					return nil
