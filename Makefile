@@ -8,7 +8,7 @@ REDOCLY_VERSION  := 2.77.0
 DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
-.PHONY: help build check test test-postgres-smoke test-postgres-versions e2e bench lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-postgres-smoke test-postgres-versions e2e trials bench lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,8 +46,11 @@ $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package
 	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # what npm may not run by itself
 	@touch $@
 
-e2e: ## tests of the real binary: kill -9, drains, disk full
-	go test -v -timeout 15m -count=1 ./e2e/... # -v: a skip says why
+e2e: ## tests of the real binary: kill -9, drains, disk full, several processes over one database
+	go test -v -timeout 20m -count=1 -p 1 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself
+
+trials: ## the trials of several processes, TRIALS times in a row (10)
+	go test -v -timeout 120m -count=1 -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
 
 bench: ## the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"time"
 
 	"parley"
@@ -85,18 +86,20 @@ func (d *driver) hesitate(ctx context.Context) {
 
 // script makes up the next turn.
 func (d *driver) script() script {
-	return script{
-		N: int(d.x.next.Add(1)), Steps: 1 + d.random.IntN(3), Words: 5 + d.random.IntN(40), PaceMS: d.random.IntN(12),
+	s := script{
+		N: int(d.x.next.Add(1)), Steps: 1 + d.random.IntN(3), Words: 5 + d.random.IntN(d.x.words-5), PaceMS: d.random.IntN(12),
 		Calls: d.random.IntN(3), RestMS: d.random.IntN(40), Times: d.random.IntN(2),
+		Asks: d.random.IntN(6) / 5,
 	}
+	if s.Calls+s.Times+s.Asks == 0 {
+		s.Times = 1
+	}
+	return s
 }
 
 // post admits one message.
 func (d *driver) post(ctx context.Context, during parley.During) {
 	s := d.script()
-	if s.Calls+s.Times == 0 {
-		s.Times = 1
-	}
 	input := client.UserMessage(s.String())
 	input.During = during
 	key := fmt.Sprintf("n%d", s.N)
@@ -131,29 +134,39 @@ func (d *driver) repeat(ctx context.Context, input client.MessageInput, key stri
 	}
 }
 
-// stream admits a message and reads its turn from the same answer; when that
-// breaks, it asks again with the key, elsewhere.
+// stream admits a message and reads its turn from the same answer. When that
+// breaks it asks for the turn by the key, and follows it elsewhere.
 func (d *driver) stream(ctx context.Context) {
 	s := d.script()
-	if s.Calls+s.Times == 0 {
-		s.Times = 1
-	}
+	key, input := fmt.Sprintf("n%d", s.N), client.UserMessage(s.String())
 	var turn parley.ID
+	begun := false
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		for frame, err := range c.StreamMessage(ctx, d.session, client.UserMessage(s.String()), fmt.Sprintf("n%d", s.N)) {
-			if err != nil {
+		for frame, err := range c.StreamMessage(ctx, d.session, input, key) {
+			if err != nil && begun {
+				d.x.count("answers broken off")
+				return nil
+			} else if err != nil {
 				return err
 			}
+			begun = true
 			if frame.Type.EndsTurn() {
 				ended, err := frame.Turn()
-				if turn = ended.ID; err != nil {
-					return err
-				}
+				turn = ended.ID
+				return err
 			}
 		}
 		return nil
 	})
-	if err != nil || turn.IsZero() {
+	if err == nil && turn.IsZero() {
+		var posted client.Posted
+		err = d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
+			posted, err = c.PostMessage(ctx, d.session, input, key)
+			return err
+		})
+		turn = posted.Message.TurnID
+	}
+	if err != nil {
 		d.refused(ctx, "streaming", err)
 		return
 	}
@@ -179,13 +192,56 @@ func (d *driver) cancel(ctx context.Context) {
 	}
 }
 
-// follow watches until a turn has ended.
+// follow watches until a turn has ended, and answers what it asks.
 func (d *driver) follow(ctx context.Context, turn parley.ID) {
 	bounded, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
-	ended := func() bool { return d.fold.ended[turn] != "" }
-	if !d.until(bounded, ended) && ctx.Err() == nil && bounded.Err() != nil {
-		d.x.problem("turn %s of session %s was not seen to end within %s", turn, d.session, settleBound)
+	for d.fold.ended[turn] == "" {
+		if !d.until(bounded, func() bool { return d.fold.ended[turn] != "" || d.fold.waits }) {
+			if ctx.Err() == nil && bounded.Err() != nil {
+				d.x.problem("turn %s of session %s was not seen to end within %s", turn, d.session, settleBound)
+			}
+			return
+		}
+		if d.fold.waits {
+			d.fold.waits = false // until it waits again
+			d.answer(ctx)
+		}
+	}
+}
+
+// answer gives the results that the session's turn waits for.
+func (d *driver) answer(ctx context.Context) {
+	d.hesitate(ctx)
+	open := map[string]bool{}
+	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
+		page, err := c.Messages(ctx, d.session, url.Values{"limit": {"1000"}, "tool_name": {"ask"}})
+		clear(open)
+		for _, m := range page.Data {
+			open[m.ToolCallID] = m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted
+		}
+		return err
+	})
+	if err != nil {
+		d.refused(ctx, "reading the open calls", err)
+		return
+	}
+	for id, waits := range open {
+		if !waits {
+			continue
+		}
+		result := fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"yes","success":true}}`, id)
+		err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
+			return create(ctx, c.URL(), d.account.key, "/v1/sessions/"+d.session.String()+"/messages", "answer-"+id, result)
+		})
+		switch parley.ErrorCode(err) {
+		case "":
+			d.x.count("tools answered by the client")
+		case parley.CodeConflict: // a cancel or a steer came first
+			d.x.count("answers of the client that came too late")
+		default:
+			d.refused(ctx, "answering a call", err)
+		}
 	}
 }
 

@@ -49,12 +49,12 @@ func (f *faults) run(ctx context.Context) {
 
 func (f *faults) one() {
 	choice := f.random.IntN(100)
-	if choice < 15 && f.x.database.cutListeners != nil {
-		n, err := f.x.database.cutListeners()
-		if err != nil {
-			f.x.problem("cutting listeners: %v", err)
-		}
-		f.x.add("listener connections cut", n)
+	if cut := f.x.database.cutListeners; choice < 10 && cut != nil {
+		f.cut("listening connections cut", cut)
+		return
+	}
+	if cut := f.x.database.cutConnections; choice < 20 && cut != nil {
+		f.cut("connections cut", func() (int, error) { return cut(1 + f.random.IntN(8)) })
 		return
 	}
 	i, ok := f.victim()
@@ -87,6 +87,15 @@ func (f *faults) one() {
 			f.x.problem("%v", err)
 		}
 	})
+}
+
+// cut ends connections to the database.
+func (f *faults) cut(what string, cut func() (int, error)) {
+	n, err := cut()
+	if err != nil {
+		f.x.problem("%s: %v", what, err)
+	}
+	f.x.add(what, n)
 }
 
 // victim finds a process to break, if another one stays whole.

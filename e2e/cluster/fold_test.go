@@ -17,6 +17,7 @@ type fold struct {
 	texts map[parley.ID][]byte
 	last  int64
 	ended map[parley.ID]parley.EventType // by turn
+	waits bool                           // a turn waits for the client
 }
 
 func newFold() *fold {
@@ -32,6 +33,10 @@ func (f *fold) take(frame client.Frame) error {
 		f.last = frame.ID
 	}
 	switch {
+	case frame.Type == parley.EventSessionWaiting:
+		f.waits = true
+	case frame.Type == parley.EventSessionStarted:
+		f.waits = false
 	case frame.Type == parley.EventResync:
 		return fmt.Errorf("behind event %d came %s: %s", f.last, frame.Type, frame.Data)
 	case frame.Type == parley.EventStepGenerating:
@@ -56,7 +61,7 @@ func (f *fold) take(frame client.Frame) error {
 		if before, twice := f.ended[turn.ID]; twice {
 			return fmt.Errorf("turn %s ended with %s and again with %s", turn.ID, before, frame.Type)
 		}
-		f.ended[turn.ID] = frame.Type
+		f.ended[turn.ID], f.waits = frame.Type, false
 	}
 	return nil
 }

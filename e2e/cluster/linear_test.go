@@ -34,6 +34,11 @@ func TestLinearizableOnSQLite(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) { linearizable(newTrial(t, at, sqliteFile(), 1, 1)) })
 }
 
+// TestLinearizable is the same over three processes.
+func TestLinearizable(t *testing.T) {
+	row(t, func(t *testing.T, at uint64) { linearizable(newTrial(t, at, postgresDatabase(t), 3, 2)) })
+}
+
 // history gathers what the clients of one session asked for and were answered.
 type history struct {
 	x       *trial
@@ -51,11 +56,7 @@ func linearizable(x *trial) {
 	ctx, cancel := context.WithTimeout(x.t.Context(), loadBound)
 	defer cancel()
 	histories := make([]*history, linearSessions)
-	for i := range histories {
-		d := newDriver(x, i)
-		if err := d.open(ctx, i); err != nil {
-			x.t.Fatal(err)
-		}
+	for i, d := range x.drivers(ctx, linearSessions) {
 		histories[i] = &history{x: x, account: d.account, session: d.session, began: time.Now(), numbers: map[parley.ID]int{}}
 	}
 	breaking, whole := context.WithCancel(ctx)

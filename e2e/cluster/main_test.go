@@ -4,19 +4,15 @@
 // while clients post, watch, steer and cancel through any of them. What is
 // checked at the end is the record.
 //
-// The binary is cmd/parley as it is, with one more built-in tool whose effect
-// must not be repeated (testdata/effect.go, laid over the source by the build).
+// The binary is cmd/parley as it is, with two sources laid over by the build: one
+// more built-in tool, whose effect must not be repeated (testdata/effect.go), and
+// a clock that can be set wrong (testdata/skew.go).
 package cluster
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"testing"
 	"time"
 )
@@ -44,46 +40,10 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir) // a temporary directory
-		if err := build(dir); err != nil {
+		if binary, err = build(dir); err != nil {
 			fmt.Fprintln(os.Stderr, "building parley:", err)
 			return 1
 		}
-		return m.Run()
+		return servers.Main(m).Run()
 	}())
-}
-
-// build makes the binary, with the tool of testdata among the built-in ones.
-func build(dir string) error {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return err
-	}
-	list := filepath.Join(root, "tool", "builtin", "builtin.go")
-	source, err := os.ReadFile(list)
-	if err != nil {
-		return err
-	}
-	end := regexp.MustCompile(`(func Tools\(\) Source \{ return sourceOf\(.*)\) \}`)
-	if !end.Match(source) {
-		return errors.New("tool/builtin/builtin.go does not list its tools in the line that this trial extends")
-	}
-	extended := filepath.Join(dir, "builtin.go")
-	if err := os.WriteFile(extended, end.ReplaceAll(source, []byte("$1, effect{}) }")), 0o600); err != nil {
-		return err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		list: extended,
-		filepath.Join(root, "tool", "builtin", "effect.go"): filepath.Join(root, "e2e", "cluster", "testdata", "effect.go"),
-	}})
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		return err
-	}
-	binary = filepath.Join(dir, "parley")
-	command := exec.Command("go", "build", "-overlay", file, "-o", binary, "./cmd/parley")
-	command.Dir, command.Stderr = root, os.Stderr
-	return command.Run()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ type script struct {
 	Calls  int `json:"calls"`   // of the tool whose effect counts, in each step but the last
 	RestMS int `json:"rest_ms"` // that the tool takes before its effect, and after it
 	Times  int `json:"times"`   // further calls of current_time
+	Asks   int `json:"asks"`    // further calls of the tool that the client answers
 }
 
 func (s script) String() string {
@@ -47,6 +49,16 @@ func (s script) words(step int) []string {
 		words = append(words, fmt.Sprintf(" word%d", i))
 	}
 	return words
+}
+
+// functionCall is a tool call as the wire has it.
+type functionCall struct{ name, arguments string }
+
+// calls are the tool calls of every step but the last.
+func (s script) calls() []functionCall {
+	counts := functionCall{"effect", fmt.Sprintf(`{"before_ms":%d,"after_ms":%d}`, s.RestMS, s.RestMS)}
+	return slices.Concat(slices.Repeat([]functionCall{counts}, s.Calls),
+		slices.Repeat([]functionCall{{"current_time", "{}"}}, s.Times), slices.Repeat([]functionCall{{"ask", "{}"}}, s.Asks))
 }
 
 // provider answers Chat Completions by the scripts in its requests. It also
@@ -189,12 +201,8 @@ func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 	finish := `"stop"`
 	if step < s.Steps {
 		finish = `"tool_calls"`
-		for i := range s.Calls + s.Times {
-			name, arguments := "effect", fmt.Sprintf(`{"before_ms":%d,"after_ms":%d}`, s.RestMS, s.RestMS)
-			if i >= s.Calls {
-				name, arguments = "current_time", `{}`
-			}
-			if !send(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`, i, s.N, step, i, name, arguments), "null") {
+		for i, call := range s.calls() {
+			if !send(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`, i, s.N, step, i, call.name, call.arguments), "null") {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -23,8 +24,12 @@ import (
 // shortLease is the lease of trials.
 const shortLease = 2 * time.Second
 
+// clocksApart is by how much the clocks of two processes differ: failure 41. The
+// database's is the machine's.
+const clocksApart = 10 * time.Minute
+
 // tryBound is how long a client waits for an answer before it asks another process.
-const tryBound = 5 * time.Second
+const tryBound = 3 * time.Second
 
 // trial is one run: a database, processes over it, a provider, and the
 // workspaces whose clients use them.
@@ -37,6 +42,8 @@ type trial struct {
 	accounts  []*account
 	effects   string       // file that the tool with an effect appends to
 	next      atomic.Int64 // number of the last script
+	words     int          // that a step has at most
+	strict    bool         // a request that fails is a problem, whatever becomes of it
 
 	mu       sync.Mutex // guards what follows
 	problems int
@@ -46,18 +53,20 @@ type trial struct {
 // account is a workspace as its clients use it: with a key, through any process.
 type account struct {
 	workspace string
+	key       string
 	clients   []*client.Client // by process
 }
 
 // newTrial starts a cluster with the workspaces and their agents.
 func newTrial(t *testing.T, at uint64, db database, processes, workspaces int, args ...string) *trial {
 	t.Helper()
-	x := &trial{t: t, seed: at, database: db, provider: newProvider(t), counts: map[string]int{}, effects: filepath.Join(t.TempDir(), "effects")}
+	x := &trial{t: t, seed: at, words: 45, database: db, provider: newProvider(t), counts: map[string]int{}, effects: filepath.Join(t.TempDir(), "effects")}
 	t.Logf("seed %d", at)
 	logs := t.ArtifactDir()
-	env := append(db.environment(), "OPENAI_API_KEY=trial", "OPENAI_BASE_URL="+x.provider.url, "PARLEY_TRIAL_EFFECTS="+x.effects)
+	env := append(slices.Clip(db.environment), "OPENAI_API_KEY=trial", "OPENAI_BASE_URL="+x.provider.url, effectsVariable+"="+x.effects)
 	for i := range processes {
-		p := newProcess(t, fmt.Sprintf("p%d", i+1), logs, env, append([]string{"--lease", shortLease.String()}, args...)...)
+		clock := clockVariable + "=" + fmt.Sprint((i-processes/2)*int(clocksApart.Seconds()))
+		p := newProcess(t, fmt.Sprintf("p%d", i+1), logs, append(slices.Clip(env), clock), append([]string{"--lease", shortLease.String()}, args...)...)
 		x.processes = append(x.processes, p)
 		if err := p.start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -85,7 +94,7 @@ func (x *trial) open(workspace string) *account {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	a := &account{workspace: workspace}
+	a := &account{workspace: workspace, key: key.Secret}
 	for _, p := range x.processes {
 		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: key.Secret})
 		if err != nil {
@@ -94,31 +103,40 @@ func (x *trial) open(workspace string) *account {
 		x.t.Cleanup(c.Close)
 		a.clients = append(a.clients, c)
 	}
-	agent := `{"name":"Trial","model":"openai/trial","tools":["effect","current_time"],"context_policy":{"kind":"single"}}`
-	if err := create(x.t.Context(), x.processes[0].addr, key.Secret, "/v1/agents", agent); err != nil {
+	agent := `{"name":"Trial","model":"openai/trial","context_policy":{"kind":"single"},"tools":["effect","current_time",` +
+		`{"name":"ask","description":"Asks the client.","parameters":{"type":"object"}}]}`
+	if err := create(x.t.Context(), a.clients[0].URL(), key.Secret, "/v1/agents", "", agent); err != nil {
 		x.t.Fatal(err)
 	}
 	return a
 }
 
 // create posts JSON that the client package has no words for.
-func create(ctx context.Context, addr, key, path, body string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+path, bytes.NewBufferString(body))
+func create(ctx context.Context, server, key, path, idempotency, body string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, bytes.NewBufferString(body))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+key)
+	if idempotency != "" {
+		request.Header.Set("Idempotency-Key", idempotency)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return parley.WrapError(parley.CodeUnavailable, err, "no answer")
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("%s was answered %s: %s (%w)", path, response.Status, raw, err)
+	if err != nil {
+		return parley.WrapError(parley.CodeUnavailable, err, "the answer broke off")
 	}
-	return nil
+	if response.StatusCode == http.StatusCreated {
+		return nil
+	}
+	var problem struct{ Code parley.Code }
+	_ = json.Unmarshal(raw, &problem) // what is no problem document has no code
+	return parley.Errorf(problem.Code, "%s was answered %s: %s", path, response.Status, raw)
 }
 
 // ask asks any process until one gives a definite answer. An outcome that stays
@@ -135,6 +153,9 @@ func (x *trial) ask(ctx context.Context, a *account, random *rand.Rand, once fun
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case x.strict && (expired || parley.ErrorCode(err) == parley.CodeUnavailable):
+			x.problem("a request failed: %v", err)
+			return err
 		case expired:
 			x.count("requests without an answer")
 		case parley.ErrorCode(err) == parley.CodeUnavailable:
@@ -145,6 +166,29 @@ func (x *trial) ask(ctx context.Context, a *account, random *rand.Rand, once fun
 			pause(ctx, 100*time.Millisecond)
 		default:
 			return err
+		}
+	}
+}
+
+// drivers opens sessions with a driver each.
+func (x *trial) drivers(ctx context.Context, sessions int) []*driver {
+	x.t.Helper()
+	drivers := make([]*driver, sessions)
+	for i := range drivers {
+		drivers[i] = newDriver(x, i)
+		if err := drivers[i].open(ctx, i); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	return drivers
+}
+
+// terminate ends all processes as a user would.
+func (x *trial) terminate() {
+	x.t.Helper()
+	for _, p := range x.processes {
+		if err := p.terminate(); err != nil {
+			x.problem("%v", err)
 		}
 	}
 }

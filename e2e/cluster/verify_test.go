@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"parley"
 	"parley/storetest"
@@ -15,6 +17,7 @@ import (
 type recorded struct {
 	turns  map[parley.TurnStatus]int
 	failed map[parley.ErrorClass]int
+	again  int                  // turns that were claimed more than once
 	calls  map[string]*toolCall // of the tool with an effect
 }
 
@@ -56,6 +59,7 @@ func (x *trial) verify(drivers []*driver, others []*watcher) {
 	}
 	x.checkEffects(found.calls)
 	x.provider.tell(x)
+	x.add("turns claimed more than once", found.again)
 	for status, n := range found.turns {
 		x.add("turns "+string(status), n)
 	}
@@ -70,6 +74,9 @@ func (x *trial) verify(drivers []*driver, others []*watcher) {
 func (r *recorded) gather(s storetest.Snapshot) {
 	for _, turn := range s.Turns {
 		r.turns[turn.Status]++
+		if turn.Attempt > 1 {
+			r.again++
+		}
 		if turn.Error != nil {
 			r.failed[turn.Error.Class]++
 		}
@@ -88,6 +95,46 @@ func (r *recorded) gather(s storetest.Snapshot) {
 	}
 }
 
+// checkClocks: the clocks of the processes are as wrong as they are meant to be.
+func (x *trial) checkClocks() {
+	x.t.Helper()
+	var last time.Time
+	for i, p := range x.processes {
+		request, err := http.NewRequestWithContext(x.t.Context(), http.MethodGet, "http://"+p.addr+"/healthz", nil)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		says, err := http.ParseTime(response.Header.Get("Date"))
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if apart := says.Sub(last); i > 0 && (apart < clocksApart-time.Minute || apart > clocksApart+time.Minute) {
+			x.t.Fatalf("the clock of %s is %s ahead of the one before; want %s", p.name, apart, clocksApart)
+		}
+		last = says
+	}
+}
+
+// checkNothingLeft: all is quiet, and the database says so too.
+func (x *trial) checkNothingLeft() {
+	x.t.Helper()
+	if x.database.leftovers == nil {
+		return
+	}
+	found, err := x.database.leftovers()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	for what, n := range found {
+		x.problem("there are %d %s", n, what)
+	}
+}
+
 // checkRules: what holds of every session: sequences, hashes, events, queue,
 // statistics, versions.
 func (x *trial) checkRules(s storetest.Snapshot) {
@@ -101,20 +148,25 @@ func (x *trial) checkRules(s storetest.Snapshot) {
 	s.Check(x.t)
 }
 
-// checkEnded: nothing waits, runs or streams.
+// checkEnded: nothing waits, runs or streams, and each call has its result; only
+// a turn that was given up as a crash loop may leave one open.
 func (x *trial) checkEnded(s storetest.Snapshot) {
 	x.t.Helper()
 	if !s.Session.TurnID.IsZero() || len(s.Queue) > 0 {
 		x.problem("session %s: turn %s is unfinished, %d messages are queued", s.Session.ID, s.Session.TurnID, len(s.Queue))
 	}
-	results := map[string]bool{}
+	over := map[string]bool{} // calls that have a result or need none
+	failed := map[parley.ID]bool{}
+	for _, turn := range s.Turns {
+		failed[turn.ID] = turn.Status == parley.TurnFailed
+	}
 	for _, m := range s.Record {
-		if m.Role == parley.RoleToolResult {
-			results[m.ToolCallID] = true
+		if m.Role == parley.RoleToolResult || failed[m.TurnID] {
+			over[m.ToolCallID] = true
 		}
 	}
 	for _, m := range s.Record {
-		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted && !results[m.ToolCallID] {
+		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted && !over[m.ToolCallID] {
 			x.problem("session %s: call %s has no result", s.Session.ID, m.ToolCallID)
 		}
 	}
