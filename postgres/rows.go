@@ -59,16 +59,27 @@ func (a *attempt) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
 // Posted implements transition.Rows: a key is taken for new until the index says
 // otherwise.
 func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, error) {
-	if !a.exact {
-		a.guessed, a.blind = true, true
+	if a.presumed() {
 		return transition.Earlier{}, nil
 	}
 	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
 }
 
-// Created implements transition.Rows.
+// Created implements transition.Rows, as Posted does.
 func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier, error) {
+	if a.presumed() {
+		return transition.Earlier{}, nil
+	}
 	return a.earlier("SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2", workspaceID, key)
+}
+
+// presumed reports that a key may be taken for new: the attempt counts only if it
+// writes, and then the index has spoken.
+func (a *attempt) presumed() bool {
+	if !a.exact {
+		a.guessed, a.blind = true, true
+	}
+	return !a.exact
 }
 
 func (a *attempt) earlier(query string, args ...arg) (transition.Earlier, error) {

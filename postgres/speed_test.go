@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -63,11 +65,19 @@ func (t *talker) said(text string) parley.NewMessage {
 
 // turn runs one turn through its three transactions.
 func (t *talker) turn(session parley.ID, text string) {
+	if err := t.try(session, text); err != nil {
+		t.tb.Error(err)
+	}
+}
+
+func (t *talker) try(session parley.ID, text string) error {
 	ctx := context.Background()
 	posted, err := t.store.PostMessage(ctx, t.scope, session, t.said("hello"), t.process)
-	if err != nil || posted.Claim == nil {
-		t.tb.Errorf("PostMessage: %v, claimed %t", err, posted.Claim != nil)
-		return
+	if err != nil {
+		return fmt.Errorf("PostMessage: %w", err)
+	}
+	if posted.Claim == nil {
+		return errors.New("the post was not claimed")
 	}
 	begin := parley.StepBegin{
 		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
@@ -76,12 +86,11 @@ func (t *talker) turn(session parley.ID, text string) {
 		System: "be kind", Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
 	}
 	if _, err := t.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
-		t.tb.Errorf("BeginStep: %v", err)
-		return
+		return fmt.Errorf("BeginStep: %w", err)
 	}
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	if err != nil {
-		t.tb.Error(err)
+		return err
 	}
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage, cost := parley.Usage{InputTokens: &in, OutputTokens: &out}, parley.Money(1000)
@@ -89,8 +98,9 @@ func (t *talker) turn(session parley.ID, text string) {
 		Call:   parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
 		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
 		End:    &parley.TurnEnd{Status: parley.TurnCompleted}}); err != nil {
-		t.tb.Errorf("SettleStep: %v", err)
+		return fmt.Errorf("SettleStep: %w", err)
 	}
+	return nil
 }
 
 // BenchmarkTurn is one plain turn, three transactions, on a server that keeps what
