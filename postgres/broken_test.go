@@ -25,7 +25,7 @@ type cutter struct {
 }
 
 // prepared are the names under which the driver keeps the fences of transitions.
-var prepared = func() (names [][]byte) { //nolint:gochecknoglobals // never written
+var prepared = func() (names [][]byte) {
 	for _, text := range []string{updateHead, updateHeadClaim, updateHeadCall, insertHead} {
 		digest := sha256.Sum256([]byte(text))
 		names = append(names, []byte("stmtcache_"+hex.EncodeToString(digest[:24])))

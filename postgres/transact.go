@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -288,7 +287,7 @@ func (a *attempt) hasEvent(ctx context.Context, h *transition.Head, last *transi
 		found = false
 		b := tenant(a.workspace)
 		b.read("SELECT type, created_at, data FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3", func(r *row) error {
-			found = r.text() == string(last.Type) && r.time() == last.CreatedAt && bytes.Equal(r.json(), json.RawMessage(data))
+			found = r.text() == string(last.Type) && r.time() == last.CreatedAt && bytes.Equal(r.json(), data)
 			return nil
 		}, h.WorkspaceID, h.ID, last.Sequence)
 		return b
