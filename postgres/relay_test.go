@@ -85,8 +85,13 @@ func (e *ear) commitOf(sessionID parley.ID, last int64) func() bool {
 // pair is two processes on one database that hear each other.
 func pair(t *testing.T, url string) (stores [2]*Store, ears [2]*ear) {
 	t.Helper()
+	return pairOf(t, url, Options{})
+}
+
+func pairOf(t *testing.T, url string, options Options) (stores [2]*Store, ears [2]*ear) {
+	t.Helper()
 	for i := range stores {
-		stores[i] = openedAt(t, url, Options{})
+		stores[i] = openedAt(t, url, options)
 		ears[i] = newEar(stores[i])
 	}
 	for i, e := range ears {
