@@ -12,14 +12,18 @@ import (
 	"time"
 )
 
-// Target is where turns are sent: request(i) gives the whole HTTP request of
-// client i, First marks the first token in the answer's bytes.
+// Target is where turns are sent: client i keeps a connection to Addrs[i modulo
+// their number], request(i) gives its whole HTTP request, First marks the first
+// token in the answer's bytes.
 type Target struct {
 	Name    string
-	Addr    string
+	Addrs   []string
 	Request func(client int) []byte
 	First   []byte
 }
+
+// Addr is where a client's connection goes.
+func (t Target) Addr(client int) string { return t.Addrs[client%len(t.Addrs)] }
 
 // Sample is one turn as a client saw it.
 type Sample struct {
@@ -45,7 +49,7 @@ func Run(ctx context.Context, target Target, clients, count int) ([]Sample, erro
 	)
 	begin := make(chan struct{})
 	for client := range clients {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", target.Addr)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", target.Addr(client))
 		if err != nil {
 			return nil, err
 		}

@@ -67,24 +67,72 @@ func (p *Process) Stop() error {
 	return err
 }
 
+// Kill ends the process at once, as a crash would, and waits.
+func (p *Process) Kill() error {
+	if err := p.command.Process.Kill(); err != nil {
+		return err
+	}
+	err := p.command.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// Terminate asks the process to end, without waiting.
+func (p *Process) Terminate() error { return p.command.Process.Signal(syscall.SIGTERM) }
+
 // CPU is the time that the process has used, user and system.
 func (p *Process) CPU() (time.Duration, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	own, _, err := cpu(p.command.Process.Pid)
+	return own, err
+}
+
+// FamilyCPU is the time that a process and its children have used, those that
+// have ended included.
+func FamilyCPU(pid int) (time.Duration, error) {
+	own, ended, err := cpu(pid)
 	if err != nil {
 		return 0, err
+	}
+	sum := own + ended
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return 0, err
+	}
+	for field := range strings.FieldsSeq(string(raw)) {
+		child, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, err
+		}
+		if own, ended, err := cpu(child); err == nil { // it may have ended just now
+			sum += own + ended
+		}
+	}
+	return sum, nil
+}
+
+// cpu reads what a process has used, and what those of its children used that
+// have ended.
+func cpu(pid int) (own, ended time.Duration, err error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
 	}
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
-	const user, system = 11, 12 // utime and stime, counted behind the command's name
-	if len(fields) <= system {
-		return 0, errors.New("/proc/stat is too short")
+	const first = 11 // utime, stime, cutime, cstime, counted behind the command's name
+	if len(fields) < first+4 {
+		return 0, 0, errors.New("/proc/stat is too short")
 	}
-	u, err := strconv.ParseInt(fields[user], 10, 64)
-	if err != nil {
-		return 0, err
+	var ticks [4]int64
+	for i := range ticks {
+		if ticks[i], err = strconv.ParseInt(fields[first+i], 10, 64); err != nil {
+			return 0, 0, err
+		}
 	}
-	s, err := strconv.ParseInt(fields[system], 10, 64)
-	return time.Duration(u+s) * clockTick, err
+	return time.Duration(ticks[0]+ticks[1]) * clockTick, time.Duration(ticks[2]+ticks[3]) * clockTick, nil
 }
 
 // Memory reads VmRSS (now) and VmHWM (highest so far), in bytes.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley/bench"
+	"parley/internal/pgtest"
 )
 
 // lab is the machinery of a run: provider and proxy stay up, Parley is started
@@ -27,6 +28,9 @@ type lab struct {
 	parley   string
 	provider *bench.Process
 	proxy    *bench.Process
+
+	postgres  *pgtest.Cluster // nil until a part needs it
+	databases int             // made in it
 }
 
 func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
@@ -60,6 +64,9 @@ func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
 
 func (l *lab) close() error {
 	var errs []error
+	if l.postgres != nil {
+		errs = append(errs, l.postgres.Close())
+	}
 	for _, reference := range []*bench.Process{l.proxy, l.provider} {
 		if reference != nil {
 			errs = append(errs, reference.Stop())
@@ -81,16 +88,18 @@ type parleyRun struct {
 	http *http.Client
 }
 
-func (l *lab) start(ctx context.Context) (*parleyRun, error) {
+func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error) {
 	dir, err := os.MkdirTemp(l.dir, "data-")
 	if err != nil {
 		return nil, err
 	}
-	return l.startIn(ctx, dir)
+	return l.startIn(ctx, dir, settings...)
 }
 
-func (l *lab) startIn(ctx context.Context, dir string) (*parleyRun, error) {
-	env := []string{"OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://" + l.provider.Line + "/v1", "PARLEY_DATA=" + dir, "PARLEY_MODEL=sim/echo"}
+// startIn starts a server on a data directory. Settings are variables of its
+// environment.
+func (l *lab) startIn(ctx context.Context, dir string, settings ...string) (*parleyRun, error) {
+	env := append(settings, "OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://"+l.provider.Line+"/v1", "PARLEY_DATA="+dir, "PARLEY_MODEL=sim/echo")
 	process, err := bench.Start(ctx, env, l.parley, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return nil, err
@@ -176,7 +185,7 @@ func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench
 func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	body := fmt.Appendf(nil, `{"role":"user","content":{"text":%q}}`, prompt)
 	// A client that is scheduled late finds the whole text in step.generated.
-	return bench.Target{Name: "parley", Addr: p.addr, First: []byte("event: step.generat"), Request: func(client int) []byte {
+	return bench.Target{Name: "parley", Addrs: []string{p.addr}, First: []byte("event: step.generat"), Request: func(client int) []byte {
 		return bench.Post(p.addr, "/v1/sessions/"+sessions[client]+"/messages", "text/event-stream", body)
 	}}
 }
@@ -185,7 +194,7 @@ func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 func completions(name, addr, model string) bench.Target {
 	body := fmt.Appendf(nil, `{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true,"stream_options":{"include_usage":true}}`, model, prompt)
 	request := bench.Post(addr, "/v1/chat/completions", "text/event-stream", body)
-	return bench.Target{Name: name, Addr: addr, First: []byte(`"content":"`), Request: func(int) []byte { return bytes.Clone(request) }}
+	return bench.Target{Name: name, Addrs: []string{addr}, First: []byte(`"content":"`), Request: func(int) []byte { return bytes.Clone(request) }}
 }
 
 func medianOf[N int64 | float64 | time.Duration](values []N) N {

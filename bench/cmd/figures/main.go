@@ -66,6 +66,7 @@ func parts() []part {
 	return []part{
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
 		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures},
+		{"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures},
 	}
 }
 

@@ -16,8 +16,13 @@ type load struct {
 	rate  float64       // turns per second
 }
 
-// measure runs turns against a target whose process is measured.
-func measure(ctx context.Context, process *bench.Process, target bench.Target, clients, turns int) (load, error) {
+// user is something that uses CPU time: a process, or several.
+type user interface {
+	CPU() (time.Duration, error)
+}
+
+// measure runs turns against a target whose use of the CPU is measured.
+func measure(ctx context.Context, process user, target bench.Target, clients, turns int) (load, error) {
 	before, err := process.CPU()
 	if err != nil {
 		return load{}, err
