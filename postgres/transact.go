@@ -111,7 +111,8 @@ func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits 
 		return failed
 	}
 	if a.care != locked {
-		return answer, commits, err, once()
+		failed = once()
+		return answer, commits, err, failed
 	}
 	failed = a.store.together(a.ctx, func(t *conversation) error {
 		a.talk = t

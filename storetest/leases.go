@@ -18,6 +18,7 @@ func testLeases(t *testing.T, open Open) {
 		"AnExpiredLeaseIsTakenOver": leaseExpired,
 		"AFlaggedTurnIsCancelled":   leaseFlagged,
 		"CrashLoop":                 leaseCrashLoop,
+		"CrashLoopAtItsTools":       leaseCrashLoopAtTools,
 		"ProgressForgivesCrashes":   leaseProgress,
 		"ADrainIsNoCrash":           leaseDrain,
 		"SeveralTurnsOfOneProcess":  leaseSeveral,
@@ -193,6 +194,28 @@ func leaseCrashLoop(t *testing.T, w *world) {
 		t.Errorf("turn %s runs; want the next one", next.Turn.ID)
 	}
 	w.check(t, session)
+}
+
+// leaseCrashLoopAtTools: a turn that fails so leaves no call without a result.
+func leaseCrashLoopAtTools(t *testing.T, w *world) {
+	session := w.session(t)
+	posted := w.post(t, session, w.say("one"))
+	w.crash(t, func(claim parley.Claim) { w.callTools(t, claim.Fence, 1, 2) })
+	for range parley.CrashLoopLimit - 1 {
+		w.crash(t, nil)
+	}
+	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnFailed {
+		t.Fatalf("the turn is %s", turn.Status)
+	}
+	results := 0
+	for _, m := range w.check(t, session).Record {
+		if m.Role == parley.RoleToolResult && strings.Contains(string(m.Content), parley.EffectUnknown) {
+			results++
+		}
+	}
+	if results != 2 {
+		t.Errorf("%d of 2 calls were told that their effect is unknown", results)
+	}
 }
 
 func leaseProgress(t *testing.T, w *world) {

@@ -147,6 +147,9 @@ func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
 	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
 		return false, err
 	}
+	if _, err := t.settleTools(h); err != nil {
+		return false, err
+	}
 	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed,
 		Failure: &parley.Failure{Class: parley.ClassCrashLoop, Sentence: parley.ClassCrashLoop.Sentence(), Attempts: turn.Attempt}})
 }
