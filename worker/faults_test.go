@@ -114,14 +114,22 @@ func (f *faults) SettleStep(ctx context.Context, fence parley.Fence, settle parl
 	if err := f.before("SettleStep"); err != nil {
 		return parley.StepSettled{}, err
 	}
-	return f.Store.SettleStep(ctx, fence, settle)
+	settled, err := f.Store.SettleStep(ctx, fence, settle)
+	if err == nil {
+		err = f.before("SettledStep")
+	}
+	return settled, err
 }
 
 func (f *faults) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
 	if err := f.before("SettleTool"); err != nil {
 		return parley.Message{}, err
 	}
-	return f.Store.SettleTool(ctx, fence, settle)
+	message, err := f.Store.SettleTool(ctx, fence, settle)
+	if err == nil {
+		err = f.before("SettledTool")
+	}
+	return message, err
 }
 
 func (f *faults) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {

@@ -108,47 +108,39 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	var versions []parley.FencedVersion
-	type grown struct {
-		row  *row
-		kind int
-		end  int
+	for f.write(ctx, rows) { // what was repeated first has grown meanwhile
+		continue
 	}
-	var marks []grown
+}
+
+// write writes the next versions of rows, and reports whether some of them were
+// those of a flush that had failed.
+func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
+	var versions []parley.FencedVersion
 	for _, open := range rows {
-		n := open.versions
-		for i, kind := range open.kinds() {
-			from := open.flushed[i]
-			if kind == "" || open.stream.Len(kind) <= from {
-				continue
-			}
-			text := open.stream.Text(kind)
-			n++
-			versions = append(versions, parley.FencedVersion{Fence: open.fence, Version: parley.Version{
-				MessageID: open.id, N: n, Kind: kind, Offset: from, End: len(text),
-				Chunks: int(open.chunks.Load()), Text: text[from:],
-			}})
-			marks = append(marks, grown{open, i, len(text)})
+		repeated = repeated || len(open.unsure) > 0
+		if len(open.unsure) == 0 {
+			open.unsure = open.grown()
 		}
+		versions = append(versions, open.unsure...)
 	}
 	if len(versions) == 0 {
-		return
+		return false
 	}
 	fenced, err := f.w.store.AppendVersions(ctx, versions)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.w.log.Warn("streaming text could not be flushed to the store; the next flush repeats it", "error", err)
 		}
-		return
+		return false
 	}
-	for _, mark := range marks {
-		mark.row.versions++
-		mark.row.flushed[mark.kind] = mark.end
-		mark.row.stream.Kept(mark.row.kinds()[mark.kind], mark.end)
+	for _, open := range rows {
+		open.kept()
 	}
 	for _, version := range versions {
 		if slices.Contains(fenced, version.Fence.SessionID) {
 			f.w.abortClaim(version.Fence)
 		}
 	}
+	return repeated
 }

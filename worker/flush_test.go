@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley"
 )
 
@@ -25,7 +27,7 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 		case 1:
 			close(flushing)
 			<-late
-		case 2: // the first is over with all its consequences
+		case 3: // the first is over with all its consequences
 			close(again)
 		}
 		return nil
@@ -51,5 +53,59 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	if turn := r.ended(r.post(sessionID, "Go on", "").Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 1 {
 		t.Errorf("the next turn is %s after %d attempts", turn.Status, turn.Attempt)
+	}
+}
+
+// TestFlushWhoseAnswerWasLost: a flush that the store took and that failed all the
+// same is repeated as it was, however far the text has come by then. Nothing is
+// missing when another process settles the message from its versions.
+func TestFlushWhoseAnswerWasLost(t *testing.T) {
+	r := newRig(t)
+	dying := r.crashing()
+	lost, repeated, reached := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	flushes := 0 // by the flusher's one goroutine
+	dying.set(func(method string) error {
+		if method != "AppendedVersions" {
+			return nil
+		}
+		switch flushes++; flushes {
+		case 1:
+			close(lost)
+			return parley.Errorf(parley.CodeUnavailable, "the connection broke")
+		case 3: // the repetition, and what has grown meanwhile
+			close(repeated)
+		}
+		return nil
+	})
+	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		next := "One, "
+		for _, flush := range []chan struct{}{lost, repeated} {
+			if !yield(text(0, next), nil) {
+				return
+			}
+			next = "two, "
+			select {
+			case <-flush:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if yield(text(0, "three"), nil) {
+			close(reached)
+			<-ctx.Done()
+			yield(parley.Chunk{}, context.Cause(ctx))
+		}
+	}, says("Again."))
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.flushed(dying, sessionID, 1, len("One, two, three"))
+	dying.kill()
+	r.takeOver()
+	r.ended(turnID)
+	want := []line{{parley.RoleUser, parley.MessageCompleted, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
+		{parley.RoleAssistant, parley.MessageCompleted, "Again."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -444,3 +444,36 @@ func TestFencedRunWritesNothing(t *testing.T) {
 		t.Errorf("the turn is %s", turn.Status)
 	}
 }
+
+// TestWriteWhoseAnswerWasLost: a write that the store took and whose answer never
+// came is no error of the turn: it goes on from what is in its record.
+func TestWriteWhoseAnswerWasLost(t *testing.T) {
+	ok := parley.MessageCompleted
+	for _, method := range []string{"SettledStep", "SettledTool"} {
+		t.Run(method, func(t *testing.T) {
+			r := newRig(t)
+			store := &faults{Store: r.store}
+			var once sync.Once
+			store.set(func(called string) (err error) {
+				if called == method {
+					once.Do(func() { err = parley.Errorf(parley.CodeUnavailable, "the connection broke") })
+				}
+				return err
+			})
+			r.tools = fakeTools{{"look", parley.ToolAnnotations{ReadOnly: true}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+				return json.RawMessage(`1`), nil
+			}}}
+			r.start(store)
+			r.model.play(calls(parley.FinishToolCalls, "look", `{}`), says("Done."))
+			sessionID := r.session(tooled("look"), nil)
+			if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Takeovers != 0 {
+				t.Errorf("turn %+v", turn)
+			}
+			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "look {}"},
+				{parley.RoleToolResult, ok, "1"}, {parley.RoleAssistant, ok, "Done."}}
+			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync/atomic"
 
 	"parley"
@@ -28,6 +29,37 @@ type row struct {
 	// Guarded by flusher.writing.
 	versions int
 	flushed  [2]int // bytes, as kinds
+	// unsure are the versions of a flush that failed, or is under way: the store may
+	// have them. They are repeated as they were, since it keeps the first of a number.
+	unsure []parley.FencedVersion
+}
+
+// grown are the versions that the row's texts have grown by.
+func (r *row) grown() (versions []parley.FencedVersion) {
+	for i, kind := range r.kinds() {
+		from := r.flushed[i]
+		if kind == "" || r.stream.Len(kind) <= from {
+			continue
+		}
+		text := r.stream.Text(kind)
+		versions = append(versions, parley.FencedVersion{Fence: r.fence, Version: parley.Version{
+			MessageID: r.id, N: r.versions + len(versions) + 1, Kind: kind, Offset: from, End: len(text),
+			Chunks: int(r.chunks.Load()), Text: text[from:],
+		}})
+	}
+	return versions
+}
+
+// kept notes that the store has what was unsure.
+func (r *row) kept() {
+	for i := range r.unsure {
+		v := &r.unsure[i].Version
+		r.versions = v.N
+		kinds := r.kinds()
+		r.flushed[slices.Index(kinds[:], v.Kind)] = v.End
+		r.stream.Kept(v.Kind, v.End)
+	}
+	r.unsure = nil
 }
 
 // kinds are the texts that can grow in a row; "" is none.
