@@ -27,6 +27,7 @@ type attempt struct {
 	agents  map[parley.ID]int // versions taken from memory
 	process parley.ID         // its lease is to be confirmed
 	dead    parley.ID         // that it has none
+	found   []statement       // void the batch when other rows that were found are gone
 	extra   []statement       // to be written beside the changes
 }
 
@@ -45,6 +46,12 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 		b.read(query, visit, args...)
 		return b
 	})
+}
+
+// relies has the batch voided when a row that was found, and that no revision
+// covers, is gone by then.
+func (a *attempt) relies(query string, args ...arg) {
+	a.found = append(a.found, statement{query: "SELECT CASE WHEN EXISTS (" + query + ") THEN 0 ELSE parley.stale() END", args: args})
 }
 
 // ask sends a batch that reads. build makes it anew when it is sent again.

@@ -71,11 +71,12 @@ func scanCandidate(r *row) (c candidate, err error) {
 func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, err error) {
 	n = min(n, parley.MaxClaims)
 	occupancy = occupancy.Clone()
+	passed := 0
 	for range claimRounds {
 		if len(claims) >= n {
 			break
 		}
-		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), occupancy)
+		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), passed, occupancy)
 		if err != nil {
 			if len(claims) > 0 { // they are this process's: the next call may tell of what is wrong
 				s.log.Warn("claiming was broken off", "error", err)
@@ -90,14 +91,16 @@ func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy
 		if seen == 0 {
 			break
 		}
+		passed = min(seen-len(some), claimBatch)
 	}
 	return claims, nil
 }
 
 // claimSome claims up to n sessions in one transaction; seen tells how many could
-// be claimed when it looked.
-func (s *Store) claimSome(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, seen int, err error) {
-	found, err := s.candidates(ctx, processID, n, occupancy)
+// be claimed when it looked. It looks at some more than it wants: as many as the
+// round before passed over, which somebody may keep locked for long.
+func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed int, occupancy parley.Occupancy) (claims []parley.Claim, seen int, err error) {
+	found, err := s.candidates(ctx, processID, n+passed, occupancy)
 	if err != nil || len(found) == 0 {
 		return nil, 0, err
 	}

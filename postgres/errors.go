@@ -26,6 +26,10 @@ const (
 	stateCrash       = "57P02"
 	stateStarting    = "57P03"
 	stateIdleTooLong = "57P05"
+	stateSilent      = "25P03" // in a transaction, for longer than idleBound says
+	stateTooLong     = "25P04" // a transaction, for longer than the server allows
+	statePlan        = "0A000" // a prepared statement's columns have other types since a migration
+	stateNoStatement = "26000" // a prepared statement is another server connection's, behind a pooler
 	stateNoDatabase  = "3D000"
 	stateBadText     = "22021" // a NUL, or no UTF-8
 	statePrivilege   = "42501"
@@ -57,7 +61,7 @@ func unsent(err error) bool {
 		return !hopeless(stateOf(err))
 	}
 	switch stateOf(err) {
-	case stateShutdown, stateCrash, stateStarting, stateIdleTooLong, "53300":
+	case stateShutdown, stateCrash, stateStarting, stateIdleTooLong, stateSilent, stateTooLong, "53300":
 		return true
 	case "":
 		return pgconn.SafeToRetry(err)
@@ -70,18 +74,26 @@ func hopeless(state string) bool {
 	return strings.HasPrefix(state, "28") || state == stateNoDatabase || state == statePrivilege
 }
 
-// contended reports that the server gave up a batch for another one: it is void
-// and may be sent again.
+// contended reports that the server gave up a batch for another one, or because
+// what the driver had prepared holds no more and is prepared anew: it is void and
+// may be sent again.
 func contended(err error) bool {
-	state := stateOf(err)
-	return state == stateSerialize || state == stateDeadlock
+	switch stateOf(err) {
+	case stateSerialize, stateDeadlock, statePlan, stateNoStatement:
+		return true
+	}
+	return false
 }
 
 // unknown reports that the connection broke after a batch was sent and before
-// its end was heard: it may be committed or not.
+// its end was heard: it may be committed or not. A pooler whose own connection
+// broke says so with an answer.
 func unknown(err error) bool {
-	if err == nil || unsent(err) || stateOf(err) != "" {
+	if err == nil || unsent(err) {
 		return false
+	}
+	if state := stateOf(err); state != "" {
+		return strings.HasPrefix(state, "08")
 	}
 	var refusal *parley.Error
 	return !errors.As(err, &refusal) && broken(err)

@@ -70,7 +70,12 @@ func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier
 	if a.presumed() {
 		return transition.Earlier{}, nil
 	}
-	return a.earlier("SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2", workspaceID, key)
+	const query = "SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2"
+	found, err := a.earlier(query, workspaceID, key)
+	if err == nil && !found.ID.IsZero() {
+		a.relies(query, workspaceID, key)
+	}
+	return found, err
 }
 
 // presumed reports that a key may be taken for new: the attempt counts only if it
@@ -94,7 +99,12 @@ func (a *attempt) earlier(query string, args ...arg) (transition.Earlier, error)
 
 // SessionByKey implements transition.Rows.
 func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error) {
-	return a.id("SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL", workspaceID, key)
+	const query = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL"
+	found, err := a.id(query, workspaceID, key)
+	if err == nil && !found.IsZero() {
+		a.relies(query, workspaceID, key)
+	}
+	return found, err
 }
 
 // ToolChildren implements transition.Rows.
@@ -137,9 +147,14 @@ func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*pa
 	return agent, err
 }
 
-// HasProject implements transition.Rows.
+// HasProject implements transition.Rows: a project that was found stays until the
+// session is in it, so that whoever deletes it finds the session.
 func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
-	found, err := a.id("SELECT id FROM parley.projects WHERE workspace_id = $1 AND id = $2", workspaceID, projectID)
+	const query = "SELECT id FROM parley.projects WHERE workspace_id = $1 AND id = $2"
+	found, err := a.id(query, workspaceID, projectID)
+	if err == nil && !found.IsZero() {
+		a.relies(query+" FOR KEY SHARE", workspaceID, projectID)
+	}
 	return !found.IsZero(), err
 }
 

@@ -254,7 +254,7 @@ func (a *attempt) confirm() error {
 var errGuessed = errors.New("postgres: an outcome was guessed")
 
 // committed looks in the rows for the marks of an attempt: its last event; for
-// one without events, the head as it would have left it.
+// one without events, the session as it would have left it.
 func (a *attempt) committed(ctx context.Context) (found bool, err error) {
 	for _, h := range a.tx.Locked() {
 		if !h.Changes.Any() {
@@ -263,20 +263,46 @@ func (a *attempt) committed(ctx context.Context) (found bool, err error) {
 		if n := len(h.Changes.Events); n > 0 {
 			return a.hasEvent(ctx, h, &h.Changes.Events[n-1])
 		}
-		err = a.store.read(ctx, func() *batch {
-			found = false
-			b := tenant(a.workspace)
-			b.read(`SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 AND epoch = $4 AND next_event = $5
- AND holder IS NOT DISTINCT FROM $6 AND turn_id IS NOT DISTINCT FROM $7 AND cancel_turn IS NOT DISTINCT FROM $8 AND deleted_at IS NOT DISTINCT FROM $9`,
-				func(*row) error {
-					found = true
-					return nil
-				}, h.ID, h.WorkspaceID, h.Revision+1, h.Epoch, h.LastEvent+1, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
-			return b
-		})
-		return found, err
+		return a.hasLeft(ctx, h)
 	}
 	return false, nil
+}
+
+// hasLeft reports whether a session is as an attempt without events left it. The
+// next revision alone does not say whose it is.
+func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, err error) {
+	var now *transition.Head
+	opened := 0
+	if err := a.store.read(ctx, func() *batch {
+		now, opened = nil, 0
+		b := tenant(a.workspace)
+		b.read("SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2", func(r *row) (err error) {
+			now, err = scanHead(r)
+			return err
+		}, h.ID, h.WorkspaceID)
+		for _, c := range h.Changes.Opened {
+			b.read("SELECT 1 FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4 AND updated_at = $5", func(*row) error {
+				opened++
+				return nil
+			}, h.WorkspaceID, c.PrincipalID, c.Client, h.ID, h.Changes.At)
+		}
+		return b
+	}); err != nil || now == nil {
+		return false, err
+	}
+	if now.Revision != h.Revision+1 || now.Epoch != h.Epoch || now.LastEvent != h.LastEvent || now.Holder != h.Holder || now.TurnID != h.TurnID ||
+		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt || opened != len(h.Changes.Opened) {
+		return false, nil
+	}
+	if h.Changes.Setting == nil {
+		return true, nil
+	}
+	is, err := now.Session.MarshalJSON()
+	if err != nil {
+		return false, err
+	}
+	was, err := h.Session.MarshalJSON()
+	return bytes.Equal(is, was), err
 }
 
 func (a *attempt) hasEvent(ctx context.Context, h *transition.Head, last *transition.Event) (found bool, err error) {

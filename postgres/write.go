@@ -72,6 +72,7 @@ func (b *batch) guards(a *attempt) {
 		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
 			a.workspace, id, version)
 	}
+	b.statements = append(b.statements, a.found...)
 }
 
 // writeHead adds what a transition changed of a session.

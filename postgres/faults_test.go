@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"parley"
+)
+
+// TestWhoseRevisionItIs: a change whose end nobody heard is not taken for
+// committed because another process has made the next revision.
+func TestWhoseRevisionItIs(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	other := openedAt(t, url, Options{})
+	ctx, talk := t.Context(), newTalker(t, store, 1)
+	session, scope := talk.sessions[0], talk.scope
+	mine, theirs := "mine", "theirs"
+	for name, c := range map[string]struct {
+		mine   func(a *attempt) error
+		theirs func() error
+	}{
+		"a change": {func(a *attempt) error {
+			_, err := a.tx.UpdateSession(scope, session, parley.SessionChange{Title: &mine})
+			return err
+		}, func() error {
+			_, err := other.UpdateSession(ctx, scope, session, parley.SessionChange{Instructions: &theirs})
+			return err
+		}},
+		"an opened session": {func(a *attempt) error { return a.tx.SetClientSession(scope, talk.owner.ID, mine, session) },
+			func() error { return other.SetClientSession(ctx, scope, talk.owner.ID, theirs, session) }},
+	} {
+		lanes := &held{cache: store.heads}
+		attempted := func() *attempt {
+			a := newAttempt(ctx, store, scope.WorkspaceID, lanes, exact)
+			if err := c.mine(a); err != nil {
+				t.Fatal(err)
+			}
+			a.tx.Finish()
+			return a
+		}
+		lost := attempted()
+		if err := c.theirs(); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := lost.committed(ctx); err != nil || found {
+			t.Errorf("%s: that of another process is taken for it (%v)", name, err)
+		}
+		kept := attempted()
+		if err := kept.write(); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := kept.committed(ctx); err != nil || !found {
+			t.Errorf("%s: it is not found (%v)", name, err)
+		}
+		lanes.leave()
+	}
+}
+
+// TestClaimPassesOverWhatIsLocked: a session whose rows somebody keeps locked
+// does not keep a process with one free place from the others.
+func TestClaimPassesOverWhatIsLocked(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	ctx, talk := t.Context(), newTalker(t, store, 4)
+	for _, session := range talk.sessions {
+		if _, err := store.PostMessage(ctx, talk.scope, session, talk.said("go"), parley.ID{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped := connected(t, url)
+	run(t, stopped, "BEGIN", "SET LOCAL ROLE parley_system")
+	for _, session := range talk.sessions[:3] { // the oldest
+		run(t, stopped, "SELECT 1 FROM parley.heads WHERE session_id = '"+session.String()+"' FOR UPDATE")
+	}
+	claims, err := store.Claim(ctx, talk.process, 1, parley.Occupancy{Slots: 8, Reserve: 2})
+	if err != nil || len(claims) != 1 || claims[0].Fence.SessionID != talk.sessions[3] {
+		t.Errorf("%d claims, %v", len(claims), err)
+	}
+	run(t, stopped, "ROLLBACK")
+}
+
+// TestCreationRelies: what a creation found, and no revision covers, is confirmed
+// when it is written.
+func TestCreationRelies(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	other := openedAt(t, url, Options{})
+	ctx, talk := t.Context(), newTalker(t, store, 1)
+	workspace := talk.scope.WorkspaceID
+	project, _, err := store.ChooseProject(ctx, parley.Project{WorkspaceID: workspace, Path: "/p", Name: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := parley.NewSession{Idempotency: parley.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, Session: parley.Session{
+		ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed", ProjectID: project.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
+	keyed, err := store.EnsureSession(ctx, talk.scope, wanted, parley.ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		finds func(a *attempt) (bool, error)
+		goes  func() error
+	}{
+		"the session of a key": {func(a *attempt) (bool, error) {
+			id, err := a.SessionByKey(workspace, "keyed")
+			return !id.IsZero(), err
+		}, func() error { return other.DeleteSession(ctx, talk.scope, keyed.Session.ID) }},
+		"the project": {func(a *attempt) (bool, error) { return a.HasProject(workspace, project.ID) },
+			func() error { return other.DeleteProject(ctx, workspace, project.ID, false) }},
+	} {
+		a := newAttempt(ctx, store, workspace, &held{cache: store.heads}, exact)
+		if found, err := c.finds(a); err != nil || !found {
+			t.Fatalf("%s is not there: %v", name, err)
+		}
+		a.reads = 2 // as of a transition that also reads a head
+		if err := a.confirm(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := c.goes(); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.confirm(); stateOf(err) != stateStale {
+			t.Errorf("%s is gone, and relied on: %v", name, err)
+		}
+	}
+}
+
+// TestPreparedBeforeAMigration: a statement whose columns have other types since
+// it was prepared is prepared anew, unseen by the caller.
+func TestPreparedBeforeAMigration(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	store := openedAt(t, url, Options{MaxConns: 1})
+	workspace, err := store.Workspace(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Agent(t.Context(), workspace, parley.BuiltinAgentSlug); err != nil {
+		t.Fatal(err)
+	}
+	run(t, connected(t, url), "ALTER TABLE parley.agents ALTER COLUMN body TYPE varchar")
+	if agent, err := store.Agent(t.Context(), workspace, parley.BuiltinAgentSlug); err != nil || agent.Slug != parley.BuiltinAgentSlug {
+		t.Errorf("after the migration: %v", err)
+	}
+}
+
+// TestOutcomes: which errors leave a batch void, and which leave open what became of it.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for state, c := range map[string]struct{ unsent, contended, unknown bool }{
+		"57P01": {unsent: true}, "25P03": {unsent: true}, "25P04": {unsent: true}, "40001": {contended: true}, "0A000": {contended: true},
+		"26000": {contended: true}, "08P01": {unknown: true}, "08006": {unknown: true}, "23505": {}, "PY001": {}, "57014": {},
+	} {
+		err := error(&pgconn.PgError{Code: state})
+		if unsent(err) != c.unsent || contended(err) != c.contended || unknown(err) != c.unknown {
+			t.Errorf("%s: unsent %t, contended %t, unknown %t", state, unsent(err), contended(err), unknown(err))
+		}
+	}
+}
+
+// TestSilentConversationIsTriedAgain: a transition that stood still under its
+// lock, and lost it, is made again.
+func TestSilentConversationIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	talk := newTalker(t, store, 1)
+	tries := 0
+	err := store.trying(t.Context(), func() error {
+		tries++
+		return store.together(t.Context(), func(c *conversation) error {
+			b := tenant(talk.scope.WorkspaceID)
+			b.write("SELECT set_config('idle_in_transaction_session_timeout', '20ms', true)")
+			if err := c.send(b); err != nil {
+				return err
+			}
+			if tries == 1 { // the server ends the connection
+				if _, err := c.conn.Conn().PgConn().ReceiveMessage(t.Context()); err != nil {
+					return err
+				}
+			}
+			return c.end()
+		})
+	}, unsent)
+	if err != nil || tries != 2 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+}
