@@ -27,6 +27,7 @@ type attempt struct {
 	agents  map[parley.ID]int // versions taken from memory
 	process parley.ID         // its lease is to be confirmed
 	dead    parley.ID         // that it has none
+	creates bool              // a key of a creation was taken for new: it counts only if a session is made
 	found   []statement       // void the batch when other rows that were found are gone
 	extra   []statement       // to be written beside the changes
 }

@@ -192,3 +192,25 @@ func TestSilentConversationIsTriedAgain(t *testing.T) {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
 }
+
+// TestRepeatedCreationOfAKeyedSession: the repetition of a request that made a
+// session under a key posts nothing more.
+func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	ctx, talk := t.Context(), newTalker(t, store, 0)
+	agent, err := store.Agent(ctx, talk.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		first := talk.said("once")
+		opened, err := store.EnsureSession(ctx, talk.scope, parley.NewSession{
+			Idempotency: parley.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, First: &first,
+			Session: parley.Session{ID: parley.NewID(), WorkspaceID: talk.scope.WorkspaceID, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed",
+				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
+		if err != nil || opened.Replayed != (n == 1) || opened.Session.Statistics.Messages != 1 || opened.Session.Statistics.Turns != 1 {
+			t.Errorf("request %d: replayed %t, %+v, %v", n+1, opened.Replayed, opened.Session.Statistics, err)
+		}
+	}
+}

@@ -65,9 +65,11 @@ func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, er
 	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
 }
 
-// Created implements transition.Rows, as Posted does.
+// Created implements transition.Rows, as Posted does: the index speaks when a
+// session is made.
 func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier, error) {
 	if a.presumed() {
+		a.creates = true
 		return transition.Earlier{}, nil
 	}
 	const query = "SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2"

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 // computed from to be confirmed. Nothing is sent when it changed nothing.
 func (a *attempt) write() error {
 	b := tenant(a.workspace)
+	if a.creates && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return h.Changes.New != nil }) {
+		return errGuessed
+	}
 	for _, h := range a.tx.Locked() {
 		if !h.Changes.Any() {
 			continue
@@ -54,6 +58,7 @@ func (b *batch) guardsOf(a *attempt) {
 		for id, version := range a.agents {
 			b.claims = []arg{a.process, id, version}
 		}
+		b.statements = append(b.statements, a.found...)
 		return
 	}
 	b.guards(a)

@@ -27,7 +27,7 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 		case 1:
 			close(flushing)
 			<-late
-		case 3: // the first is over with all its consequences
+		case 2: // the first is over with all its consequences
 			close(again)
 		}
 		return nil
