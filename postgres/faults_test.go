@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"context"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -212,5 +215,43 @@ func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 		if err != nil || opened.Replayed != (n == 1) || opened.Session.Statistics.Messages != 1 || opened.Session.Statistics.Turns != 1 {
 			t.Errorf("request %d: replayed %t, %+v, %v", n+1, opened.Replayed, opened.Session.Statistics, err)
 		}
+	}
+}
+
+// TestServerThatHangs: a server that took the connection and answers nothing any
+// more keeps neither a process from giving up on its lease nor a probe waiting.
+func TestServerThatHangs(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	store := openedAt(t, url, Options{MaxConns: 1})
+	store.lease.bound = 100 * time.Millisecond
+	id := parley.NewID()
+	if err := store.RegisterProcess(t.Context(), parley.Process{ID: id, Name: "x"}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c, err := store.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends := []int{int(c.Conn().PgConn().PID()), int(store.lease.conn.PgConn().PID())}
+	c.Release()
+	for _, backend := range backends {
+		if err := syscall.Kill(backend, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := syscall.Kill(backend, syscall.SIGCONT); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	if err := store.ReleaseProcess(context.WithoutCancel(t.Context()), id); err != nil { // over a new connection
+		t.Errorf("a process that ends: %v", err)
+	}
+	probing, enough := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer enough()
+	began := time.Now()
+	if err := store.Ping(probing); refusal(t, err) != parley.CodeUnavailable || time.Since(began) > batchBound/2 {
+		t.Errorf("a probe: %v after %v", err, time.Since(began))
 	}
 }

@@ -16,6 +16,7 @@ import (
 // and again when it broke.
 type leaseConn struct {
 	config *pgx.ConnConfig
+	bound  time.Duration // of one attempt: nobody who waits for a lease waits for ever
 
 	mu     sync.Mutex // held for a round trip; guards conn and closed
 	conn   *pgx.Conn
@@ -36,6 +37,8 @@ func (l *leaseConn) send(ctx context.Context, build func() *batch) error {
 }
 
 func (l *leaseConn) once(ctx context.Context, b *batch) error {
+	ctx, cancel := context.WithTimeout(ctx, l.bound)
+	defer cancel()
 	switch {
 	case l.closed:
 		return parley.Errorf(parley.CodeUnavailable, "the store is closed; the server is shutting down")

@@ -23,6 +23,7 @@ const (
 
 	connectBound = 5 * time.Second  // to reach the server
 	batchBound   = 30 * time.Second // of one round trip; then the statement is cancelled
+	leaseBound   = 10 * time.Second // of one round trip for a lease, however patient the caller
 	cancelBound  = 2 * time.Second  // to hear that it was
 	patience     = 5 * time.Second  // with a server that restarts
 	firstPause   = 20 * time.Millisecond
@@ -93,7 +94,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, mapError(err)
 	}
-	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy()}, direct: directly.ConnConfig,
+	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy(), bound: leaseBound}, direct: directly.ConnConfig,
 		heads: newHeadCache(), agents: newAgentCache(), texts: newTextCache()}
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
@@ -167,9 +168,17 @@ func (s *Store) tell(commits []parley.Commit) {
 	}
 }
 
-// Ping reports whether the database answers, without waiting for one that does not.
+// Ping reports whether the database answers. It waits while ctx lasts, so that
+// whoever asks often keeps no connections from others when it does not.
 func (s *Store) Ping(ctx context.Context) error {
-	return mapError(s.once(ctx, system()))
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return mapError(err)
+	}
+	defer c.Release()
+	bound, cancel := context.WithTimeout(ctx, batchBound)
+	defer cancel()
+	return mapError(system().run(bound, c, "", ""))
 }
 
 // Close ends the connections. Later calls are CodeUnavailable.
