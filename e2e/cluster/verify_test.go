@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -169,52 +168,6 @@ func (x *trial) checkEnded(s storetest.Snapshot) {
 		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted && !over[m.ToolCallID] {
 			x.problem("session %s: call %s has no result", s.Session.ID, m.ToolCallID)
 		}
-	}
-}
-
-// checkOneAtATime: by the order of events no turn works while another does, and
-// no attempt works after a later one began.
-func (x *trial) checkOneAtATime(s storetest.Snapshot) {
-	x.t.Helper()
-	var holds parley.ID // the turn that began and has not ended
-	attempts := map[parley.ID]int{}
-	for _, event := range s.Events {
-		var data struct {
-			TurnID  parley.ID `json:"turn_id"`
-			Attempt int       `json:"attempt"`
-		}
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			x.problem("session %s: event %d: %v", s.Session.ID, event.Sequence, err)
-			continue
-		}
-		switch {
-		case event.Type == parley.EventSessionStarted:
-			if !holds.IsZero() && holds != data.TurnID {
-				x.problem("session %s: turn %s began at event %d while %s ran", s.Session.ID, data.TurnID, event.Sequence, holds)
-			}
-			if data.Attempt <= attempts[data.TurnID] {
-				x.problem("session %s: attempt %d of turn %s follows attempt %d", s.Session.ID, data.Attempt, data.TurnID, attempts[data.TurnID])
-			}
-			holds, attempts[data.TurnID] = data.TurnID, data.Attempt
-		case event.Type.EndsTurn():
-			if holds == data.TurnID {
-				holds = parley.ID{}
-			} else if attempts[data.TurnID] > 0 {
-				x.problem("session %s: turn %s ended at event %d while %s ran", s.Session.ID, data.TurnID, event.Sequence, holds)
-			}
-		case strings.HasPrefix(string(event.Type), "step.") || strings.HasPrefix(string(event.Type), "tool."):
-			if data.TurnID != holds {
-				x.problem("session %s: event %d (%s) is of turn %s while %s ran", s.Session.ID, event.Sequence, event.Type, data.TurnID, holds)
-			}
-		}
-	}
-	calls := map[string]parley.ID{}
-	for _, call := range s.Calls {
-		at := fmt.Sprint(call.TurnID, call.Step, call.Attempt)
-		if other, twice := calls[at]; twice {
-			x.problem("session %s: calls %s and %s are both attempt %d at step %d", s.Session.ID, other, call.ID, call.Attempt, call.Step)
-		}
-		calls[at] = call.ID
 	}
 }
 
