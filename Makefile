@@ -14,7 +14,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/parley
-	go build -trimpath -o bin/parley ./cmd/parley
+	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
 
 check: ## compile everything, vet, and run the quick tests without the race detector
 	go build ./...

@@ -48,6 +48,7 @@ func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
 	if binary == "" {
 		l.parley = filepath.Join(l.dir, "parley")
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.parley, "./cmd/parley")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return nil, closing(err, l)
