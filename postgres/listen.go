@@ -27,6 +27,7 @@ func (r *Relay) listenLoop(ctx context.Context) {
 		began := time.Now()
 		err := r.listen(ctx)
 		r.connected.Store(false)
+		r.accompanied()
 		if ctx.Err() != nil {
 			return
 		}
@@ -67,6 +68,7 @@ func (r *Relay) listen(ctx context.Context) error {
 	poke(r.now)
 	r.resynced()
 	heard := map[wireID]time.Time{} // other processes
+	since := time.Now()
 	for {
 		waiting, enough := context.WithTimeout(ctx, beat)
 		said, err := conn.WaitForNotification(waiting)
@@ -83,7 +85,21 @@ func (r *Relay) listen(ctx context.Context) error {
 			return errSilent
 		}
 		r.missed(heard, now)
+		if len(heard) == 0 && now.Sub(since) > aloneAfter {
+			r.alone.Store(true) // whoever starts to listen says so first
+		}
 	}
+}
+
+// accompanied ends being alone: what was not told until now is read again.
+func (r *Relay) accompanied() {
+	if !r.alone.CompareAndSwap(true, false) {
+		return
+	}
+	r.mu.Lock()
+	r.resync = true
+	r.mu.Unlock()
+	poke(r.now)
 }
 
 func (r *Relay) hangUp(conn *pgx.Conn) {
@@ -116,6 +132,7 @@ func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) 
 		return
 	}
 	r.received.Add(1)
+	r.accompanied()
 	heard[said.From] = now
 	if said.Bye {
 		delete(heard, said.From)

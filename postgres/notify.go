@@ -20,6 +20,7 @@ const (
 	noticesAtOnce = 64                   // notifications of one statement
 	beat          = 2 * time.Second      // between signs of life
 	silence       = 5 * beat             // without one, the connection or the process is taken for gone
+	aloneAfter    = 2 * beat             // of listening and hearing nobody: there is nobody to tell
 	firstRedial   = 50 * time.Millisecond
 	longestRedial = 5 * time.Second
 	notifyBound   = 10 * time.Second // of one round, and of the making of a connection
@@ -41,6 +42,7 @@ type Relay struct {
 	soon chan struct{} // of one: the same, but it may settle by itself in a moment
 
 	connected               atomic.Bool
+	alone                   atomic.Bool // nobody would hear what is told
 	sent, received, dropped atomic.Int64
 	reconnects, lag         atomic.Int64
 
@@ -112,6 +114,9 @@ func (r *Relay) Stats() parley.RelayStats {
 // Committed implements parley.Hints: what this process commits is told to others.
 func (r *Relay) Committed(commit parley.Commit) {
 	if commit.Remote || len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && commit.Cancel.IsZero() {
+		return
+	}
+	if r.alone.Load() {
 		return
 	}
 	key := commitKey{commit.WorkspaceID, commit.SessionID}

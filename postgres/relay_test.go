@@ -94,8 +94,11 @@ func pairOf(t *testing.T, url string, options Options) (stores [2]*Store, ears [
 		stores[i] = openedAt(t, url, options)
 		ears[i] = newEar(stores[i])
 	}
-	for i, e := range ears {
+	for _, e := range ears {
 		e.until(t, "the other process", func() bool { return e.resyncs > 0 })
+	}
+	for i, e := range ears {
+		ears[1-i].until(t, "a word of the other process", func() bool { return len(ears[1-i].from) > 0 })
 		meet(t, stores[1-i], e)
 	}
 	return stores, ears
@@ -107,6 +110,32 @@ func meet(t *testing.T, teller *Store, listener *ear) {
 	id := parley.NewID()
 	teller.Relay().Committed(parley.Commit{SessionID: id, Events: []parley.Event{{Sequence: 1}}})
 	listener.until(t, "a commit of the other process", listener.commitOf(id, 1))
+}
+
+func TestAloneNobodyIsTold(t *testing.T) {
+	t.Parallel()
+	url := databases.New(t)
+	first := openedAt(t, url, Options{})
+	own := newEar(first)
+	relay := first.Relay()
+	tick := time.NewTicker(beat / 20)
+	defer tick.Stop()
+	for !relay.alone.Load() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("it never noticed that it is alone")
+		}
+	}
+	relay.Committed(parley.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
+	if waits := relay.Stats().Queued; waits != 0 {
+		t.Fatalf("%d hints wait for nobody", waits)
+	}
+	second := openedAt(t, url, Options{})
+	other := newEar(second)
+	own.until(t, "the other process", func() bool { return len(own.from) > 0 })
+	other.until(t, "that hints were missing, beside its own beginning", func() bool { return other.resyncs > 1 })
+	meet(t, first, other)
 }
 
 func TestRelayTellsOthers(t *testing.T) {
