@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,6 +338,33 @@ func TestDeadProcessIsSwept(t *testing.T) {
 	dying.kill()
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 {
 		t.Errorf("turn %+v", turn)
+	}
+}
+
+// TestFailedSweepIsTriedAgain: a process whose first sweep fails starts all the
+// same, and takes over what a dead one left.
+func TestFailedSweepIsTriedAgain(t *testing.T) {
+	r := newRig(t)
+	dying := r.crashing()
+	reached := make(chan struct{})
+	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
+	turnID := r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	dying.kill()
+	var failed atomic.Bool
+	second := &faults{Store: r.store}
+	second.set(func(method string) error {
+		if method == "Sweep" && failed.CompareAndSwap(false, true) {
+			return parley.Errorf(parley.CodeInternal, "a session that cannot be read")
+		}
+		return nil
+	})
+	r.start(second)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 {
+		t.Errorf("turn %+v", turn)
+	}
+	if !failed.Load() {
+		t.Error("no sweep failed")
 	}
 }
 

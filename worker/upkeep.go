@@ -20,13 +20,12 @@ const (
 
 // sweepLoop takes over what dead processes left, soon after their lease has
 // ended: it rests until then. Twice in a lease it sweeps in any case, for what
-// nobody sees, and gives back what this process holds and does not run. Stop ends
-// it.
-func (w *Worker) sweepLoop() {
+// nobody sees, and gives back what this process holds and does not run. swept is
+// when Start did so; zero when it failed. Stop ends it.
+func (w *Worker) sweepLoop(swept time.Time) {
 	var suspects []parley.Fence
 	look := time.NewTimer(0)
 	defer look.Stop()
-	swept := time.Now() // by Start
 	for {
 		select {
 		case <-w.stopping:

@@ -93,7 +93,8 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 }
 
 // Start registers the process, takes over what dead processes left and starts
-// the worker's goroutines, which Stop ends. ctx bounds the registration alone.
+// the worker's goroutines, which Stop ends. ctx bounds registration and takeover
+// alone. A takeover that fails is tried again by the sweeper.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	again := w.started
@@ -106,12 +107,13 @@ func (w *Worker) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.store.Sweep(ctx); err != nil {
-		first.end(ErrStopped)
-		return errors.Join(err, w.store.ReleaseProcess(context.WithoutCancel(ctx), first.id))
+	swept := time.Now()
+	if _, err := w.store.Sweep(ctx); err != nil { // one session may stand in the way of it; the others' turns can run
+		w.log.Warn("what dead processes left could not all be taken over; trying again", "error", err)
+		swept = time.Time{}
 	}
 	w.claimers.Go(w.claimLoop)
-	w.claimers.Go(w.sweepLoop)
+	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.outboxLoop)
 	w.keepers.Go(func() { w.leaseLoop(first) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.keepers.Go(w.flusher.loop)
