@@ -57,10 +57,27 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 }
 
 // ToolRef is an entry of an agent's tools: the name of a tool that the server
-// has, or the definition of one that a client answers. In JSON a string or an object.
+// has, or of all whose names begin with what stands before a final "*", or the
+// definition of one that a client answers. In JSON a string or an object.
 type ToolRef struct {
 	Name       string
 	Definition *ToolDefinition // nil: by name
+}
+
+// Pattern reports whether the entry stands for all tools with a prefix.
+func (r ToolRef) Pattern() (prefix string, ok bool) {
+	if r.Definition != nil {
+		return "", false
+	}
+	return strings.CutSuffix(r.Name, "*")
+}
+
+// Offers reports whether the entry stands for the tool of a name.
+func (r ToolRef) Offers(name string) bool {
+	if prefix, ok := r.Pattern(); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return r.Name == name
 }
 
 // MarshalJSON writes a string or an object.

@@ -73,19 +73,26 @@ type ToolCall struct {
 	TurnID      ID
 	ID          string
 	Arguments   json.RawMessage // a JSON object
+	ProjectPath string          // the session's project directory; "" without one
 }
 
 // Tool is something that an agent may use.
 type Tool interface {
 	Definition() ToolDefinition
 	Annotations() ToolAnnotations
+	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
+	Source() string
 	// Call runs it and returns any JSON. An error is told to the model as the
 	// call's result; ctx ends with the tool's deadline or the turn.
 	Call(ctx context.Context, call ToolCall) (json.RawMessage, error)
 }
 
-// ToolSource finds the server's tools by name.
+// ToolSource finds the server's tools by name. What it has may change while it is
+// used: a server behind it comes, goes, or offers others.
 type ToolSource interface {
 	Tool(name string) (Tool, bool)
 	Tools() []Tool // by name
+	// Expects reports whether a tool of this name may be there later: it belongs to
+	// something configured that does not answer yet.
+	Expects(name string) bool
 }

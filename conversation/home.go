@@ -102,6 +102,7 @@ func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) 
 type noTools struct{}
 
 func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
+func (noTools) Expects(string) bool             { return false }
 func (noTools) Tools() []parley.Tool            { return nil }
 
 // errEnded is what a stream that ends before its turn gives.

@@ -14,8 +14,12 @@ import (
 	"parley/prompt"
 )
 
-// maxToolNameBytes is the longest tool name that every provider takes.
-const maxToolNameBytes = 64
+const (
+	// maxToolNameBytes is the longest tool name that every provider takes.
+	maxToolNameBytes = 64
+	// mostNamedBytes bounds the list of names in a refusal.
+	mostNamedBytes = 2048
+)
 
 func checkIdempotency(idempotency parley.Idempotency) error {
 	return parley.CheckText("Idempotency-Key", idempotency.Key, parley.MaxKeyBytes)
@@ -193,14 +197,19 @@ func (e *Engine) checkServerTool(name string) error {
 	if e.tools == nil {
 		return parley.InvalidField("tools", "this server has no tools; define %q inline", parley.Clip(name, 64))
 	}
-	if _, ok := e.tools.Tool(name); ok {
+	if _, ok := e.tools.Tool(name); ok || e.tools.Expects(strings.TrimSuffix(name, "*")) {
 		return nil
 	}
+	ref := parley.ToolRef{Name: name}
+	_, pattern := ref.Pattern()
 	var names []string
 	for _, tool := range e.tools.Tools() {
 		names = append(names, tool.Definition().Name)
+		if pattern && ref.Offers(names[len(names)-1]) {
+			return nil
+		}
 	}
-	return parley.InvalidField("tools", "the server has no tool %q; it has: %s; or define it inline", parley.Clip(name, 64), strings.Join(names, ", "))
+	return parley.InvalidField("tools", "the server has no tool %q; it has: %s; or define it inline", parley.Clip(name, 64), parley.Clip(strings.Join(names, ", "), mostNamedBytes))
 }
 
 // checkDefinition wants a tool that every provider takes: a plain name and a

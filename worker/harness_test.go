@@ -171,6 +171,7 @@ func (f fakeTool) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{Name: f.name, Description: "A tool of the tests.", Parameters: json.RawMessage(`{"type":"object"}`)}
 }
 func (f fakeTool) Annotations() parley.ToolAnnotations { return f.annotations }
+func (f fakeTool) Source() string                      { return "test" }
 func (f fakeTool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	return f.call(ctx, call)
 }
@@ -185,7 +186,13 @@ func (f fakeTools) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
-func (f fakeTools) Tools() []parley.Tool { return nil }
+func (f fakeTools) Tools() (tools []parley.Tool) {
+	for _, tool := range f {
+		tools = append(tools, tool)
+	}
+	return tools
+}
+func (f fakeTools) Expects(string) bool { return false }
 
 // recorder keeps the events of all commits and wakes who waits for one.
 type recorder struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley"
 	"parley/prompt"
@@ -87,6 +88,7 @@ type turn struct {
 	writes      context.Context //nolint:containedctx // as above
 	author      parley.Author
 	settings    prompt.Settings
+	project     string // the project's directory, "" without one
 	model       parley.Model
 	info        parley.ModelInfo
 	definitions []parley.ToolDefinition
@@ -117,7 +119,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		found, err := t.w.store.Project(t.writes, t.fence.WorkspaceID, id)
 		switch {
 		case err == nil:
-			project = &found
+			project, t.project = &found, found.Path
 		case parley.ErrorCode(err) != parley.CodeNotFound: // deleted meanwhile: as without one
 			return nil, err
 		}
@@ -148,28 +150,59 @@ func (t *turn) unusable(err error) *parley.Failure {
 	}
 }
 
-// findTools collects the definitions of the agent's tools. A tool that this
-// server does not have is left out: the model is not told of it.
+// findTools collects the definitions that the model is shown: in the agent's
+// order, those of a pattern by name, each name once.
 func (t *turn) findTools() error {
+	seen := make(map[string]bool, len(t.settings.Tools))
+	add := func(definition parley.ToolDefinition) {
+		if seen[definition.Name] {
+			return
+		}
+		seen[definition.Name] = true
+		t.definitions = append(t.definitions, definition)
+	}
 	for _, ref := range t.settings.Tools {
 		if ref.Definition != nil {
-			t.definitions = append(t.definitions, *ref.Definition)
+			add(*ref.Definition)
 			continue
 		}
-		tool, ok := t.w.tools.Tool(ref.Name)
-		if !ok {
+		found := t.serverTools(ref)
+		if len(found) == 0 {
 			t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
 				"agent_id", t.claim.Agent.ID, "tool", ref.Name)
-			continue
 		}
-		t.definitions = append(t.definitions, tool.Definition())
+		for _, tool := range found {
+			add(tool.Definition())
+		}
 	}
 	if len(t.definitions) == 0 {
 		return nil
 	}
+	if n := len(t.definitions); n > parley.MaxTools {
+		t.log().WarnContext(t.ctx, "an agent's patterns stand for more tools than a model is shown",
+			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
+		t.definitions = t.definitions[:parley.MaxTools]
+	}
 	var err error
 	t.toolsText, err = prompt.EncodeTools(t.definitions)
 	return err
+}
+
+// serverTools are the tools of the server that an entry stands for, by name.
+func (t *turn) serverTools(ref parley.ToolRef) (found []parley.Tool) {
+	prefix, pattern := ref.Pattern()
+	if !pattern {
+		if tool, ok := t.w.tools.Tool(ref.Name); ok {
+			found = append(found, tool)
+		}
+		return found
+	}
+	for _, tool := range t.w.tools.Tools() {
+		if strings.HasPrefix(tool.Definition().Name, prefix) {
+			found = append(found, tool)
+		}
+	}
+	return found
 }
 
 // advance takes one step: a request, its answer, and the tools that it asks for.

@@ -49,7 +49,7 @@ type toolCall struct {
 // sort finds out who answers a call.
 func (t *turn) sort(call *toolCall) {
 	for _, ref := range t.settings.Tools {
-		if ref.Name != call.name {
+		if !ref.Offers(call.name) || call.tool != nil || call.client {
 			continue
 		}
 		switch {
@@ -187,7 +187,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.Too
 	started := time.Now()
 	toolCall := parley.ToolCall{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		ID: call.id, Arguments: call.arguments,
+		ID: call.id, Arguments: call.arguments, ProjectPath: t.project,
 	}
 	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Call: &toolCall})
 	outcome := parley.ToolFailed

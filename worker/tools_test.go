@@ -257,3 +257,33 @@ func TestSteerGoesBeforeAnOpenClientCall(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestPatternsStandForTheServersTools: "look*" offers every tool with that
+// prefix, each once, and a call of one that no entry stands for is refused.
+func TestPatternsStandForTheServersTools(t *testing.T) {
+	r := newRig(t)
+	answer := func(says string) func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		return func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			return json.RawMessage(`"` + says + `"`), nil
+		}
+	}
+	r.tools = fakeTools{{"look_up", readOnly(), answer("up")}, {"look_down", readOnly(), answer("down")}, {"jump", readOnly(), answer("jumped")}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "look_up", `{}`, "look_down", `{}`, "jump", `{}`), says("Done."))
+	sessionID := r.session(tooled("look_up", "look_*"), nil)
+	r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	var results []string
+	for _, l := range r.record(sessionID) {
+		if l.Role == parley.RoleToolResult {
+			results = append(results, l.Says)
+		}
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf(resultUnknown, "jump"), `"up"`, `"down"`}, results); diff != "" {
+		t.Error(diff)
+	}
+	log, err := r.store.Calls(t.Context(), r.scope, sessionID, parley.CallQuery{Limit: 10})
+	r.must(err)
+	if len(log) != 2 || log[0].ToolsHash != log[1].ToolsHash || log[0].ToolsHash.IsZero() {
+		t.Errorf("%d calls, tools %s and %s", len(log), log[0].ToolsHash, log[1].ToolsHash)
+	}
+}

@@ -11,6 +11,9 @@ import (
 	"parley"
 )
 
+// sourceName is what the tools say of who runs them.
+const sourceName = "builtin"
+
 // Source is a fixed set of tools. It implements parley.ToolSource.
 type Source struct {
 	tools []parley.Tool // by name
@@ -37,6 +40,9 @@ func (s Source) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
+
+// Expects implements parley.ToolSource: what is built in is there at once.
+func (Source) Expects(string) bool { return false }
 
 // Tools lists the tools by name.
 func (s Source) Tools() []parley.Tool { return slices.Clone(s.tools) }

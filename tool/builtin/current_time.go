@@ -31,6 +31,9 @@ func (currentTime) Annotations() parley.ToolAnnotations {
 	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
 }
 
+// Source implements parley.Tool.
+func (currentTime) Source() string { return sourceName }
+
 // timeAnswer is the result: the time in RFC 3339 with its offset.
 type timeAnswer struct {
 	Time     string `json:"time"`

@@ -30,6 +30,9 @@ func (effect) Definition() parley.ToolDefinition {
 // Annotations implements parley.Tool.
 func (effect) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
 
+// Source implements parley.Tool.
+func (effect) Source() string { return sourceName }
+
 // Call implements parley.Tool.
 func (effect) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	var arguments struct {

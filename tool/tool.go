@@ -1,0 +1,61 @@
+// Package tool joins the sources of tools that a server has into the one that
+// its agents choose from. The sources themselves are the packages below it.
+package tool
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// Registry is several sources as one. Where two have a tool of the same name,
+// the earlier source has it. It keeps nothing: what a source has now, the
+// registry has now.
+type Registry struct {
+	sources []parley.ToolSource
+}
+
+var _ parley.ToolSource = (*Registry)(nil)
+
+// Join makes a Registry. CodeInvalid when two sources have the same name by now:
+// what is configured must not hide something else.
+func Join(sources ...parley.ToolSource) (*Registry, error) {
+	owner := map[string]string{}
+	for _, source := range sources {
+		for _, tool := range source.Tools() {
+			name := tool.Definition().Name
+			if other, taken := owner[name]; taken {
+				return nil, parley.InvalidField("tools", "there are two tools named %q, one of %s and one of %s; rename one of them", parley.Clip(name, 64), other, tool.Source())
+			}
+			owner[name] = tool.Source()
+		}
+	}
+	return &Registry{sources: slices.Clone(sources)}, nil
+}
+
+// Tool finds a tool by its exact name.
+func (r *Registry) Tool(name string) (parley.Tool, bool) {
+	for _, source := range r.sources {
+		if tool, ok := source.Tool(name); ok {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+
+// Tools lists the tools of all sources by name.
+func (r *Registry) Tools() []parley.Tool {
+	var all []parley.Tool
+	for _, source := range r.sources {
+		all = append(all, source.Tools()...)
+	}
+	byName := func(a, b parley.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
+	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
+	return slices.CompactFunc(all, func(a, b parley.Tool) bool { return byName(a, b) == 0 })
+}
+
+// Expects reports whether one of the sources does.
+func (r *Registry) Expects(name string) bool {
+	return slices.ContainsFunc(r.sources, func(source parley.ToolSource) bool { return source.Expects(name) })
+}
