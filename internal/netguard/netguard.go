@@ -1,0 +1,144 @@
+// Package netguard makes HTTP clients for addresses that come from
+// configuration but are filled in, or redirected, by others: models, tool
+// servers, pages. It refuses at connect time, for every connection and so on
+// each redirect too, what lies in private networks, and gives credentials to
+// nobody but the origin that they were configured for.
+package netguard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+const (
+	// MaxRedirects bounds the redirects that one request follows.
+	MaxRedirects = 5
+
+	dialWithin      = 10 * time.Second
+	handshakeWithin = 10 * time.Second
+	idleFor         = 90 * time.Second
+	idleConnections = 16 // per host
+)
+
+// ErrPrivate is what a connection to a private address ends with.
+var ErrPrivate = errors.New("this address lies in a private network, which is not allowed here")
+
+// Options say whom a client may talk to.
+type Options struct {
+	// Origin is whom Header is for: scheme, host and port.
+	Origin *url.URL
+	// Header is set on requests to Origin alone, credentials included.
+	Header http.Header
+	// AllowPrivate also lets it reach loopback, private and link-local addresses.
+	AllowPrivate bool
+}
+
+// NewClient makes a client. It uses no proxy: what a proxy connects to could not
+// be checked here. The caller bounds each request by its context, and closes idle
+// connections when it needs the client no more.
+func NewClient(options Options) *http.Client {
+	dialer := &net.Dialer{Timeout: dialWithin, KeepAlive: 30 * time.Second}
+	if !options.AllowPrivate {
+		dialer.Control = refusePrivate
+	}
+	transport := &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: handshakeWithin, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor,
+	}
+	return &http.Client{
+		Transport: &authorised{next: transport, origin: options.Origin, header: options.Header.Clone()},
+		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > MaxRedirects {
+				return fmt.Errorf("more than %d redirects", MaxRedirects)
+			}
+			return nil
+		},
+	}
+}
+
+// refusePrivate is called with the address that a connection is about to be made
+// to, after names were resolved: nothing can change in between.
+func refusePrivate(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %q is no address", ErrPrivate, address)
+	}
+	if !Public(to.Addr()) {
+		return ErrPrivate
+	}
+	return nil
+}
+
+// reserved are networks that no public server answers from, beside those that
+// net/netip knows (RFC 6890 and its registries).
+var reserved = []netip.Prefix{ //nolint:gochecknoglobals // never written
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), // translated, locally
+	netip.MustParsePrefix("100::/64"),       // discarded
+	netip.MustParsePrefix("fec0::/10"),      // site-local, of old
+}
+
+// embedded are networks whose addresses carry an IPv4 address at an offset.
+var embedded = []struct { //nolint:gochecknoglobals // never written
+	prefix netip.Prefix
+	at     int
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
+	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
+	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, of old
+}
+
+// Public reports whether an address can belong to a public server.
+func Public(address netip.Addr) bool {
+	address = address.Unmap().WithZone("")
+	if !address.IsGlobalUnicast() || address.IsPrivate() {
+		return false
+	}
+	for _, network := range reserved {
+		if network.Contains(address) {
+			return false
+		}
+	}
+	if address.Is4() {
+		return true
+	}
+	bytes := address.As16()
+	for _, e := range embedded {
+		if e.prefix.Contains(address) {
+			return Public(netip.AddrFrom4([4]byte(bytes[e.at : e.at+4])))
+		}
+	}
+	return true
+}
+
+// authorised adds a header to requests for its origin.
+type authorised struct {
+	next   *http.Transport
+	origin *url.URL
+	header http.Header
+}
+
+// RoundTrip implements http.RoundTripper. Redirected requests pass here too.
+func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.origin == nil || len(a.header) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
+		return a.next.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	for name, values := range a.header {
+		r.Header[name] = values
+	}
+	return a.next.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client close them.
+func (a *authorised) CloseIdleConnections() { a.next.CloseIdleConnections() }

@@ -1,0 +1,99 @@
+package netguard_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/netguard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPublic(t *testing.T) {
+	for address, want := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true, "2002:808:808::1": true,
+		"127.0.0.1": false, "127.1.2.3": false, "0.0.0.0": false, "0.1.2.3": false, "10.0.0.1": false, "172.16.0.1": false,
+		"172.31.255.255": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false, "198.18.0.1": false,
+		"224.0.0.1": false, "255.255.255.255": false, "240.0.0.1": false, "192.0.0.170": false,
+		"::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false,
+		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false,
+		"64:ff9b:1::1": false, "2002:7f00:1::": false, "::7f00:1": false, "fec0::1": false, "100::1": false,
+	} {
+		if got := netguard.Public(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: public %v", address, got)
+		}
+	}
+}
+
+// get asks and closes what is answered.
+func get(t *testing.T, client *http.Client, target string) (status int, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	client.CloseIdleConnections()
+	return response.StatusCode, response.Body.Close()
+}
+
+func TestPrivateAddressesAreRefusedAtConnectTime(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	port := server.URL[strings.LastIndex(server.URL, ":"):]
+	for _, target := range []string{server.URL, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port} {
+		if _, err := get(t, netguard.NewClient(netguard.Options{}), target); !errors.Is(err, netguard.ErrPrivate) {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	if asked {
+		t.Error("the server was asked")
+	}
+	if status, err := get(t, netguard.NewClient(netguard.Options{AllowPrivate: true}), server.URL); err != nil || status != http.StatusOK || !asked {
+		t.Errorf("allowed: %d, %v", status, err)
+	}
+}
+
+// TestCredentialsStayWithTheirOrigin: a redirect to another port carries none.
+func TestCredentialsStayWithTheirOrigin(t *testing.T) {
+	seen := map[string]string{}
+	note := func(name string) http.HandlerFunc {
+		return func(_ http.ResponseWriter, r *http.Request) { seen[name] = r.Header.Get("X-Api-Key") }
+	}
+	other := httptest.NewServer(note("other"))
+	defer other.Close()
+	mux := http.NewServeMux()
+	mux.Handle("/away", http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	mux.Handle("/within", http.RedirectHandler("/end", http.StatusFound))
+	mux.Handle("/end", note("own"))
+	mux.Handle("/round", http.RedirectHandler("/round", http.StatusFound))
+	own := httptest.NewServer(mux)
+	defer own.Close()
+	origin, err := url.Parse(own.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := netguard.NewClient(netguard.Options{Origin: origin, Header: http.Header{"X-Api-Key": {"s3cret"}}, AllowPrivate: true})
+	for _, path := range []string{"/away", "/within"} {
+		if _, err := get(t, client, own.URL+path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen["other"] != "" || seen["own"] != "s3cret" {
+		t.Errorf("credentials seen: %v", seen)
+	}
+	if _, err := get(t, client, own.URL+"/round"); err == nil || !strings.Contains(err.Error(), "redirects") {
+		t.Errorf("endless redirects: %v", err)
+	}
+}
