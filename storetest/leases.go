@@ -22,6 +22,7 @@ func testLeases(t *testing.T, open Open) {
 		"CrashLoopAtItsTools":       leaseCrashLoopAtTools,
 		"ProgressForgivesCrashes":   leaseProgress,
 		"ADrainIsNoCrash":           leaseDrain,
+		"OnlyCrashesCount":          leaseOnlyCrashes,
 		"SeveralTurnsOfOneProcess":  leaseSeveral,
 		"AWaitingTurnNeedsNoLease":  leaseWaiting,
 	})
@@ -197,7 +198,9 @@ func leaseCrashLoop(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// leaseCrashLoopAtTools: a turn that fails so leaves no call without a result.
+// leaseCrashLoopAtTools: a turn that fails so leaves no call without a result. The
+// life that settled the last step counts when it dies behind it, so that the record
+// shows one beginning less behind that step than there were takeovers.
 func leaseCrashLoopAtTools(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("one"))
@@ -208,8 +211,21 @@ func leaseCrashLoopAtTools(t *testing.T, w *world) {
 	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnFailed {
 		t.Fatalf("the turn is %s", turn.Status)
 	}
+	snapshot := w.check(t, session)
+	behind := 0
+	for _, event := range snapshot.Events {
+		switch event.Type {
+		case parley.EventStepGenerated:
+			behind = 0
+		case parley.EventSessionStarted:
+			behind++
+		}
+	}
+	if behind != parley.CrashLoopLimit-1 {
+		t.Errorf("the turn began %d times behind its last step", behind)
+	}
 	results := 0
-	for _, m := range w.check(t, session).Record {
+	for _, m := range snapshot.Record {
 		if m.Role == parley.RoleToolResult && strings.Contains(string(m.Content), parley.EffectUnknown) {
 			results++
 		}
@@ -245,6 +261,27 @@ func leaseDrain(t *testing.T, w *world) {
 	}
 	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 0 || turn.Attempt != 2*parley.CrashLoopLimit {
 		t.Errorf("after many drains the turn is %+v", turn)
+	}
+	w.check(t, session)
+}
+
+// leaseOnlyCrashes: between takeovers of expired leases a turn may be drained, and
+// its dead holders may come back and be fenced: neither counts, and neither forgives.
+func leaseOnlyCrashes(t *testing.T, w *world) {
+	session := w.session(t)
+	posted := w.post(t, session, w.say("one"))
+	for n := 1; n <= parley.CrashLoopLimit; n++ {
+		dead := w.crash(t, func(claim parley.Claim) {
+			_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
+			must(t, "RecoverTurn", err)
+			w.begin(t, claim.Fence, 1)
+		})
+		refused(t, "ReleaseTurn by the dead", w.store.ReleaseTurn(w.ctx, dead.Fence), parley.CodeFenced)
+		if turn := w.turn(t, posted.Turn.ID); turn.Takeovers != n || (turn.Status == parley.TurnFailed) != (n == parley.CrashLoopLimit) {
+			t.Fatalf("after %d crashes the turn is %s, %d takeovers", n, turn.Status, turn.Takeovers)
+		} else if turn.Status == parley.TurnQueued {
+			must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, w.claim(t).Fence))
+		}
 	}
 	w.check(t, session)
 }

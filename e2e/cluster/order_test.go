@@ -13,7 +13,11 @@ import (
 type order struct {
 	holds    parley.ID // the turn that began and has not ended
 	attempts map[parley.ID]int
-	lives    int // of holds since it last settled a step
+	lives    map[parley.ID]int // that a turn may have been taken over from since it last settled a step
+}
+
+func newOrder() *order {
+	return &order{attempts: map[parley.ID]int{}, lives: map[parley.ID]int{}}
 }
 
 // turnEvent is what the order reads of an event's data.
@@ -27,7 +31,7 @@ type turnEvent struct {
 // attempt works after a later one began, and none is given up before its time.
 func (x *trial) checkOneAtATime(s storetest.Snapshot) {
 	x.t.Helper()
-	o := order{attempts: map[parley.ID]int{}}
+	o := newOrder()
 	for _, event := range s.Events {
 		var data turnEvent
 		err := json.Unmarshal(event.Data, &data)
@@ -48,16 +52,19 @@ func (x *trial) checkOneAtATime(s storetest.Snapshot) {
 	}
 }
 
-// take is the next event; an error is what it breaks.
+// take is the next event; an error is what it breaks. What follows is held against
+// the state that the event leads to, so that one break is told once.
 func (o *order) take(event parley.EventType, data turnEvent) error {
 	switch {
 	case event == parley.EventSessionStarted:
 		return o.begin(data)
 	case event.EndsTurn():
 		return o.end(data)
+	case event == parley.EventSessionWaiting: // nobody holds what waits: that life cannot be taken over
+		o.lives[data.TurnID]--
 	case strings.HasPrefix(string(event), "step.") || strings.HasPrefix(string(event), "tool."):
-		if event == parley.EventStepGenerated {
-			o.lives = 0
+		if event == parley.EventStepGenerated { // the life that settles it may die behind it
+			o.lives[data.TurnID] = 1
 		}
 		if data.TurnID != o.holds {
 			return fmt.Errorf("of turn %s while %s ran", data.TurnID, o.holds)
@@ -68,10 +75,7 @@ func (o *order) take(event parley.EventType, data turnEvent) error {
 
 func (o *order) begin(data turnEvent) error {
 	before, last := o.holds, o.attempts[data.TurnID]
-	if before != data.TurnID {
-		o.lives = 0
-	}
-	o.lives++
+	o.lives[data.TurnID]++
 	o.holds, o.attempts[data.TurnID] = data.TurnID, data.Attempt
 	switch {
 	case !before.IsZero() && before != data.TurnID:
@@ -83,14 +87,28 @@ func (o *order) begin(data turnEvent) error {
 }
 
 func (o *order) end(data turnEvent) error {
-	if failed := data.Turn.Error; failed != nil && failed.Class == parley.ClassCrashLoop && o.lives < parley.CrashLoopLimit {
-		return fmt.Errorf("turn %s is given up as a crash loop after %d lives", data.TurnID, o.lives)
-	}
-	switch {
-	case o.holds == data.TurnID:
+	before := o.holds
+	if before == data.TurnID {
 		o.holds = parley.ID{}
-	case o.attempts[data.TurnID] > 0:
-		return fmt.Errorf("turn %s ended while %s ran", data.TurnID, o.holds)
+	}
+	if before != data.TurnID && o.attempts[data.TurnID] > 0 {
+		return fmt.Errorf("turn %s ended while %s ran", data.TurnID, before)
+	}
+	return o.counted(data)
+}
+
+// counted: a turn was taken over no more often than it lived since it last settled
+// a step, and is given up as a crash loop when that was too often, not before and
+// not later. How a life ended the record does not tell: one that was drained is
+// taken for one that may have died.
+func (o *order) counted(data turnEvent) error {
+	takeovers, lives := data.Turn.Takeovers, o.lives[data.TurnID]
+	loops := data.Turn.Error != nil && data.Turn.Error.Class == parley.ClassCrashLoop
+	switch {
+	case loops != (takeovers >= parley.CrashLoopLimit):
+		return fmt.Errorf("turn %s is %s after %d takeovers (%+v)", data.TurnID, data.Turn.Status, takeovers, data.Turn.Error)
+	case takeovers > lives:
+		return fmt.Errorf("turn %s was taken over %d times and lived %d times since it last settled a step", data.TurnID, takeovers, lives)
 	}
 	return nil
 }

@@ -147,25 +147,20 @@ func (x *trial) checkRules(s storetest.Snapshot) {
 	s.Check(x.t)
 }
 
-// checkEnded: nothing waits, runs or streams, and each call has its result; only
-// a turn that was given up as a crash loop may leave one open.
+// checkEnded: nothing waits, runs or streams, and each call has its result.
 func (x *trial) checkEnded(s storetest.Snapshot) {
 	x.t.Helper()
 	if !s.Session.TurnID.IsZero() || len(s.Queue) > 0 {
 		x.problem("session %s: turn %s is unfinished, %d messages are queued", s.Session.ID, s.Session.TurnID, len(s.Queue))
 	}
-	over := map[string]bool{} // calls that have a result or need none
-	failed := map[parley.ID]bool{}
-	for _, turn := range s.Turns {
-		failed[turn.ID] = turn.Status == parley.TurnFailed
-	}
+	answered := map[string]bool{}
 	for _, m := range s.Record {
-		if m.Role == parley.RoleToolResult || failed[m.TurnID] {
-			over[m.ToolCallID] = true
+		if m.Role == parley.RoleToolResult {
+			answered[m.ToolCallID] = true
 		}
 	}
 	for _, m := range s.Record {
-		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted && !over[m.ToolCallID] {
+		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted && !answered[m.ToolCallID] {
 			x.problem("session %s: call %s has no result", s.Session.ID, m.ToolCallID)
 		}
 	}
