@@ -39,21 +39,28 @@ type Agent struct {
 	Tools        []ToolRef   `json:"tools"`
 	Policy       *Policy     `json:"context_policy"`
 	Retry        RetryPolicy `json:"retry_policy"`
-	Tags         []string    `json:"tags"`
-	LeadID       ID          `json:"lead_id"`
-	Status       AgentStatus `json:"status"`
-	Version      int         `json:"version"` // from 1
-	CreatedAt    Time        `json:"created_at"`
-	UpdatedAt    Time        `json:"updated_at"`
+	Grants       []Grant     `json:"grants"`
+	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
+	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
+	Tags            []string    `json:"tags"`
+	LeadID          ID          `json:"lead_id"`
+	Status          AgentStatus `json:"status"`
+	Version         int         `json:"version"` // from 1
+	CreatedAt       Time        `json:"created_at"`
+	UpdatedAt       Time        `json:"updated_at"`
 }
 
 // MarshalJSON writes null for what is absent.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	type plain Agent
+	if a.Grants == nil {
+		a.Grants = []Grant{} // of a version from before grants
+	}
 	return EncodeJSON(struct {
 		*plain
-		Model *ModelID `json:"model"`
-	}{(*plain)(&a), OrNull(a.Model)})
+		Model   *ModelID `json:"model"`
+		Timeout *int     `json:"approval_timeout"`
+	}{(*plain)(&a), OrNull(a.Model), OrNull(a.ApprovalTimeout)})
 }
 
 // ToolRef is an entry of an agent's tools: the name of a tool that the server

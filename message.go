@@ -121,6 +121,10 @@ type Overrides struct {
 	SystemPrompt *string `json:"system_prompt,omitempty"`
 	Parameters
 	Tools *[]ToolRef `json:"tools,omitempty"`
+
+	// Of sessions alone, not of messages.
+	Grants          *[]Grant `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
+	ApprovalTimeout int      `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 }
 
 // OverridesChange changes overrides one by one: what it does not name stays, so
@@ -134,6 +138,8 @@ type OverridesChange struct {
 	Seed            Change[*int64]
 	ReasoningEffort Change[*string]
 	Tools           Change[*[]ToolRef]
+	Grants          Change[*[]Grant]
+	ApprovalTimeout Change[int]
 }
 
 // Over is what the change makes of overrides.
@@ -146,12 +152,15 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	c.Seed.over(&o.Seed)
 	c.ReasoningEffort.over(&o.ReasoningEffort)
 	c.Tools.over(&o.Tools)
+	c.Grants.over(&o.Grants)
+	c.ApprovalTimeout.over(&o.ApprovalTimeout)
 	return o
 }
 
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
-	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil
+	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
+		o.Grants == nil && o.ApprovalTimeout == 0
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON of

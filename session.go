@@ -116,11 +116,13 @@ func (s Session) MarshalJSON() ([]byte, error) {
 		Model        *ModelID    `json:"model"`
 		SystemPrompt *string     `json:"system_prompt"`
 		Tools        *[]ToolRef  `json:"tools"`
+		Grants       *[]Grant    `json:"grants"`
+		Timeout      *int        `json:"approval_timeout"`
 		During       *During     `json:"during"`
 		WaitReason   *WaitReason `json:"wait_reason"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, OrNull(s.During), OrNull(s.WaitReason),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), OrNull(s.WaitReason),
 	})
 }
 

@@ -18,8 +18,12 @@ type AgentInput struct {
 	Tools  []parley.ToolRef   `json:"tools,omitempty" doc:"Names of the server's tools, or inline definitions that a client answers."`
 	Policy *parley.Policy     `json:"context_policy,omitempty"`
 	Retry  parley.RetryPolicy `json:"retry_policy,omitzero"`
-	Tags   []string           `json:"tags,omitempty"`
-	LeadID parley.ID          `json:"lead_id,omitzero"`
+	Grants []parley.Grant     `json:"grants,omitempty" doc:"Rules about the agent's tool calls; without one that matches, what is destructive is asked about."`
+
+	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
+
+	Tags   []string  `json:"tags,omitempty"`
+	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
 // ParameterPatch changes sampling settings one by one; null unsets.
@@ -58,6 +62,10 @@ type AgentPatch struct {
 	Tools  parley.Change[[]parley.ToolRef]   `json:"tools,omitzero"`
 	Policy parley.Change[*parley.Policy]     `json:"context_policy,omitzero"`
 	Retry  parley.Change[parley.RetryPolicy] `json:"retry_policy,omitzero"`
+	Grants parley.Change[[]parley.Grant]     `json:"grants,omitzero"`
+
+	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
+
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
 	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
@@ -92,6 +100,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
+		Grants: input.Grants, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -229,6 +238,8 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Tools, &agent.Tools)
 	apply(p.Policy, &agent.Policy)
 	apply(p.Retry, &agent.Retry)
+	apply(p.Grants, &agent.Grants)
+	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)

@@ -79,7 +79,21 @@ func (e *Engine) checkUserInput(input MessageInput) error {
 	case input.Internal && (input.Respond == nil || *input.Respond):
 		return parley.InvalidField("internal", "an internal message is in no context, so no turn can answer it; post it with respond false")
 	}
+	if err := checkMessageOverrides(input.Overrides); err != nil {
+		return err
+	}
 	return e.checkOverrides(input.Overrides)
+}
+
+// checkMessageOverrides refuses what a session or an agent sets, never a message.
+func checkMessageOverrides(overrides parley.Overrides) error {
+	switch {
+	case overrides.Grants != nil:
+		return parley.InvalidField("grants", "are set on the agent or the session, not on a message")
+	case overrides.ApprovalTimeout != 0:
+		return parley.InvalidField("approval_timeout", "is set on the agent or the session, not on a message")
+	}
+	return nil
 }
 
 // checkRecordedInput checks the roles that are recorded alone.

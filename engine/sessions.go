@@ -45,12 +45,16 @@ type SessionPatch struct {
 	Model        parley.Change[parley.ModelID]  `json:"model,omitzero"`
 	SystemPrompt parley.Change[*string]         `json:"system_prompt,omitzero"`
 	ParameterPatch
-	Tools      parley.Change[*[]parley.ToolRef]   `json:"tools,omitzero"`
-	Policy     parley.Change[*parley.Policy]      `json:"context_policy,omitzero"`
-	Retry      parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
-	During     parley.Change[parley.During]       `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
-	Visibility parley.Change[parley.Visibility]   `json:"visibility,omitzero" enum:"private,workspace"`
-	Archived   parley.Change[bool]                `json:"archived,omitzero"`
+	Tools  parley.Change[*[]parley.ToolRef]   `json:"tools,omitzero"`
+	Policy parley.Change[*parley.Policy]      `json:"context_policy,omitzero"`
+	Retry  parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
+	Grants parley.Change[*[]parley.Grant]     `json:"grants,omitzero"`
+
+	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
+
+	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
+	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
+	Archived   parley.Change[bool]              `json:"archived,omitzero"`
 }
 
 // SessionList asks for sessions, last activity first by default. Archived ones

@@ -85,6 +85,13 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := checkPolicies(agent.Policy, &agent.Retry); err != nil {
 		return err
 	}
+	agent.Grants = orEmpty(agent.Grants)
+	if err := parley.ValidateGrants(agent.Grants); err != nil {
+		return err
+	}
+	if err := parley.ValidateApprovalTimeout(agent.ApprovalTimeout); err != nil {
+		return err
+	}
 	tags, err := checkTags(agent.Tags)
 	if err != nil {
 		return err
@@ -152,9 +159,16 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 		return err
 	}
 	if overrides.Tools != nil {
-		return e.checkTools(*overrides.Tools)
+		if err := e.checkTools(*overrides.Tools); err != nil {
+			return err
+		}
 	}
-	return nil
+	if overrides.Grants != nil {
+		if err := parley.ValidateGrants(*overrides.Grants); err != nil {
+			return err
+		}
+	}
+	return parley.ValidateApprovalTimeout(overrides.ApprovalTimeout)
 }
 
 func checkPolicies(policy *parley.Policy, retry *parley.RetryPolicy) error {

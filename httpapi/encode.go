@@ -211,7 +211,9 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 		to = appendOrNull(to, `,"seed":`, o.Seed)
 		to = appendOrNull(to, `,"reasoning_effort":`, o.ReasoningEffort)
 	}
-	return appendOrNull(to, `,"tools":`, o.Tools)
+	to = appendOrNull(to, `,"tools":`, o.Tools)
+	to = appendOrNull(to, `,"grants":`, o.Grants)
+	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 
 func appendStatistics(to []byte, s *parley.Statistics) []byte {

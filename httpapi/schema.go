@@ -182,7 +182,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // isSetting reports the types that are parts of inputs and answers alike: in an
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
-	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]()
+	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]()
 }
 
 // amend says of single schemas what their types cannot.
@@ -205,6 +205,9 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
 	case "MessageInput":
 		inputObjects(s, "content", "metadata")
+		for _, scoped := range []string{"grants", "approval_timeout"} { // a session's, not a message's
+			delete(s.Properties, scoped)
+		}
 	case "MessagePatch":
 		inputObjects(s, "content")
 	case "SessionInput", "SessionPatch":

@@ -1,0 +1,147 @@
+package parley
+
+import "encoding/json"
+
+// AskUserTool is the built-in tool by which an agent asks the person: its calls
+// wait as input, and a tool_result from any client answers them.
+const AskUserTool = "ask_user"
+
+// The deadline of approvals, in seconds; silence is a no.
+const (
+	DefaultApprovalTimeout = 24 * 60 * 60
+	MaxApprovalTimeout     = 30 * 24 * 60 * 60
+)
+
+// MaxApprovalComment bounds the comment of a decision, in bytes.
+const MaxApprovalComment = 4096
+
+// ApprovalState is what became of a question about a call.
+type ApprovalState string
+
+// The states. All but pending are final.
+const (
+	ApprovalPending   ApprovalState = "pending"
+	ApprovalApproved  ApprovalState = "approved"
+	ApprovalDenied    ApprovalState = "denied"
+	ApprovalExpired   ApprovalState = "expired"   // nobody answered in time
+	ApprovalCancelled ApprovalState = "cancelled" // the turn ended, or a message came instead
+)
+
+// ApprovalDecision is a person's answer.
+type ApprovalDecision string
+
+// The decisions.
+const (
+	DecideApprove ApprovalDecision = "approve"
+	DecideDeny    ApprovalDecision = "deny"
+)
+
+// ApprovalScope is how long a yes holds.
+type ApprovalScope string
+
+// The scopes.
+const (
+	ScopeOnce    ApprovalScope = "once"    // for this call alone
+	ScopeSession ApprovalScope = "session" // a grant is added to the session
+)
+
+// ApprovalCovers is what a yes for the session covers.
+type ApprovalCovers string
+
+// What a grant of an approval covers.
+const (
+	CoversCall ApprovalCovers = "call" // calls with exactly these arguments
+	CoversTool ApprovalCovers = "tool" // every call of the tool
+)
+
+// Approval is a durable question to a person about one exact tool call. It is
+// answered once; the call runs under it once, and only while the call's own
+// fingerprint is the approval's.
+type Approval struct {
+	ID          ID              `json:"id"`
+	WorkspaceID ID              `json:"workspace_id"`
+	SessionID   ID              `json:"session_id"`
+	RootID      ID              `json:"root_id"` // the session at the root of a tool session's tree; else session_id
+	AgentID     ID              `json:"agent_id"`
+	TurnID      ID              `json:"turn_id"`
+	MessageID   ID              `json:"message_id"` // the tool_call
+	ToolCallID  string          `json:"tool_call_id"`
+	ToolName    string          `json:"tool_name"`
+	Arguments   json.RawMessage `json:"arguments"`   // exactly those that the tool would get
+	Fingerprint Hash            `json:"fingerprint"` // of tool_name and arguments
+	State       ApprovalState   `json:"state"`
+	Scope       ApprovalScope   `json:"scope,omitempty"`  // of an approved one
+	Covers      ApprovalCovers  `json:"covers,omitempty"` // of one approved for the session
+	DecidedBy   *Author         `json:"decided_by"`
+	Comment     string          `json:"comment,omitempty"`
+	CreatedAt   Time            `json:"created_at"`
+	ExpiresAt   Time            `json:"expires_at"`
+	DecidedAt   Time            `json:"decided_at"`
+	UsedAt      Time            `json:"used_at"` // when the call began to run under it
+}
+
+// MarshalJSON writes null for what is absent.
+func (a Approval) MarshalJSON() ([]byte, error) {
+	type plain Approval
+	return EncodeJSON(struct {
+		*plain
+		Scope   *ApprovalScope  `json:"scope"`
+		Covers  *ApprovalCovers `json:"covers"`
+		Comment *string         `json:"comment"`
+	}{(*plain)(&a), OrNull(a.Scope), OrNull(a.Covers), OrNull(a.Comment)})
+}
+
+// Decision answers an approval.
+type Decision struct {
+	Decision ApprovalDecision
+	Scope    ApprovalScope  // of a yes; "" is once
+	Covers   ApprovalCovers // of a yes for the session; "" is call
+	Comment  string         // of a no it is what the model reads
+	By       Author
+}
+
+// Validate reports the field that breaks a rule.
+func (d Decision) Validate() error {
+	switch d.Decision {
+	case DecideApprove, DecideDeny:
+	default:
+		return InvalidField("decision", "%q is not one of approve, deny", Clip(string(d.Decision), 32))
+	}
+	switch d.Scope {
+	case "", ScopeOnce, ScopeSession:
+	default:
+		return InvalidField("scope", "%q is not one of once, session", Clip(string(d.Scope), 32))
+	}
+	switch d.Covers {
+	case "", CoversCall, CoversTool:
+	default:
+		return InvalidField("covers", "%q is not one of call, tool", Clip(string(d.Covers), 32))
+	}
+	if d.Decision == DecideDeny && d.Scope == ScopeSession {
+		return InvalidField("scope", "a no is for this call; to deny a tool for the session, add a grant to it")
+	}
+	if d.Covers != "" && d.Scope != ScopeSession {
+		return InvalidField("covers", `belongs to scope "session"`)
+	}
+	return CheckText("comment", d.Comment, MaxApprovalComment)
+}
+
+// ApprovalTimeoutOf is how long an approval stays open, in seconds: the
+// session's setting, else the agent's, else the default. Zero is not set.
+func ApprovalTimeoutOf(session, agent int) int {
+	switch {
+	case session > 0:
+		return session
+	case agent > 0:
+		return agent
+	}
+	return DefaultApprovalTimeout
+}
+
+// ValidateApprovalTimeout reports seconds out of range; zero is not set.
+func ValidateApprovalTimeout(seconds int) error {
+	if seconds < 0 || seconds > MaxApprovalTimeout {
+		return InvalidField("approval_timeout", "must lie between 1 and %d seconds", MaxApprovalTimeout)
+	}
+	return nil
+}
