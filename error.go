@@ -38,6 +38,7 @@ type Error struct {
 	Code    Code
 	Message string
 	Field   string // dotted path of the offending input field, "" when none
+	State   string // of a conflict: the state that does not allow it, "" when it is about none
 	cause   error
 }
 
@@ -55,6 +56,11 @@ func (e *Error) Unwrap() error { return e.cause }
 // Errorf makes an Error with a message for people.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Conflict makes a CodeConflict error that names the state of what it is about.
+func Conflict[State ~string](state State, format string, args ...any) *Error {
+	return &Error{Code: CodeConflict, State: string(state), Message: fmt.Sprintf(format, args...)}
 }
 
 // InvalidField makes a CodeInvalid error that names the field.

@@ -13,6 +13,7 @@ import (
 // the database itself failed. sqlite implements it; storetest is its contract.
 type Store interface {
 	TurnStore
+	ControlStore
 	LeaseStore
 	SessionStore
 	MessageStore
@@ -330,6 +331,23 @@ type TurnStore interface {
 	// DeleteSession purges: a tombstone at once (CodeNotFound everywhere, key
 	// free, epoch + 1, turns cancelled), tool children too; rows go by the outbox.
 	DeleteSession(ctx context.Context, scope Scope, sessionID ID) error
+}
+
+// ControlStore is how people steer what runs and what waits to run. Each method
+// is a transition like those of TurnStore.
+type ControlStore interface {
+	// SendQueued has a queued message heard now: as DuringSteer it is shown to the
+	// first unfinished turn at its next step, and the turn that it waited for is
+	// cancelled; as DuringInterrupt that turn is cancelled and this message runs
+	// next. claimBy is as for PostMessage. One that runs next already stays as it
+	// is. CodeConflict once it is in the record, was removed, or starts no turn.
+	SendQueued(ctx context.Context, scope Scope, messageID ID, how During, claimBy ID) (Posted, error)
+
+	// MoveQueued puts a queued message before another one of its queue, or to the
+	// end (zero). CodeNotFound for a message that is not in this queue; CodeConflict
+	// once it is in the record, was removed, or when it or the other one is about
+	// to start.
+	MoveQueued(ctx context.Context, scope Scope, messageID, before ID) (Message, error)
 }
 
 // Process is one Parley process, known by its lease.

@@ -115,6 +115,7 @@ func problem(response *http.Response) error {
 		Code   parley.Code `json:"code"`
 		Title  string      `json:"title"`
 		Detail string      `json:"detail"`
+		State  string      `json:"state"`
 		Errors []struct {
 			Field   string `json:"field"`
 			Message string `json:"message"`
@@ -124,6 +125,7 @@ func problem(response *http.Response) error {
 		return parley.Errorf(parley.CodeUnavailable, "the server answered %s", response.Status)
 	}
 	failure := parley.Errorf(body.Code, "%s", body.Detail)
+	failure.State = body.State
 	if failure.Message == "" {
 		failure.Message = body.Title
 	}

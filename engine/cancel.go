@@ -73,7 +73,7 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 		if input.Queued {
 			queued = " What was queued behind it is cancelled."
 		}
-		return CancelResult{}, parley.Errorf(parley.CodeConflict, "The turn was %s before it could be cancelled.%s", turn.Status, queued)
+		return CancelResult{}, parley.Conflict(turn.Status, "The turn was %s before it could be cancelled.%s", turn.Status, queued)
 	}
 	settled, err := e.cancelledMessages(ctx, scope, turn)
 	if err != nil {

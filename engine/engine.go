@@ -26,6 +26,7 @@ type Store interface {
 	parley.ProjectStore
 	parley.KeyStore
 	parley.ClientStore
+	parley.ControlStore
 	Transitions
 }
 

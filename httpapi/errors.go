@@ -62,6 +62,7 @@ type Problem struct {
 	Detail    string         `json:"detail" doc:"What is wrong and what to do, for a person."`
 	Code      parley.Code    `json:"code" doc:"What is wrong, for a program."`
 	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id; the server's log knows it."`
+	State     *string        `json:"state" doc:"Of a conflict: the state that does not allow the request, for a program; null when it is about none."`
 	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null when it is about none."`
 }
 
@@ -94,7 +95,7 @@ func problemOf(err error, requestID parley.ID) Problem {
 		status, problem.Code = http.StatusInternalServerError, parley.CodeInternal
 		problem.Detail = "Something went wrong inside Parley. The server's log has the details under this request's id."
 	} else {
-		problem.Detail = known.Message
+		problem.Detail, problem.State = known.Message, parley.OrNull(known.State)
 		var several *invalidFields
 		if errors.As(err, &several) {
 			problem.Errors = several.fields
@@ -153,6 +154,11 @@ func appendProblem(to []byte, p Problem) []byte {
 	to = parley.AppendJSONString(append(to, `,"detail":`...), p.Detail)
 	to = parley.AppendJSONString(append(to, `,"code":`...), string(p.Code))
 	to = appendID(append(to, `,"request_id":`...), p.RequestID)
+	if p.State == nil {
+		to = append(to, `,"state":null`...)
+	} else {
+		to = parley.AppendJSONString(append(to, `,"state":`...), *p.State)
+	}
 	if len(p.Errors) == 0 {
 		return append(to, `,"errors":null}`...)
 	}

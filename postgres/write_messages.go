@@ -21,7 +21,7 @@ func (b *batch) messages(h *transition.Head) error {
  WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, m.ID, m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.CallOrdinal, c.At)
 	}
 	for _, e := range c.Requeued {
-		b.write("UPDATE parley.messages SET turn_id = $3, steer = false, updated_at = $4 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, e.ID, e.TurnID, c.At)
+		b.write("UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, e.ID, e.TurnID, e.Position, e.Steer, c.At)
 	}
 	for _, m := range c.Edited {
 		b.write("UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, m.ID, m.Content, m.Revision, c.At)

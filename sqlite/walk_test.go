@@ -55,6 +55,8 @@ func TestWalk(t *testing.T) {
 			"take":    steps.take,
 			"edit":    steps.edit,
 			"remove":  steps.remove,
+			"send":    steps.send,
+			"move":    steps.move,
 			"orphan":  steps.orphan,
 			"forget":  steps.forget,
 		})
@@ -353,6 +355,28 @@ func (w *walk) remove(rt *rapid.T) {
 	if len(w.posted) > 0 {
 		_, err := w.store.RemoveQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"))
 		w.refused(err, parley.CodeConflict)
+	}
+}
+
+func (w *walk) send(rt *rapid.T) {
+	w.rt = rt
+	if len(w.posted) > 0 {
+		how := rapid.SampledFrom([]parley.During{parley.DuringSteer, parley.DuringInterrupt}).Draw(rt, "how")
+		by := rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by")
+		sent, err := w.store.SendQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), how, by)
+		w.refused(err, parley.CodeConflict)
+		if err == nil {
+			w.took(sent.Claim)
+		}
+	}
+}
+
+func (w *walk) move(rt *rapid.T) {
+	w.rt = rt
+	if len(w.posted) > 0 {
+		pick := rapid.SampledFrom(append([]parley.ID{{}}, w.posted...))
+		_, err := w.store.MoveQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), pick.Draw(rt, "before"))
+		w.refused(err, parley.CodeConflict, parley.CodeNotFound)
 	}
 }
 

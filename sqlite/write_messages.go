@@ -25,7 +25,7 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, e := range c.Requeued {
-		if _, err := t.exec("UPDATE messages SET turn_id = ?, steer = 0, updated_at = ? WHERE id = ?", e.TurnID, c.At, e.ID); err != nil {
+		if _, err := t.exec("UPDATE messages SET turn_id = ?, position = ?, steer = ?, updated_at = ? WHERE id = ?", e.TurnID, e.Position, e.Steer, c.At, e.ID); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Posting":     testPosting,
 		"Idempotency": testIdempotency,
 		"Queue":       testQueue,
+		"Control":     testControl,
 		"Claims":      testClaims,
 		"Fencing":     testFencing,
 		"Steps":       testSteps,

@@ -20,7 +20,7 @@ func (t *Tx) RequestCancel(scope parley.Scope, sessionID, turnID parley.ID, also
 	case target.Status == parley.TurnCancelled:
 		return parley.Cancelled{Turn: target, Before: true}, nil
 	case target.Status.Finished():
-		return cancelled, parley.Errorf(parley.CodeConflict, "the turn had ended before: it is %s", target.Status)
+		return cancelled, parley.Conflict(target.Status, "the turn had ended before: it is %s", target.Status)
 	}
 	if alsoQueued { // first, so that none of them becomes the next turn
 		if err := t.cancelQueued(h, target.ID); err != nil {
@@ -114,17 +114,8 @@ func (t *Tx) settleCancelled(h *Head) (parley.Cancelled, error) {
 // cancelWaiting cancels a queued turn behind the first unfinished one.
 func (t *Tx) cancelWaiting(h *Head, turn parley.Turn) (parley.Turn, error) {
 	t.removeQueued(h, turn.TriggerMessageID)
-	if err := h.move(&turn, parley.MoveCancel); err != nil {
-		return turn, err
-	}
-	turn.FinishedAt = t.now
-	data, err := endedData(&turn)
-	if err != nil {
-		return turn, err
-	}
-	t.event(h, parley.EventSessionCancelled, turn.ID, data)
-	h.saveTurn(&turn)
-	return turn, nil
+	err := t.cancelUnbegun(h, &turn)
+	return turn, err
 }
 
 // cancelQueued cancels every queued turn behind the first unfinished one, but
@@ -228,7 +219,7 @@ func (t *Tx) lockQueued(scope parley.Scope, messageID parley.ID) (*Head, *parley
 	case m.Status == parley.MessageQueued:
 		return h, m, nil
 	case m.Sequence == 0:
-		return nil, nil, parley.Errorf(parley.CodeConflict, "this message was removed from the queue before")
+		return nil, nil, parley.Conflict(m.Status, "this message was removed from the queue before")
 	}
-	return nil, nil, parley.Errorf(parley.CodeConflict, "this message is in the record by now and cannot be changed")
+	return nil, nil, parley.Conflict(m.Status, "this message is in the record by now and cannot be changed")
 }

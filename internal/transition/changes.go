@@ -22,7 +22,7 @@ type Changes struct {
 
 	NewMessages []NewMessage
 	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
-	Requeued    []Entry           // steers that became triggers: turn; steer false
+	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
 	Edited      []*parley.Message // in the queue: content, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
 	Marked      []*parley.Message // marks alone; updated_at stays

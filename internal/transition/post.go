@@ -167,7 +167,7 @@ func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting pa
 	if h.TurnID != turn.ID {
 		return nil
 	}
-	return t.claimPosted(h, m, turn, claimBy, posted)
+	return t.claimPosted(h, claimBy, posted)
 }
 
 // postIdle starts a turn at once.
@@ -198,7 +198,7 @@ func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting par
 }
 
 // claimPosted claims a queued turn that became the first one by this very post.
-func (t *Tx) claimPosted(h *Head, m *parley.Message, turn *parley.Turn, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *parley.Posted) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil || !claimed {
 		return err

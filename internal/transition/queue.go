@@ -156,6 +156,10 @@ func (t *Tx) enterRecord(h *Head, m *parley.Message) error {
 		h.queue.remove(m.ID)
 	}
 	m.UpdatedAt = t.now
+	if at := slices.IndexFunc(h.Changes.Requeued, func(e Entry) bool { return e.ID == m.ID }); at >= 0 { // it enters as what it was made a moment ago
+		m.TurnID = h.Changes.Requeued[at].TurnID
+		h.Changes.Requeued = slices.Delete(h.Changes.Requeued, at, at+1)
+	}
 	if h.Changes.made(m.ID) == nil {
 		h.Changes.Entered = append(h.Changes.Entered, m)
 	}
