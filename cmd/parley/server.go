@@ -18,7 +18,9 @@ import (
 	"parley/live"
 	"parley/postgres"
 	"parley/telemetry"
+	"parley/tool"
 	"parley/tool/builtin"
+	"parley/tool/mcp"
 	"parley/worker"
 )
 
@@ -39,6 +41,7 @@ type server struct {
 	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
+	mcp       *mcp.Source
 	worker    *worker.Worker // nil with roleAPI
 	listener  net.Listener
 	loopback  bool // the listener's address
@@ -75,7 +78,13 @@ func (s *server) open(ctx context.Context) error {
 	}
 	s.hub = live.New(s.store, options)
 	s.store.Listen(s.hub)
-	tools := builtin.Tools()
+	if s.mcp, err = openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log}); err != nil {
+		return err
+	}
+	tools, err := tool.Join(builtin.Tools(), s.mcp)
+	if err != nil {
+		return err
+	}
 	if s.settings.Role != roleAPI {
 		if err := s.openWorker(ctx, tools); err != nil {
 			return err
@@ -221,6 +230,9 @@ func (s *server) close() error {
 		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one only costs a failed connection
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	if s.mcp != nil {
+		s.mcp.Close()
 	}
 	for _, p := range s.providers {
 		p.Close()

@@ -86,6 +86,7 @@ type settings struct {
 	AllowedHosts []string          `yaml:"allowed_hosts"`
 	ProjectRoots []string          `yaml:"project_roots"`
 	Providers    []providerSetting `yaml:"providers"`
+	MCP          []mcpSetting      `yaml:"mcp"`
 }
 
 // providerSetting configures a model provider. The key itself is never in the
@@ -110,6 +111,9 @@ func (d *duration) UnmarshalText(text []byte) error {
 	*d = duration(parsed)
 	return nil
 }
+
+// time is the duration itself.
+func (d duration) time() time.Duration { return time.Duration(d) }
 
 // dataDir finds the data directory without making it.
 func (f *flags) dataDir(env func(string) string) (string, error) {

@@ -61,11 +61,12 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		env  map[string]string
 		says string
 	}{
-		"unknown field":   {file: "adr: 127.0.0.1:9000\n", says: "adr"},
-		"no duration":     {file: "lease: soon\n", says: "soon"},
-		"bad environment": {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
-		"no wait":         {env: map[string]string{"PARLEY_DRAIN_WAIT": "-1s"}, says: "PARLEY_DRAIN_WAIT"},
-		"no number":       {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
+		"unknown field":        {file: "adr: 127.0.0.1:9000\n", says: "adr"},
+		"no duration":          {file: "lease: soon\n", says: "soon"},
+		"bad environment":      {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
+		"no wait":              {env: map[string]string{"PARLEY_DRAIN_WAIT": "-1s"}, says: "PARLEY_DRAIN_WAIT"},
+		"misspelt tool server": {file: "mcp: [{name: fs, comand: npx}]\n", says: "comand"},
+		"no number":            {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,200 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+// closeTime is what a connection gets to end in good order, before its transport
+// is ended under it.
+const closeTime = time.Second
+
+// transport is an SDK transport that can be ended whatever happens on it.
+type transport interface {
+	sdk.Transport
+	close()
+	why(err error) error // with what is known of the transport's own end
+}
+
+// connection is one session with a server, from its handshake to its end. It
+// belongs to the link's goroutine; calls use it from theirs.
+type connection struct {
+	session   *sdk.ClientSession
+	transport transport
+	changed   chan struct{} // of one: the server says that its list changed
+
+	mu      sync.Mutex // guards all below
+	calls   int        // on their way
+	silence bool       // one of them got no answer in its time
+}
+
+// connect starts or dials the server and shakes hands.
+func (l *link) connect(ctx context.Context) (*connection, error) {
+	c := &connection{changed: make(chan struct{}, 1)}
+	if l.server.Command != "" {
+		c.transport = &process{server: l.server, log: l.log}
+	} else {
+		dialled, err := newRemote(l.server)
+		if err != nil {
+			return nil, err
+		}
+		c.transport = dialled
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "parley", Title: "Parley", Version: l.options.Version}, &sdk.ClientOptions{
+		Logger:       slog.New(quiet{l.log.Handler()}),
+		Capabilities: &sdk.ClientCapabilities{}, // neither roots nor sampling nor elicitation
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			wakeUp(c.changed)
+		},
+	})
+	client.AddReceivingMiddleware(refuseRoots)
+	// The SDK waits without a bound here and there; the transport's end ends that.
+	unhook := context.AfterFunc(ctx, c.transport.close)
+	session, err := client.Connect(ctx, c.transport, &sdk.ClientSessionOptions{ProtocolVersion: l.server.Protocol})
+	if !unhook() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		c.transport.close()
+		return nil, c.transport.why(err)
+	}
+	c.session = session
+	return c, nil
+}
+
+// refuseRoots answers roots/list as a client without roots does: the connection
+// is one for all workspaces, and no server is told of their directories.
+func refuseRoots(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if method == "roots/list" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client has no roots"}
+		}
+		return next(ctx, method, request)
+	}
+}
+
+// close ends the session, in good order if that is quick.
+func (c *connection) close() {
+	done := make(chan struct{})
+	go func() { // ends with the transport at the latest
+		defer close(done)
+		_ = c.session.Close() // whatever it says, the connection is of no use any more
+	}()
+	timer := time.NewTimer(closeTime)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	c.transport.close()
+	<-done
+}
+
+// call calls a tool by the server's own name.
+func (l *link) call(ctx context.Context, name string, call parley.ToolCall) (*sdk.CallToolResult, error) {
+	for again := false; ; again = true {
+		c, err := l.connected(ctx)
+		if err != nil {
+			return nil, err
+		}
+		result, err := c.call(ctx, l, name, call)
+		switch {
+		case err == nil:
+			return result, nil
+		case !again && errors.Is(err, sdk.ErrSessionMissing): // it was started anew, and ran nothing
+			l.drop(c)
+		default:
+			return nil, l.failed(ctx, err)
+		}
+	}
+}
+
+func (c *connection) call(ctx context.Context, l *link, name string, call parley.ToolCall) (*sdk.CallToolResult, error) {
+	c.mu.Lock()
+	c.calls++
+	c.mu.Unlock()
+	params := &sdk.CallToolParams{Name: name}
+	if len(call.Arguments) > 0 {
+		params.Arguments = call.Arguments
+	}
+	result, err := c.session.CallTool(ctx, params)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls--
+	c.silence = c.silence || errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if c.silence && c.calls == 0 { // nobody else's answer is lost if it is started anew
+		c.silence = false
+		wakeUp(l.suspect)
+	}
+	return result, err
+}
+
+// drop takes a connection out of use before its end is noticed.
+func (l *link) drop(c *connection) {
+	l.turn(func() {
+		if l.current == c {
+			l.current = nil
+		}
+	})
+}
+
+// failed is what a model is told of a call that brought no result.
+func (l *link) failed(ctx context.Context, err error) error {
+	var refusal *jsonrpc.Error
+	var slow errSlow
+	switch {
+	case errors.As(context.Cause(ctx), &slow):
+		return parley.Errorf(parley.CodeUnavailable, "%s", slow.Error())
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &refusal):
+		return parley.Errorf(parley.CodeConflict, "The tool server %s refused the call: %s", quoted(l.server.Name), withoutNUL(refusal.Message))
+	}
+	l.log.Warn("an MCP call failed", "error", l.server.redact(err.Error()))
+	return parley.WrapError(parley.CodeUnavailable, err,
+		fmt.Sprintf("The connection to the tool server %s broke before it answered. Whether the call took effect is unknown.", quoted(l.server.Name)))
+}
+
+// answered reports whether an error is the server's own: it is there.
+func answered(err error) bool {
+	var refusal *jsonrpc.Error
+	return errors.As(err, &refusal)
+}
+
+// wakeUp leaves a note in a channel of one.
+func wakeUp(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// quiet is a handler that logs everything as debug: what the SDK calls an error
+// is a server's, and the link says what becomes of it.
+type quiet struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
+	return q.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+// Handle implements slog.Handler.
+func (q quiet) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = slog.LevelDebug
+	return q.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

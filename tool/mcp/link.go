@@ -1,0 +1,250 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+const (
+	// The pauses between attempts to connect: the first, and the longest to which
+	// they double. A connection that held for steadyAfter starts over with the first.
+	firstPause   = time.Second
+	longestPause = time.Minute
+	// shortestPause lies between attempts also when calls ask for one.
+	shortestPause = 250 * time.Millisecond
+	steadyAfter   = time.Minute
+	// callPatience is how long a call waits for a server that is being connected
+	// to. A call to one whose next attempt is further away brings that forward.
+	callPatience = 10 * time.Second
+	// relistEvery is how often the tools are listed again: not every server tells of changes.
+	relistEvery = 5 * time.Minute
+	// askTime bounds one list and the sign of life that a silent server is asked for.
+	askTime = 10 * time.Second
+	// maxWarned bounds what a link remembers of warnings, each given once.
+	maxWarned = 1024
+)
+
+// link is the connection to one server, made again for as long as it runs.
+type link struct {
+	server  Server
+	options Options
+	log     *slog.Logger
+	changed func()        // the tools of this link are others now
+	tried   chan struct{} // closed when the first attempt has ended
+	kick    chan struct{} // of one: try now
+	suspect chan struct{} // of one: a call got no answer, is anybody there
+
+	mu       sync.Mutex // guards all below
+	current  *connection
+	trying   bool
+	attempts int           // to connect, with the one on its way
+	over     bool          // the link runs no more
+	turned   chan struct{} // closed and replaced when current, trying or over changes
+	trouble  error         // why there is no connection
+	tools    []*tool
+	had      bool // tools were listed once
+	warned   map[string]bool
+}
+
+func newLink(server Server, options Options, changed func()) *link {
+	return &link{
+		server: server, options: options, log: options.Log.With("mcp", server.Name), changed: changed,
+		tried: make(chan struct{}), kick: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
+		turned: make(chan struct{}), warned: map[string]bool{},
+	}
+}
+
+// run keeps the server connected until ctx ends.
+func (l *link) run(ctx context.Context) {
+	first := sync.OnceFunc(func() { close(l.tried) })
+	defer first()
+	defer l.turn(func() { l.over, l.trying = true, false })
+	pause := firstPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := l.hold(ctx, first)
+		if ctx.Err() != nil {
+			return
+		}
+		first()
+		if time.Since(began) > steadyAfter {
+			pause = firstPause
+		}
+		wait := pause/2 + rand.N(pause) //nolint:gosec // spreads attempts, keeps no secret
+		l.log.Warn("an MCP server is away; its tools answer with an error until it is back",
+			"error", l.server.redact(err.Error()), "next_attempt_in", wait.Round(time.Millisecond))
+		l.rest(ctx, wait)
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// rest waits for the next attempt, which a call may bring forward.
+func (l *link) rest(ctx context.Context, wait time.Duration) {
+	least, most := time.NewTimer(min(wait, shortestPause)), time.NewTimer(wait)
+	defer least.Stop()
+	defer most.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-least.C:
+	}
+	select {
+	case <-ctx.Done():
+	case <-most.C:
+	case <-l.kick:
+	}
+}
+
+// hold makes a connection and stays until it has ended; it says why it did.
+func (l *link) hold(ctx context.Context, tried func()) (err error) {
+	l.turn(func() { l.trying, l.attempts = true, l.attempts+1 })
+	defer func() {
+		l.turn(func() { l.current, l.trying, l.trouble = nil, false, err })
+	}()
+	connecting, stop := context.WithTimeoutCause(ctx, l.server.connectTime(), errSilent)
+	defer stop()
+	c, err := l.connect(connecting)
+	if err != nil {
+		return causeOf(connecting, err)
+	}
+	defer func() {
+		l.turn(func() { l.current = nil }) // no new call is sent into what is being closed
+		c.close()
+		err = c.transport.why(err)
+	}()
+	if err := l.relist(connecting, c); err != nil {
+		return causeOf(connecting, err)
+	}
+	l.turn(func() { l.current, l.trying, l.trouble = c, false, nil })
+	tried()
+	l.log.Info("an MCP server is connected", "tools", len(l.listed()), "protocol", c.session.InitializeResult().ProtocolVersion)
+	return l.watch(ctx, c)
+}
+
+var errSilent = errors.New("it does not answer")
+
+// causeOf prefers the reason of a context's end to the error that it led to.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// watch follows a connection until it ends, is of no use any more, or ctx ends.
+func (l *link) watch(ctx context.Context, c *connection) error {
+	ended := make(chan error, 1)
+	go func() { ended <- c.session.Wait() }() // ends when hold closes c
+	ticker := time.NewTicker(relistEvery)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			if err == nil {
+				err = errors.New("the server closed the connection")
+			}
+			return err
+		case <-c.changed:
+			err = l.ask(ctx, func(ctx context.Context) error { return l.relist(ctx, c) })
+		case <-ticker.C:
+			err = l.ask(ctx, func(ctx context.Context) error { return l.relist(ctx, c) })
+		case <-l.suspect:
+			err = l.ask(ctx, func(ctx context.Context) error { return c.session.Ping(ctx, nil) })
+		}
+		if err != nil && !answered(err) {
+			return err
+		}
+	}
+}
+
+// ask puts a question within askTime.
+func (l *link) ask(ctx context.Context, question func(context.Context) error) error {
+	ctx, stop := context.WithTimeoutCause(ctx, askTime, errSilent)
+	defer stop()
+	if err := question(ctx); err != nil {
+		return causeOf(ctx, err)
+	}
+	return nil
+}
+
+// turn changes what callers wait for, and wakes them.
+func (l *link) turn(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	close(l.turned)
+	l.turned = make(chan struct{})
+}
+
+// connected finds the connection, waiting for one that is being made and bringing
+// the next attempt forward. CodeUnavailable when there is none in time.
+func (l *link) connected(ctx context.Context) (*connection, error) {
+	patience, stop := context.WithTimeout(ctx, callPatience)
+	defer stop()
+	l.mu.Lock()
+	last := l.attempts // the attempt whose end is waited for
+	if !l.trying {
+		last++
+	}
+	l.mu.Unlock()
+	for {
+		l.mu.Lock()
+		c, trying, over, done, trouble, turned := l.current, l.trying, l.over, l.attempts, l.trouble, l.turned
+		l.mu.Unlock()
+		switch {
+		case c != nil:
+			return c, nil
+		case over || (!trying && done >= last):
+			return nil, l.away(trouble)
+		case !trying:
+			wakeUp(l.kick)
+		}
+		select {
+		case <-turned:
+		case <-patience.Done():
+			return nil, l.away(trouble)
+		}
+	}
+}
+
+// away tells the model that the server cannot be asked. The reason, which may
+// hold paths and addresses, is in the log.
+func (l *link) away(trouble error) error {
+	return parley.WrapError(parley.CodeUnavailable, trouble,
+		fmt.Sprintf("Not run: the tool server %s is not connected at the moment. Try again later or go on without it.", quoted(l.server.Name)))
+}
+
+// listed are the tools of the last list.
+func (l *link) listed() []*tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools
+}
+
+// known reports that the tools were listed once.
+func (l *link) known() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.had
+}
+
+// warn logs a warning once per key.
+func (l *link) warn(key, text string, args ...any) {
+	l.mu.Lock()
+	seen := l.warned[key] || len(l.warned) >= maxWarned
+	l.warned[key] = l.warned[key] || !seen
+	l.mu.Unlock()
+	if !seen {
+		l.log.Warn(text, args...)
+	}
+}

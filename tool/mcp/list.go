@@ -1,0 +1,100 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// MaxServerTools bounds the tools that are taken from one server.
+	MaxServerTools = 512
+	// maxListPages bounds the pages of one list.
+	maxListPages = 64
+)
+
+// relist asks a server for its tools and, when they are others than before, shows
+// the new ones.
+func (l *link) relist(ctx context.Context, c *connection) error {
+	given, err := l.list(ctx, c.session)
+	if err != nil {
+		return err
+	}
+	fresh := l.make(given)
+	l.mu.Lock()
+	same := l.had && slices.EqualFunc(l.tools, fresh, (*tool).equal)
+	if !same {
+		l.tools, l.had = fresh, true
+	}
+	l.mu.Unlock()
+	if !same {
+		l.log.Debug("an MCP server lists tools", "tools", len(fresh))
+		l.changed()
+	}
+	return nil
+}
+
+// list reads the pages of a list, within bounds.
+func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
+	var all []*sdk.Tool
+	params := &sdk.ListToolsParams{}
+	for range maxListPages {
+		page, err := session.ListTools(ctx, params)
+		var refusal *jsonrpc.Error
+		if errors.As(err, &refusal) && refusal.Code == jsonrpc.CodeMethodNotFound {
+			return nil, nil // a server without tools
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Tools...)
+		if len(all) > MaxServerTools {
+			l.warn("too many", "an MCP server has more tools than are taken; the others are left out", "taken", MaxServerTools)
+			return all[:MaxServerTools], nil
+		}
+		if page.NextCursor == "" {
+			return all, nil
+		}
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	l.warn("too many pages", "an MCP server's list of tools does not end; what came so far is taken", "pages", maxListPages)
+	return all, nil
+}
+
+// make reads what a server says of its tools, by name. What cannot be used is
+// left out with a warning.
+func (l *link) make(given []*sdk.Tool) []*tool {
+	made := make([]*tool, 0, len(given))
+	for _, g := range given {
+		t, unchecked, err := newTool(l, g)
+		if err != nil {
+			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
+			continue
+		}
+		if unchecked != nil {
+			l.warn("schema "+g.Name, "the schema of an MCP tool cannot be read here; its arguments go to the server unchecked",
+				"tool", t.definition.Name, "error", unchecked)
+		}
+		made = append(made, t)
+	}
+	slices.SortStableFunc(made, func(a, b *tool) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	return slices.CompactFunc(made, func(a, b *tool) bool {
+		twice := a.definition.Name == b.definition.Name
+		if twice {
+			l.warn("twice "+a.original, "an MCP server lists a tool twice; the first is taken", "tool", a.definition.Name)
+		}
+		return twice
+	})
+}
+
+// equal reports whether nothing of a tool changed.
+func (t *tool) equal(other *tool) bool {
+	return t.original == other.original && t.annotations == other.annotations &&
+		t.definition.Name == other.definition.Name && t.definition.Description == other.definition.Description &&
+		bytes.Equal(t.definition.Parameters, other.definition.Parameters)
+}

@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/internal/netguard"
+)
+
+// maxStreamRetries bounds how often a broken event stream is asked for again.
+const maxStreamRetries = 3
+
+// remote is the transport of a streamable HTTP server. It is used for one
+// connection.
+type remote struct {
+	client *http.Client
+	url    string
+	alive  context.Context //nolint:containedctx // its end ends every request of the connection
+	end    context.CancelFunc
+}
+
+func newRemote(server Server) (*remote, error) {
+	origin, err := url.Parse(server.URL)
+	if err != nil {
+		return nil, err
+	}
+	client := netguard.NewClient(netguard.Options{Origin: origin, Header: server.Headers, AllowPrivate: server.AllowPrivate})
+	within := client.CheckRedirect
+	client.CheckRedirect = func(request *http.Request, via []*http.Request) error {
+		// The SDK's session id is as good as a credential, and arguments are the
+		// agent's own affair: neither goes to another host.
+		if request.URL.Scheme != origin.Scheme || request.URL.Host != origin.Host {
+			return fmt.Errorf("the server redirects to another host, %s; configure that address if it is the right one", request.URL.Host)
+		}
+		return within(request, via)
+	}
+	alive, end := context.WithCancel(context.Background())
+	client.Transport = &bounded{next: client.Transport, alive: alive}
+	return &remote{client: client, url: server.URL, alive: alive, end: end}, nil
+}
+
+// Connect implements the SDK's Transport.
+func (r *remote) Connect(ctx context.Context) (sdk.Connection, error) {
+	transport := &sdk.StreamableClientTransport{
+		Endpoint: r.url, HTTPClient: r.client, MaxRetries: maxStreamRetries, MaxEventSize: MaxMessageBytes,
+	}
+	return transport.Connect(ctx)
+}
+
+// close ends all requests of the connection. It may be called more than once.
+func (r *remote) close() {
+	r.end()
+	r.client.CloseIdleConnections()
+}
+
+func (*remote) why(err error) error { return err }
+
+// bounded ends requests with their connection and bounds answers that are read whole.
+type bounded struct {
+	next  http.RoundTripper
+	alive context.Context //nolint:containedctx // as in remote
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	unhook := context.AfterFunc(b.alive, cancel)
+	release := func() { unhook(); cancel() }
+	response, err := b.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	room := int64(MaxMessageBytes)
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
+		room = -1 // each event has its own bound
+	}
+	response.Body = &body{ReadCloser: response.Body, room: room, release: release}
+	return response, nil
+}
+
+// errTooLong is what an answer beyond its bound is cut with.
+var errTooLong = errors.New("the server's answer is longer than this client takes")
+
+// body is an answer with a bound.
+type body struct {
+	io.ReadCloser
+	room    int64 // bytes that may still come; -1: no bound
+	release func()
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if b.room == 0 {
+		return 0, errTooLong
+	}
+	if b.room > 0 && int64(len(p)) > b.room {
+		p = p[:b.room]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.room > 0 {
+		b.room -= int64(n)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}

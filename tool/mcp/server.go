@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+const (
+	// DefaultConnectTime is what a server gets from its start to its first list of
+	// tools: package runners fetch the server first.
+	DefaultConnectTime = 60 * time.Second
+	// longestTime bounds the configured times.
+	longestTime = time.Hour
+	// maxServerName leaves half of a tool's name to the tool.
+	maxServerName = 30
+	// maxServers bounds the configured servers.
+	maxServers = 64
+)
+
+// Server is one configured server: a command that speaks over stdio, or the
+// address of one that speaks streamable HTTP.
+type Server struct {
+	// Name begins the names of the server's tools: letters, digits, - and single _.
+	Name string
+
+	Command     string   // of a stdio server; found in PATH unless it is a path
+	Args        []string // of Command
+	Environment []string // KEY=value, all that the process gets
+
+	URL          string      // of a streamable HTTP server
+	Headers      http.Header // sent to the URL's origin and nowhere else; secrets stand here
+	AllowPrivate bool        // the URL may lead to private and loopback addresses
+
+	ConnectTime time.Duration // 0: DefaultConnectTime
+	CallTime    time.Duration // of one tool call; 0: what the caller gives it
+	Protocol    string        // the newest version offered; "": the SDK's newest
+
+	Tools map[string]Hints // by the server's own names; "*" for all others
+}
+
+// Hints replace what a server says of a tool; nil leaves it.
+type Hints struct {
+	ReadOnly, Idempotent, Destructive, OpenWorld *bool
+}
+
+var serverName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
+
+// Check reports what in the configuration cannot work. CodeInvalid; no argument,
+// header or variable is repeated.
+func (s Server) Check() error {
+	invalid := func(format string, args ...any) error {
+		return parley.InvalidField("mcp", "server "+quoted(s.Name)+": "+format, args...)
+	}
+	switch {
+	case s.Name == "":
+		return parley.InvalidField("mcp", "a server needs a name; its tools are called name__tool")
+	case len(s.Name) > maxServerName || !serverName.MatchString(s.Name) || strings.Contains(s.Name, nameJoint) || strings.HasSuffix(s.Name, "_"):
+		return invalid("a name is 1 to %d letters, digits, - and single _ between them", maxServerName)
+	case (s.Command == "") == (s.URL == ""):
+		return invalid("give either command (and args), to start it here, or url")
+	case s.Command == "" && (len(s.Args) > 0 || len(s.Environment) > 0):
+		return invalid("args and environment are for a command; a url has headers")
+	case s.Command != "" && (len(s.Headers) > 0 || s.AllowPrivate):
+		return invalid("headers and allow_private are for a url; a command has args and environment")
+	case s.ConnectTime < 0 || s.ConnectTime > longestTime || s.CallTime < 0 || s.CallTime > longestTime:
+		return invalid("its times lie between 0 (the default) and %s", longestTime)
+	case s.Protocol != "" && !slices.Contains(sdk.SupportedProtocolVersions(), s.Protocol):
+		return invalid("protocol must be one of %s", strings.Join(sdk.SupportedProtocolVersions(), ", "))
+	}
+	if s.URL != "" {
+		parsed, err := url.Parse(s.URL)
+		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+			return invalid("url must be http:// or https:// with a host")
+		}
+		if parsed.User != nil {
+			return invalid("url must hold no user and password; send them by header_env")
+		}
+	}
+	return nil
+}
+
+// hints are what the configuration says of a tool.
+func (s Server) hints(tool string) Hints {
+	if h, ok := s.Tools[tool]; ok {
+		return h
+	}
+	return s.Tools["*"]
+}
+
+func (s Server) connectTime() time.Duration {
+	if s.ConnectTime == 0 {
+		return DefaultConnectTime
+	}
+	return s.ConnectTime
+}
+
+// secrets are the values that no log may show.
+func (s Server) secrets() (values []string) {
+	for _, entry := range s.Environment {
+		if name, value, _ := strings.Cut(entry, "="); !slices.Contains(plainVariables, name) {
+			values = append(values, value)
+		}
+	}
+	for _, list := range s.Headers {
+		values = append(values, list...)
+	}
+	if parsed, err := url.Parse(s.URL); err == nil {
+		values = append(values, parsed.RequestURI()) // some hosts put a key there
+	}
+	return values
+}
+
+// shortestSecret is not redacted below: true or /mcp would be found everywhere.
+const shortestSecret = 6
+
+// redact takes configured secrets out of a text for the log.
+func (s Server) redact(text string) string {
+	for _, secret := range s.secrets() {
+		if len(secret) >= shortestSecret {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// plainVariables are no secrets, and words of them stand in many a line.
+var plainVariables = []string{"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER"} //nolint:gochecknoglobals // never written
+
+// BaseEnvironment is what every stdio server gets of this process's environment:
+// what programs need to run, and no credentials.
+func BaseEnvironment(env func(string) string) (entries []string) {
+	for _, name := range plainVariables {
+		if value := env(name); value != "" {
+			entries = append(entries, name+"="+value)
+		}
+	}
+	return entries
+}
+
+func quoted(name string) string { return `"` + parley.Clip(name, 64) + `"` }

@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"parley"
+)
+
+// Options are what all links share.
+type Options struct {
+	Version string       // of the program, told to servers
+	Log     *slog.Logger // nil: slog.Default()
+}
+
+// Source is the tools of all configured servers. It implements
+// parley.ToolSource and is safe for concurrent use.
+type Source struct {
+	links []*link // by name
+	stop  context.CancelFunc
+	runs  sync.WaitGroup
+
+	mu    sync.Mutex // guards the making of shown
+	shown atomic.Pointer[catalogue]
+}
+
+// catalogue is one state of the tools, never written again.
+type catalogue struct {
+	tools  []parley.Tool // by name
+	byName map[string]parley.Tool
+}
+
+// Open begins to connect to the servers and returns at once: their tools appear
+// when they have answered. CodeInvalid for servers that cannot work. The links
+// run until Close.
+func Open(servers []Server, options Options) (*Source, error) {
+	if len(servers) > maxServers {
+		return nil, parley.InvalidField("mcp", "at most %d servers", maxServers)
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Source{stop: stop}
+	s.shown.Store(&catalogue{})
+	for _, server := range servers {
+		if err := server.Check(); err != nil {
+			stop()
+			return nil, err
+		}
+		if s.link(server.Name) != nil {
+			stop()
+			return nil, parley.InvalidField("mcp", "server %s is there twice", quoted(server.Name))
+		}
+		s.links = append(s.links, newLink(server, options, s.show))
+	}
+	slices.SortFunc(s.links, func(a, b *link) int { return strings.Compare(a.server.Name, b.server.Name) })
+	for _, l := range s.links {
+		s.runs.Go(func() { l.run(ctx) }) // until Close
+	}
+	return s, nil
+}
+
+// Close ends all connections and the processes behind them. Calls on their way
+// end with an error.
+func (s *Source) Close() {
+	s.stop()
+	s.runs.Wait()
+}
+
+// show makes a new catalogue after the tools of a link have changed.
+func (s *Source) show() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := &catalogue{byName: map[string]parley.Tool{}}
+	for _, l := range s.links {
+		for _, t := range l.listed() {
+			fresh.tools = append(fresh.tools, t)
+			fresh.byName[t.definition.Name] = t
+		}
+	}
+	slices.SortFunc(fresh.tools, func(a, b parley.Tool) int {
+		return strings.Compare(a.Definition().Name, b.Definition().Name)
+	})
+	s.shown.Store(fresh)
+}
+
+// Tool finds a tool by its name, server__tool.
+func (s *Source) Tool(name string) (parley.Tool, bool) {
+	tool, ok := s.shown.Load().byName[name]
+	return tool, ok
+}
+
+// Tools lists the tools of all servers by name. A server that was there keeps its
+// tools while it is away.
+func (s *Source) Tools() []parley.Tool { return slices.Clone(s.shown.Load().tools) }
+
+// Expects reports whether the name belongs to a configured server whose tools are
+// not known yet.
+func (s *Source) Expects(name string) bool {
+	l := s.link(serverOf(name))
+	return l != nil && !l.known()
+}
+
+// Await returns when every server has been tried once, or ctx ends.
+func (s *Source) Await(ctx context.Context) {
+	for _, l := range s.links {
+		select {
+		case <-l.tried:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Source) link(name string) *link {
+	for _, l := range s.links {
+		if l.server.Name == name {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+const (
+	// MaxSchemaBytes bounds a tool's input schema; a tool with a larger one is left out.
+	MaxSchemaBytes = 64 << 10
+	// maxDescriptionBytes bounds a description, which is cut there.
+	maxDescriptionBytes = 8 << 10
+	// maxViolationBytes bounds what a model is told of arguments that do not fit.
+	maxViolationBytes = 1024
+)
+
+// noArguments is the schema of a tool that names none.
+var noArguments = json.RawMessage(`{"properties":{},"type":"object"}`) //nolint:gochecknoglobals // never written
+
+// tool is one tool of a server. It stays as it is: a changed list has new ones.
+type tool struct {
+	link        *link
+	original    string // the server's name for it
+	definition  parley.ToolDefinition
+	annotations parley.ToolAnnotations
+	schema      *jsonschema.Resolved // nil: arguments go unchecked
+}
+
+var _ parley.Tool = (*tool)(nil)
+
+// newTool reads what a server says of a tool. An error says why it is left out;
+// unchecked, why its arguments cannot be checked.
+func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
+	schema := noArguments
+	if given.InputSchema != nil {
+		if schema, err = json.Marshal(given.InputSchema); err != nil {
+			return nil, nil, fmt.Errorf("its input schema is no JSON: %w", err)
+		}
+	}
+	switch {
+	case len(schema) > MaxSchemaBytes:
+		return nil, nil, fmt.Errorf("its input schema is longer than %d bytes", MaxSchemaBytes)
+	case !bytes.HasPrefix(schema, []byte("{")):
+		return nil, nil, errors.New("its input schema is no object")
+	}
+	if err := parley.CheckJSON(schema); err != nil {
+		return nil, nil, fmt.Errorf("its input schema cannot be kept: %w", err)
+	}
+	made = &tool{
+		link: l, original: given.Name,
+		definition: parley.ToolDefinition{
+			Name:        toolName(l.server.Name, given.Name),
+			Description: parley.Clip(withoutNUL(describe(given)), maxDescriptionBytes),
+			Parameters:  schema,
+		},
+		annotations: annotate(given.Annotations, l.server.hints(given.Name)),
+	}
+	made.schema, unchecked = resolve(schema)
+	return made, unchecked, nil
+}
+
+// describe is the server's description, else its title.
+func describe(given *sdk.Tool) string {
+	switch {
+	case given.Description != "":
+		return given.Description
+	case given.Title != "":
+		return given.Title
+	case given.Annotations != nil:
+		return given.Annotations.Title
+	}
+	return ""
+}
+
+// annotate applies the protocol's defaults (a tool that says nothing may destroy
+// and reaches out) and lays the configuration over them.
+func annotate(given *sdk.ToolAnnotations, hints Hints) parley.ToolAnnotations {
+	a := parley.ToolAnnotations{Destructive: true, OpenWorld: true}
+	if given != nil {
+		a.ReadOnly, a.Idempotent = given.ReadOnlyHint, given.IdempotentHint
+		lay(&a.Destructive, given.DestructiveHint)
+		lay(&a.OpenWorld, given.OpenWorldHint)
+	}
+	lay(&a.ReadOnly, hints.ReadOnly)
+	lay(&a.Idempotent, hints.Idempotent)
+	if a.ReadOnly {
+		a.Destructive = false // the hint means something only for tools that write
+	}
+	lay(&a.Destructive, hints.Destructive)
+	lay(&a.OpenWorld, hints.OpenWorld)
+	return a
+}
+
+func lay(into, over *bool) {
+	if over != nil {
+		*into = *over
+	}
+}
+
+// resolve reads a schema for checking. What it refers to elsewhere is never
+// fetched: without a loader such a reference is an error.
+func resolve(raw json.RawMessage) (resolved *jsonschema.Resolved, err error) {
+	defer func() {
+		if value := recover(); value != nil { // a schema of strangers must not end the process
+			resolved, err = nil, fmt.Errorf("the schema broke the validator: %v", value)
+		}
+	}()
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return nil, err
+	}
+	return schema.Resolve(nil)
+}
+
+// Definition implements parley.Tool.
+func (t *tool) Definition() parley.ToolDefinition { return t.definition }
+
+// Annotations implements parley.Tool.
+func (t *tool) Annotations() parley.ToolAnnotations { return t.annotations }
+
+// Source implements parley.Tool.
+func (t *tool) Source() string { return "mcp/" + t.link.server.Name }
+
+// Call implements parley.Tool. CodeInvalid for arguments that do not fit the
+// schema: nothing was sent; CodeUnavailable when the server is away; an error
+// that the tool itself reports is its text.
+func (t *tool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	if err := t.check(call.Arguments); err != nil {
+		return nil, err
+	}
+	if limit := t.link.server.CallTime; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, errSlow{limit})
+		defer stop()
+	}
+	result, err := t.link.call(ctx, t.original, call)
+	if err != nil {
+		return nil, err
+	}
+	return content(result)
+}
+
+// errSlow is the end of a call by the server's own time.
+type errSlow struct{ limit time.Duration }
+
+// Error is for the model.
+func (e errSlow) Error() string {
+	return fmt.Sprintf("The tool did not answer within %s. Whether it took effect is unknown.", e.limit)
+}
+
+// check holds arguments against the schema.
+func (t *tool) check(arguments json.RawMessage) (err error) {
+	if t.schema == nil {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked",
+				"tool", t.definition.Name, "error", fmt.Sprint(value))
+			err = nil
+		}
+	}()
+	var value map[string]any
+	if err := json.Unmarshal(arguments, &value); err != nil || value == nil {
+		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments of %s are not a JSON object.", t.definition.Name)
+	}
+	if err := t.schema.Validate(value); err != nil {
+		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, parley.Clip(err.Error(), maxViolationBytes))
+	}
+	return nil
+}
