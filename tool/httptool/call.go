@@ -1,0 +1,190 @@
+package httptool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley"
+	"parley/internal/netguard"
+)
+
+// shownBytes is how much of a failed answer the model is told.
+const shownBytes = 2048
+
+// endpoint is a tool.
+type endpoint struct {
+	definition  parley.ToolDefinition
+	annotations parley.ToolAnnotations
+	schema      *jsonschema.Resolved
+	method      string
+	url         template
+	header      http.Header
+	secrets     http.Header
+	client      *http.Client
+	timeout     time.Duration
+	maxBytes    int
+}
+
+var _ parley.Tool = (*endpoint)(nil)
+
+func (e *endpoint) Definition() parley.ToolDefinition   { return e.definition }
+func (e *endpoint) Annotations() parley.ToolAnnotations { return e.annotations }
+func (e *endpoint) Source() string                      { return sourceName }
+
+// answer is the result of a call that went well.
+type answer struct {
+	Status int             `json:"status"`
+	Body   json.RawMessage `json:"body"` // JSON as it came, any other text as a string, null for none
+}
+
+// Call implements parley.Tool. Arguments that the address does not name go into
+// the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
+// 2xx is an error with what the server said.
+func (e *endpoint) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	request, err := e.request(call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, e.timeout)
+	defer stop()
+	response, err := e.client.Do(request.WithContext(ctx))
+	if err != nil {
+		return nil, e.explain(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }() // read as far as wanted
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(e.maxBytes)+1))
+	switch {
+	case err != nil:
+		return nil, e.explain(ctx, err)
+	case len(body) > e.maxBytes:
+		return nil, parley.Errorf(parley.CodeTooLarge, "the answer is larger than the %d bytes that this tool may read", e.maxBytes)
+	}
+	text := netguard.Redact(string(body), e.secrets)
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return nil, parley.Errorf(parley.CodeUnavailable, "the server answered %s: %s", response.Status, parley.Clip(strings.ToValidUTF8(text, "�"), shownBytes))
+	}
+	shown, err := bodyOf(response.Header.Get("Content-Type"), text)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer{Status: response.StatusCode, Body: shown})
+}
+
+// bodyOf is an answer's body as JSON.
+func bodyOf(contentType, text string) (json.RawMessage, error) {
+	if text == "" {
+		return json.RawMessage("null"), nil
+	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	if (media == "application/json" || strings.HasSuffix(media, "+json")) && json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return nil, parley.Errorf(parley.CodeUnsupported, "the answer is no text: %s, %d bytes", parley.Clip(media, 64), len(text))
+	}
+	return parley.AppendJSONString(nil, text), nil
+}
+
+// request makes the request of a call.
+func (e *endpoint) request(raw json.RawMessage) (*http.Request, error) {
+	var instance map[string]any
+	var arguments map[string]json.RawMessage
+	if json.Unmarshal(raw, &instance) != nil || json.Unmarshal(raw, &arguments) != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments are no JSON object")
+	}
+	if err := e.schema.Validate(instance); err != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool's schema: %s", parley.Clip(err.Error(), 512))
+	}
+	target, err := e.url.fill(arguments)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range e.url.names {
+		delete(arguments, name)
+	}
+	var body io.Reader
+	switch {
+	case len(arguments) == 0:
+	case e.method == http.MethodGet || e.method == http.MethodHead || e.method == http.MethodDelete:
+		addQuery(target, arguments)
+	default:
+		encoded, err := json.Marshal(arguments)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequest(e.method, target.String(), body) //nolint:noctx // the caller gives it its context
+	if err != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments make no request")
+	}
+	request.Header = e.header.Clone()
+	request.Header.Set("User-Agent", "parley")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, nil
+}
+
+// addQuery adds arguments in the order of their names: a list repeats its name,
+// anything else that is no scalar is sent as JSON.
+func addQuery(target *url.URL, arguments map[string]json.RawMessage) {
+	query := target.RawQuery
+	add := func(name, value string) {
+		if query != "" {
+			query += "&"
+		}
+		query += url.QueryEscape(name) + "=" + url.QueryEscape(value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		raw := arguments[name]
+		var list []json.RawMessage
+		if raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
+			for _, element := range list {
+				add(name, textOf(element))
+			}
+			continue
+		}
+		if string(raw) != "null" {
+			add(name, textOf(raw))
+		}
+	}
+	target.RawQuery = query
+}
+
+func textOf(raw json.RawMessage) string {
+	text, err := scalar("", raw)
+	if err != nil {
+		return string(raw)
+	}
+	return text
+}
+
+// explain says what went wrong with a request, without its address, which may
+// hold what only the server's owner should see.
+func (e *endpoint) explain(ctx context.Context, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	switch {
+	case errors.Is(err, netguard.ErrPrivate):
+		return parley.Errorf(parley.CodeForbidden, "%s; who runs this server can allow it for this tool with allow_private", netguard.ErrPrivate)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return parley.Errorf(parley.CodeUnavailable, "the server did not answer within %s", e.timeout)
+	}
+	return parley.WrapError(parley.CodeUnavailable, err, "the server could not be asked: "+parley.Clip(netguard.Redact(err.Error(), e.secrets), 256))
+}

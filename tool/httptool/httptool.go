@@ -1,0 +1,191 @@
+// Package httptool makes tools of HTTP endpoints: a method, an address with
+// arguments in it, and a JSON Schema of what it takes. It asks no server but the
+// configured one (and where that redirects to), reaches private networks only
+// where the configuration says so, and bounds what it waits for and reads.
+package httptool
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley"
+	"parley/internal/netguard"
+)
+
+const (
+	// DefaultTimeout is what an endpoint gets to answer.
+	DefaultTimeout = 30 * time.Second
+	// LongestTimeout is the most that it may be given.
+	LongestTimeout = 10 * time.Minute
+	// DefaultMaxBytes bounds an answer, MostBytes what the bound may be set to.
+	DefaultMaxBytes = 256 << 10
+	MostBytes       = 1 << 20
+
+	maxNameBytes = 64
+	sourceName   = "http"
+)
+
+// Config describes one endpoint.
+type Config struct {
+	Name        string // as agents name it
+	Description string // as the model reads it
+	Method      string // "": GET
+	URL         string // with arguments as {name}, in path and query
+	Header      http.Header
+	Secrets     http.Header     // headers that hold credentials: sent to the URL's own host alone, told to nobody
+	Parameters  json.RawMessage // JSON Schema of the arguments, an object; nil: the URL's arguments, each a string
+	Timeout     time.Duration   // 0: DefaultTimeout
+	MaxBytes    int             // of an answer; 0: DefaultMaxBytes
+	// AllowPrivate lets it reach loopback and private networks.
+	AllowPrivate bool
+	// Annotations say what it does to the world; nil: by its method.
+	Annotations *parley.ToolAnnotations
+}
+
+// Source is a fixed set of endpoints. It implements parley.ToolSource.
+type Source struct {
+	tools []*endpoint // by name
+}
+
+var _ parley.ToolSource = (*Source)(nil)
+
+// New makes a Source; CodeInvalid names the tool and the field that breaks a rule.
+func New(configs []Config) (*Source, error) {
+	source := &Source{}
+	for _, config := range configs {
+		made, err := newEndpoint(config)
+		if err != nil {
+			return nil, parley.InvalidField("http_tools", "tool %q: %s", parley.Clip(config.Name, maxNameBytes), err)
+		}
+		source.tools = append(source.tools, made)
+	}
+	slices.SortFunc(source.tools, func(a, b *endpoint) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	for i := 1; i < len(source.tools); i++ {
+		if name := source.tools[i].definition.Name; name == source.tools[i-1].definition.Name {
+			return nil, parley.InvalidField("http_tools", "there are two tools named %q", name)
+		}
+	}
+	return source, nil
+}
+
+// Tool finds a tool by its exact name.
+func (s *Source) Tool(name string) (parley.Tool, bool) {
+	for _, tool := range s.tools {
+		if tool.definition.Name == name {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+
+// Tools lists the tools by name.
+func (s *Source) Tools() []parley.Tool {
+	tools := make([]parley.Tool, len(s.tools))
+	for i, tool := range s.tools {
+		tools[i] = tool
+	}
+	return tools
+}
+
+// Expects reports nothing: an endpoint is known from its configuration.
+func (*Source) Expects(string) bool { return false }
+
+// Close closes the connections that no call uses.
+func (s *Source) Close() {
+	for _, tool := range s.tools {
+		tool.client.CloseIdleConnections()
+	}
+}
+
+func newEndpoint(config Config) (*endpoint, error) {
+	e := &endpoint{
+		definition: parley.ToolDefinition{Name: config.Name, Description: config.Description},
+		method:     strings.ToUpper(config.Method), timeout: config.Timeout, maxBytes: config.MaxBytes, secrets: config.Secrets.Clone(),
+	}
+	if e.method == "" {
+		e.method = http.MethodGet
+	}
+	if e.timeout == 0 {
+		e.timeout = DefaultTimeout
+	}
+	if e.maxBytes == 0 {
+		e.maxBytes = DefaultMaxBytes
+	}
+	switch {
+	case !isName(config.Name):
+		return nil, parley.InvalidField("name", "use 1 to %d letters, digits, _ and -", maxNameBytes)
+	case strings.TrimSpace(config.Description) == "":
+		return nil, parley.InvalidField("description", "is empty; tell the model what the tool is for")
+	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, e.method):
+		return nil, parley.InvalidField("method", "%q is not one of GET, HEAD, POST, PUT, PATCH, DELETE", parley.Clip(config.Method, 16))
+	case e.timeout < 0 || e.timeout > LongestTimeout:
+		return nil, parley.InvalidField("timeout", "must lie between 1ms and %s", LongestTimeout)
+	case e.maxBytes < 0 || e.maxBytes > MostBytes:
+		return nil, parley.InvalidField("max_bytes", "must lie between 1 and %d", MostBytes)
+	}
+	var err error
+	if e.url, err = parseTemplate(config.URL); err != nil {
+		return nil, err
+	}
+	if err = e.readSchema(config.Parameters); err != nil {
+		return nil, err
+	}
+	e.annotations = annotationsOf(e.method)
+	if config.Annotations != nil {
+		e.annotations = *config.Annotations
+	}
+	e.header = config.Header.Clone()
+	if e.header == nil {
+		e.header = http.Header{}
+	}
+	e.client = netguard.NewClient(netguard.Options{Origin: e.url.origin, Header: config.Secrets, AllowPrivate: config.AllowPrivate})
+	return e, nil
+}
+
+// annotationsOf is what a method does by its definition (RFC 9110, 9.2).
+func annotationsOf(method string) parley.ToolAnnotations {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return parley.ToolAnnotations{ReadOnly: true, Idempotent: true, OpenWorld: true}
+	case http.MethodPut, http.MethodDelete:
+		return parley.ToolAnnotations{Idempotent: true, Destructive: true, OpenWorld: true}
+	}
+	return parley.ToolAnnotations{Destructive: true, OpenWorld: true}
+}
+
+// readSchema takes the schema of the arguments, or makes one of the address.
+func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
+	schema := &jsonschema.Schema{}
+	if len(raw) == 0 {
+		schema.Type, schema.Properties, schema.Required = "object", map[string]*jsonschema.Schema{}, e.url.names
+		for _, name := range e.url.names {
+			schema.Properties[name] = &jsonschema.Schema{Type: "string"}
+		}
+		if raw, err = json.Marshal(schema); err != nil {
+			return err
+		}
+	} else if err = json.Unmarshal(raw, schema); err != nil || schema.Type != "object" {
+		return parley.InvalidField("parameters", "must be a JSON Schema of type object")
+	}
+	for _, name := range e.url.names {
+		if schema.Properties[name] == nil {
+			return parley.InvalidField("parameters", "the URL's argument {%s} is none of the schema's properties", parley.Clip(name, maxNameBytes))
+		}
+	}
+	if e.schema, err = schema.Resolve(nil); err != nil {
+		return parley.InvalidField("parameters", "the JSON Schema does not hold together: %s", parley.Clip(err.Error(), 200))
+	}
+	e.definition.Parameters, err = parley.CanonicalJSON(raw)
+	return err
+}
+
+func isName(name string) bool {
+	return name != "" && len(name) <= maxNameBytes && strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}) < 0
+}

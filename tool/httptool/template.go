@@ -1,0 +1,121 @@
+package httptool
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// template is a URL with arguments in braces, in its path and query alone: the
+// server that is asked is nobody's to choose but the configuration's.
+type template struct {
+	origin *url.URL // scheme and host
+	parts  []part   // path and query
+	names  []string // of the arguments, each once
+}
+
+// part is a piece of literal text, or an argument.
+type part struct {
+	text  string
+	name  string // of the argument; then text is empty
+	query bool   // it stands behind the "?"
+}
+
+// parseTemplate reads a template such as https://host/users/{id}?lang={lang}.
+func parseTemplate(text string) (template, error) {
+	authority := strings.Index(text, "://")
+	if authority < 0 {
+		return template{}, parley.InvalidField("url", "%q is no URL: write one such as https://api.example.com/users/{id}", parley.Clip(text, 128))
+	}
+	end := len(text)
+	if at := strings.IndexAny(text[authority+3:], "/?"); at >= 0 {
+		end = authority + 3 + at
+	}
+	origin, err := url.Parse(text[:end])
+	switch {
+	case err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https":
+		return template{}, parley.InvalidField("url", "%q is no address of a server: write http:// or https:// and a host without arguments", parley.Clip(text[:end], 128))
+	case origin.User != nil:
+		return template{}, parley.InvalidField("url", "credentials do not belong into the URL; give them as secret_headers")
+	case strings.Contains(text, "#"):
+		return template{}, parley.InvalidField("url", "a fragment is never sent; leave it out")
+	}
+	t := template{origin: origin}
+	query := false
+	for rest := text[end:]; rest != ""; {
+		before, after, found := strings.Cut(rest, "{")
+		if strings.Contains(before, "}") {
+			return template{}, parley.InvalidField("url", "a } stands without its {")
+		}
+		if before != "" {
+			t.parts = append(t.parts, part{text: before})
+			query = query || strings.Contains(before, "?")
+		}
+		if !found {
+			break
+		}
+		name, behind, closed := strings.Cut(after, "}")
+		if !closed || name == "" || strings.Contains(name, "{") {
+			return template{}, parley.InvalidField("url", "an argument is written as {name}")
+		}
+		t.parts = append(t.parts, part{name: name, query: query})
+		if !slices.Contains(t.names, name) {
+			t.names = append(t.names, name)
+		}
+		rest = behind
+	}
+	return t, nil
+}
+
+// fill gives the URL for arguments. Each is escaped for its place, and none can
+// climb out of the path that the template means.
+func (t template) fill(arguments map[string]json.RawMessage) (*url.URL, error) {
+	var out strings.Builder
+	out.WriteString(t.origin.String())
+	for _, p := range t.parts {
+		if p.name == "" {
+			out.WriteString(p.text)
+			continue
+		}
+		value, err := scalar(p.name, arguments[p.name])
+		switch {
+		case err != nil:
+			return nil, err
+		case p.query:
+			out.WriteString(url.QueryEscape(value))
+		case value == "":
+			return nil, parley.InvalidField(p.name, "is empty, and it is a part of the address")
+		default:
+			out.WriteString(url.PathEscape(value))
+		}
+	}
+	filled, err := url.Parse(out.String())
+	if err != nil {
+		return nil, parley.InvalidField("url", "the arguments make no URL")
+	}
+	for segment := range strings.SplitSeq(filled.Path, "/") {
+		if segment == "." || segment == ".." {
+			return nil, parley.InvalidField("url", "an argument must not be . or .. in the address")
+		}
+	}
+	return filled, nil
+}
+
+// scalar is an argument as text: a string's content, a number or a boolean as
+// they stand. Absent and null are "".
+func scalar(name string, raw json.RawMessage) (string, error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "", nil
+	case raw[0] == '"':
+		var text string
+		err := json.Unmarshal(raw, &text)
+		return text, err
+	case raw[0] == '{' || raw[0] == '[':
+		return "", parley.InvalidField(name, "must be a string, a number or a boolean, for it is a part of the address")
+	}
+	return string(raw), nil
+}
