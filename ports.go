@@ -66,6 +66,28 @@ type ToolAnnotations struct {
 // Repeatable reports whether a call may run again when its first outcome is unknown.
 func (a ToolAnnotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 
+// AnnotationsOverride is what a configuration says of a tool instead of what the
+// tool says of itself, field by field; nil leaves a field as it is.
+type AnnotationsOverride struct {
+	ReadOnly    *bool `json:"read_only,omitempty" yaml:"read_only"`
+	Idempotent  *bool `json:"idempotent,omitempty" yaml:"idempotent"`
+	Destructive *bool `json:"destructive,omitempty" yaml:"destructive"`
+	OpenWorld   *bool `json:"open_world,omitempty" yaml:"open_world"`
+}
+
+// Over is what the override makes of a tool's own annotations.
+func (o AnnotationsOverride) Over(a ToolAnnotations) ToolAnnotations {
+	for _, field := range []struct {
+		says *bool
+		of   *bool
+	}{{o.ReadOnly, &a.ReadOnly}, {o.Idempotent, &a.Idempotent}, {o.Destructive, &a.Destructive}, {o.OpenWorld, &a.OpenWorld}} {
+		if field.says != nil {
+			*field.of = *field.says
+		}
+	}
+	return a
+}
+
 // ToolCall is one exact call of a tool.
 type ToolCall struct {
 	WorkspaceID ID

@@ -195,3 +195,17 @@ func (c *Client) Principal(ctx context.Context) (parley.Principal, error) {
 func (c *Client) Models(ctx context.Context) (Page[parley.ModelInfo], error) {
 	return read[Page[parley.ModelInfo]](ctx, c, "/v1/models", nil)
 }
+
+// ToolInfo is a tool of the server.
+type ToolInfo struct {
+	Name        string                 `json:"name"`
+	Description string                 `json:"description"`
+	Parameters  json.RawMessage        `json:"parameters"` // JSON Schema
+	Annotations parley.ToolAnnotations `json:"annotations"`
+	Source      string                 `json:"source"` // builtin, http, mcp/NAME
+}
+
+// Tools lists what agents may name.
+func (c *Client) Tools(ctx context.Context) (Page[ToolInfo], error) {
+	return read[Page[ToolInfo]](ctx, c, "/v1/tools", nil)
+}

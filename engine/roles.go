@@ -24,6 +24,7 @@ const (
 	WriteProjects Verb = "projects.write"
 	DropProjects  Verb = "projects.delete"
 	ReadModels    Verb = "models.read"
+	ReadTools     Verb = "tools.read"
 	SetClients    Verb = "clients.write"
 	ReadKeys      Verb = "keys.read"
 	WriteKeys     Verb = "keys.write"
@@ -70,6 +71,7 @@ var permissions = [...]Permission{
 	{WriteProjects, "choose directories as projects", ReachNone, ReachAll, ReachAll},
 	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
+	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},

@@ -33,6 +33,7 @@ func TestAgentRules(t *testing.T) {
 		{"model", engine.AgentInput{Name: "a", Model: "nobody/gpt"}},
 		{"temperature", engine.AgentInput{Name: "a", Parameters: parley.Parameters{Temperature: ptr(2.5)}}},
 		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "missing"}}}},
+		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "missing*"}}}},
 		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "current_time"}, {Name: "current_time"}}}},
 		{"tools.name", engine.AgentInput{Name: "a", Tools: inline("has space", `{"type":"object"}`)}},
 		{"tools.parameters", engine.AgentInput{Name: "a", Tools: inline("ask", `[]`)}},
@@ -49,7 +50,7 @@ func TestAgentRules(t *testing.T) {
 	}
 	good := engine.AgentInput{
 		Name: "Good One", SystemPrompt: "{{{{ {{session.title}}", Model: "sim/echo",
-		Tools: append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}),
+		Tools: append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}, parley.ToolRef{Name: "current_*"}),
 	}
 	agent, _, err := h.CreateAgent(t.Context(), h.member, good, parley.Idempotency{})
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {

@@ -168,6 +168,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
+	do("listTools", reflect.TypeFor[page[engine.ToolInfo]](), 200, "GET", "/v1/tools", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
 	do("getPrincipal", reflect.TypeFor[parley.Principal](), 200, "GET", "/v1/principal", "")
 	do("archiveFeature", reflect.TypeFor[engine.FeatureArchived](), 200, "POST", "/v1/sessions/archive", `{"feature":"f"}`)

@@ -43,6 +43,7 @@ const (
 
 	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
 	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"price":null}],"default":"sim/echo","next":null}`
+	toolExample      = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	keyFields        = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","created_at":"` + timeExample + `","revoked_at":null`
 	keyExample       = `{` + keyFields + `}`

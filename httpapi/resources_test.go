@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -252,6 +253,11 @@ func TestProjectsModelsAndClients(t *testing.T) {
 	}
 	if got := s.do("DELETE", "/v1/projects/"+project.ID.String(), ""); got.status != 204 {
 		t.Errorf("status %d %s", got.status, got.body)
+	}
+	tools := want[page[engine.ToolInfo]](s, 200, "GET", "/v1/tools", "")
+	if i := slices.IndexFunc(tools.Data, func(info engine.ToolInfo) bool { return info.Name == "current_time" }); i < 0 ||
+		tools.Data[i].Source != "builtin" || !tools.Data[i].Annotations.ReadOnly || len(tools.Data[i].Parameters) == 0 {
+		t.Errorf("tools %+v", tools.Data)
 	}
 	models := want[modelPage](s, 200, "GET", "/v1/models", "")
 	if models.Default != "sim/echo" || len(models.Data) == 0 || !models.Data[0].Simulator {

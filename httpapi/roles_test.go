@@ -81,6 +81,7 @@ func TestRolesOverHTTP(t *testing.T) {
 			project := want[parley.Project](s, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory(string(role))), "Authorization", admin)
 			return "DELETE", "/v1/projects/" + project.ID.String(), ""
 		},
+		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {
 			return "PUT", "/v1/clients/tab/session", `{"session_id":"` + shared() + `"}`

@@ -75,6 +75,7 @@ func rootCommand(term terminal) *cobra.Command {
 		chatCommand(shared, term),
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
+		toolsCommand(shared, term),
 		keysCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,7 @@ type server struct {
 	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
-	mcp       *mcp.Source
+	sources   []closer       // of tools
 	worker    *worker.Worker // nil with roleAPI
 	listener  net.Listener
 	loopback  bool // the listener's address
@@ -78,10 +79,7 @@ func (s *server) open(ctx context.Context) error {
 	}
 	s.hub = live.New(s.store, options)
 	s.store.Listen(s.hub)
-	if s.mcp, err = openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log}); err != nil {
-		return err
-	}
-	tools, err := tool.Join(builtin.Tools(), s.mcp)
+	tools, err := s.openTools()
 	if err != nil {
 		return err
 	}
@@ -113,6 +111,21 @@ func (s *server) openWorker(ctx context.Context, tools parley.ToolSource) error 
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
+}
+
+// openTools joins what agents may use: the built-in tools and the configured ones.
+func (s *server) openTools() (parley.ToolSource, error) {
+	endpoints, err := httpTools(s.settings.HTTPTools, s.env)
+	if err != nil {
+		return nil, err
+	}
+	s.sources = append(s.sources, endpoints)
+	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	s.sources = append(s.sources, servers)
+	return tool.Join(builtin.Tools(), endpoints, servers)
 }
 
 // orNone is a time of which 0 means none here, and the standard there.
@@ -231,11 +244,8 @@ func (s *server) close() error {
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
 	}
-	if s.mcp != nil {
-		s.mcp.Close()
-	}
-	for _, p := range s.providers {
-		p.Close()
+	for _, c := range slices.Concat(s.providers, s.sources) {
+		c.Close()
 	}
 	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
 	if s.store != nil {

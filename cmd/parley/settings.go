@@ -87,6 +87,7 @@ type settings struct {
 	ProjectRoots []string          `yaml:"project_roots"`
 	Providers    []providerSetting `yaml:"providers"`
 	MCP          []mcpSetting      `yaml:"mcp"`
+	HTTPTools    []httpToolSetting `yaml:"http_tools"`
 }
 
 // providerSetting configures a model provider. The key itself is never in the

@@ -43,8 +43,8 @@ type Config struct {
 	MaxBytes    int             // of an answer; 0: DefaultMaxBytes
 	// AllowPrivate lets it reach loopback and private networks.
 	AllowPrivate bool
-	// Annotations say what it does to the world; nil: by its method.
-	Annotations *parley.ToolAnnotations
+	// Annotations say otherwise than its method does what it does to the world.
+	Annotations parley.AnnotationsOverride
 }
 
 // Source is a fixed set of endpoints. It implements parley.ToolSource.
@@ -135,10 +135,7 @@ func newEndpoint(config Config) (*endpoint, error) {
 	if err = e.readSchema(config.Parameters); err != nil {
 		return nil, err
 	}
-	e.annotations = annotationsOf(e.method)
-	if config.Annotations != nil {
-		e.annotations = *config.Annotations
-	}
+	e.annotations = config.Annotations.Over(annotationsOf(e.method))
 	e.header = config.Header.Clone()
 	if e.header == nil {
 		e.header = http.Header{}

@@ -201,8 +201,9 @@ func TestAnnotationsFollowTheMethod(t *testing.T) {
 			t.Errorf("%s: %+v", method, got)
 		}
 	}
-	own := parley.ToolAnnotations{ReadOnly: true}
-	if got := one(t, httptool.Config{Method: "POST", URL: "https://example.com/", Annotations: &own}).Annotations(); got != own {
+	own := parley.AnnotationsOverride{ReadOnly: new(true), Destructive: new(false)}
+	want := parley.ToolAnnotations{ReadOnly: true, OpenWorld: true}
+	if got := one(t, httptool.Config{Method: "POST", URL: "https://example.com/", Annotations: own}).Annotations(); got != want {
 		t.Errorf("configured: %+v", got)
 	}
 }

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// ToolInfo is a tool of the server, as agents may name it.
+type ToolInfo struct {
+	Name        string                 `json:"name"`
+	Description string                 `json:"description"`
+	Parameters  json.RawMessage        `json:"parameters" doc:"JSON Schema of the arguments."`
+	Annotations parley.ToolAnnotations `json:"annotations"`
+	Source      string                 `json:"source" doc:"Who runs it: builtin, http, or mcp/NAME."`
+}
+
+// Tools lists what agents may name, by name. What a source adds or loses shows at once.
+func (e *Engine) Tools(principal parley.Principal) ([]ToolInfo, error) {
+	if _, err := authorise(principal, ReadTools); err != nil {
+		return nil, err
+	}
+	infos := []ToolInfo{}
+	if e.tools == nil {
+		return infos, nil
+	}
+	for _, tool := range e.tools.Tools() {
+		definition := tool.Definition()
+		infos = append(infos, ToolInfo{
+			Name: definition.Name, Description: definition.Description, Parameters: definition.Parameters,
+			Annotations: tool.Annotations(), Source: tool.Source(),
+		})
+	}
+	return infos, nil
+}

@@ -1,0 +1,15 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"parley/engine"
+)
+
+func serveTools(a *api, x *exchange) error {
+	tools, err := a.engine.Tools(x.principal)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, page[engine.ToolInfo]{Data: tools})
+}
