@@ -1,6 +1,6 @@
-// Package builtin holds the tools that every Parley server has. They touch
-// nothing outside the process. It owns no state; which agent may use which tool
-// is decided elsewhere.
+// Package builtin holds Parley's own tools: the time, the files of a session's
+// project directory and nothing outside it, and web search for those who have a
+// key. It owns no state; which agent may use which tool is decided elsewhere.
 package builtin
 
 import (
@@ -21,8 +21,10 @@ type Source struct {
 
 var _ parley.ToolSource = Source{}
 
-// Tools are the built-in tools.
-func Tools() Source { return sourceOf(currentTime{now: time.Now}) }
+// Tools are the tools that every server has.
+func Tools() Source {
+	return sourceOf(currentTime{now: time.Now}, newListFiles(), newReadFile(), newSearchFiles(), newWriteFile())
+}
 
 func sourceOf(tools ...parley.Tool) Source {
 	slices.SortFunc(tools, func(a, b parley.Tool) int {

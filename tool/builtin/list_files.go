@@ -1,0 +1,153 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+const (
+	// maxListed bounds the entries that one call lists.
+	maxListed = 1000
+	// maxVisited bounds the entries that one call looks at.
+	maxVisited = 200_000
+)
+
+// errEnough ends a walk that has what it may bring home.
+var errEnough = errors.New("builtin: enough")
+
+// listFiles lists what lies in a directory.
+type listFiles struct{ fixed }
+
+func newListFiles() parley.Tool {
+	return listFiles{fixed{
+		parley.ToolDefinition{
+			Name:        "list_files",
+			Description: "Lists files and directories of the project. Recursive lists leave out .git and other directories whose names begin with a dot.",
+			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+				`"path":{"description":"Directory, relative to the project. Default the project itself.","type":"string"},` +
+				`"pattern":{"description":"Only names that match, for example *.go. Default all.","type":"string"},` +
+				`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},"type":"object"}`),
+		},
+		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+	}}
+}
+
+// listing is the result.
+type listing struct {
+	Entries   []listedFile `json:"entries"`
+	Truncated bool         `json:"truncated"` // there is more than is shown
+}
+
+type listedFile struct {
+	Path       string `json:"path"`
+	Kind       string `json:"kind"` // file, directory, link, other
+	Size       *int64 `json:"size"` // bytes, of files
+	ModifiedAt string `json:"modified_at"`
+}
+
+// Call implements parley.Tool.
+func (listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	arguments := struct {
+		Path      string `json:"path"`
+		Pattern   string `json:"pattern"`
+		Recursive bool   `json:"recursive"`
+	}{Path: "."}
+	if err := readArguments(call, &arguments); err != nil {
+		return nil, err
+	}
+	if _, err := path.Match(arguments.Pattern, ""); err != nil {
+		return nil, parley.InvalidField("pattern", "%q is no pattern: * stands for any characters, ? for one", parley.Clip(arguments.Pattern, 128))
+	}
+	name, err := insidePath(arguments.Path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openProject(call)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	found := listing{Entries: []listedFile{}}
+	err = walk(ctx, root, name, arguments.Recursive, func(at string, entry fs.DirEntry) error {
+		if arguments.Pattern != "" {
+			if ok, _ := path.Match(arguments.Pattern, entry.Name()); !ok { // checked above
+				return nil
+			}
+		}
+		if len(found.Entries) == maxListed {
+			return errEnough
+		}
+		if shown, ok := shownFile(at, entry); ok {
+			found.Entries = append(found.Entries, shown)
+		}
+		return nil
+	})
+	if found.Truncated = errors.Is(err, errEnough); err != nil && !found.Truncated {
+		return nil, err
+	}
+	return json.Marshal(found)
+}
+
+// walk visits what lies in a directory of the project, names in order. A link is
+// visited, never followed. errEnough when there is too much.
+func walk(ctx context.Context, root *os.Root, from string, recursive bool, visit func(at string, entry fs.DirEntry) error) error {
+	info, err := root.Stat(from)
+	if err != nil {
+		return fileError(from, err)
+	}
+	if !info.IsDir() {
+		return parley.InvalidField("path", "%q is no directory", parley.Clip(from, 128))
+	}
+	visited := 0
+	return fs.WalkDir(root.FS(), from, func(at string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if visited++; visited > maxVisited {
+			return errEnough
+		}
+		switch {
+		case err != nil && at == from:
+			return fileError(from, err)
+		case err != nil: // unreadable, or gone meanwhile
+			return nil
+		case at == from:
+			return nil
+		}
+		if err := visit(at, entry); err != nil {
+			return err
+		}
+		if entry.IsDir() && (!recursive || strings.HasPrefix(entry.Name(), ".")) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// shownFile describes an entry; not ok when it is gone.
+func shownFile(at string, entry fs.DirEntry) (listedFile, bool) {
+	info, err := entry.Info()
+	if err != nil {
+		return listedFile{}, false
+	}
+	shown := listedFile{Path: at, ModifiedAt: info.ModTime().UTC().Format(time.RFC3339)}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		shown.Kind = "directory"
+	case mode.IsRegular():
+		shown.Kind, shown.Size = "file", new(info.Size())
+	case mode&fs.ModeSymlink != 0:
+		shown.Kind = "link"
+	default:
+		shown.Kind = "other"
+	}
+	return shown, true
+}

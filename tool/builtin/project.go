@@ -1,0 +1,101 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// maxPathBytes bounds a path inside a project.
+const maxPathBytes = 4096
+
+// fixed is what a tool is for good.
+type fixed struct {
+	definition  parley.ToolDefinition
+	annotations parley.ToolAnnotations
+}
+
+func (f fixed) Definition() parley.ToolDefinition   { return f.definition }
+func (f fixed) Annotations() parley.ToolAnnotations { return f.annotations }
+func (fixed) Source() string                        { return sourceName }
+
+// openProject opens the session's project directory. Nothing that is opened in
+// it, by whatever path or symbolic link, lies outside.
+func openProject(call parley.ToolCall) (*os.Root, error) {
+	if call.ProjectPath == "" {
+		return nil, parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory as its project first")
+	}
+	root, err := os.OpenRoot(call.ProjectPath)
+	if err != nil {
+		return nil, fileError(".", err)
+	}
+	return root, nil
+}
+
+// insidePath checks a path of a call and gives it in the form of os.Root: with
+// slashes, relative to the project, "." for the project itself.
+func insidePath(text string) (string, error) {
+	if err := parley.CheckText("path", text, maxPathBytes); err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(text, "/") {
+		return "", parley.InvalidField("path", "%q begins at the root; paths here are relative to the project", parley.Clip(text, 128))
+	}
+	cleaned := path.Clean(text)
+	if cleaned == ".." || strings.HasPrefix(cleaned, "../") {
+		return "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(text, 128))
+	}
+	return cleaned, nil
+}
+
+// readArguments reads a call's arguments strictly.
+func readArguments(call parley.ToolCall, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: %s", parley.Clip(err.Error(), 256))
+	}
+	return nil
+}
+
+// fileError says what went wrong with a path, without where the project lies.
+func fileError(name string, err error) error {
+	shown := parley.Clip(name, 256)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return parley.Errorf(parley.CodeNotFound, "%q does not exist", shown)
+	case errors.Is(err, fs.ErrPermission):
+		return parley.Errorf(parley.CodeForbidden, "the server may not do this with %q", shown)
+	case errors.Is(err, fs.ErrExist):
+		return parley.Errorf(parley.CodeConflict, "%q exists already", shown)
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return parley.WrapError(parley.CodeInvalid, err, fmt.Sprintf("%q: %s", shown, err))
+}
+
+// isText reports whether bytes read as text: UTF-8 without NUL. The end may lie
+// within a rune.
+func isText(data []byte) bool {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return false
+	}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			return len(data) < utf8.UTFMax && !utf8.FullRune(data)
+		}
+		data = data[size:]
+	}
+	return true
+}

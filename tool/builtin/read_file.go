@@ -1,0 +1,150 @@
+package builtin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"parley"
+)
+
+const (
+	// maxReadBytes bounds the text that one call reads.
+	maxReadBytes = 256 << 10
+	// defaultLines is how many lines are read when none are asked for.
+	defaultLines = 2000
+)
+
+// readFile reads lines of a text file.
+type readFile struct{ fixed }
+
+func newReadFile() parley.Tool {
+	return readFile{fixed{
+		parley.ToolDefinition{
+			Name:        "read_file",
+			Description: "Reads a text file of the project, or some of its lines.",
+			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+				`"from_line":{"description":"First line, from 1. Default 1.","minimum":1,"type":"integer"},` +
+				`"lines":{"description":"How many lines at most. Default 2000.","minimum":1,"type":"integer"},` +
+				`"path":{"description":"Relative to the project directory.","type":"string"}},"required":["path"],"type":"object"}`),
+		},
+		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+	}}
+}
+
+// fileText is the result: the lines as they stand, and how to read on.
+type fileText struct {
+	Path     string `json:"path"`
+	Text     string `json:"text"`
+	FromLine int    `json:"from_line"`
+	Lines    int    `json:"lines"`     // in text
+	NextLine *int   `json:"next_line"` // null at the end of the file
+}
+
+// Call implements parley.Tool.
+func (readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	arguments := struct {
+		Path     string `json:"path"`
+		FromLine int    `json:"from_line"`
+		Lines    int    `json:"lines"`
+	}{FromLine: 1, Lines: defaultLines}
+	if err := readArguments(call, &arguments); err != nil {
+		return nil, err
+	}
+	if arguments.FromLine < 1 || arguments.Lines < 1 {
+		return nil, parley.InvalidField("from_line", "lines count from 1")
+	}
+	name, err := insidePath(arguments.Path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openProject(call)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	file, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // read only
+	got := fileText{Path: name, FromLine: arguments.FromLine}
+	if err := got.read(ctx, file, arguments.Lines); err != nil {
+		return nil, err
+	}
+	return json.Marshal(got)
+}
+
+// openRegular opens a file that is one: a pipe or a device could hold the call
+// for ever.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, fileError(name, err)
+	case info.IsDir():
+		return nil, parley.InvalidField("path", "%q is a directory; list_files shows what is in it", parley.Clip(name, 128))
+	case !info.Mode().IsRegular():
+		return nil, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	return file, nil
+}
+
+// read skips to the first line and takes lines while they fit.
+func (f *fileText) read(ctx context.Context, file io.Reader, lines int) error {
+	reader := bufio.NewReader(file)
+	var text strings.Builder
+	for line := 1; ; {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		piece, err := reader.ReadSlice('\n') // at most the reader's buffer
+		if line >= f.FromLine {
+			if f.Lines == lines || text.Len()+len(piece) > maxReadBytes {
+				return f.end(&text, line, len(piece) > 0)
+			}
+			text.Write(piece)
+		}
+		switch {
+		case err == nil:
+			if line >= f.FromLine {
+				f.Lines++
+			}
+			line++
+		case errors.Is(err, io.EOF):
+			if line >= f.FromLine && len(piece) > 0 {
+				f.Lines++
+			}
+			return f.end(&text, 0, false)
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return fileError(f.Path, err)
+		}
+	}
+}
+
+// end closes the text at the last whole line that fits.
+func (f *fileText) end(text *strings.Builder, next int, more bool) error {
+	f.Text = text.String()
+	if !isText([]byte(f.Text)) {
+		return parley.Errorf(parley.CodeUnsupported, "%q is no text file", parley.Clip(f.Path, 128))
+	}
+	if !more {
+		return nil
+	}
+	if cut := strings.LastIndexByte(f.Text, '\n'); cut+1 < len(f.Text) {
+		f.Text = f.Text[:cut+1]
+	}
+	if f.Text == "" {
+		return parley.Errorf(parley.CodeTooLarge, "line %d of %q is longer than %d bytes", next, parley.Clip(f.Path, 128), maxReadBytes)
+	}
+	f.NextLine = &next
+	return nil
+}

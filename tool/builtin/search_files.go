@@ -1,0 +1,141 @@
+package builtin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+
+	"parley"
+)
+
+const (
+	// maxMatches bounds the lines that one call finds.
+	maxMatches = 200
+	// maxSearched bounds the size of a file that is searched.
+	maxSearched = 8 << 20
+	// maxLineShown bounds what is shown of a line.
+	maxLineShown = 400
+	// maxLineRead bounds a line that is searched; the rest of a longer one is not.
+	maxLineRead = 64 << 10
+)
+
+// searchFiles finds lines by a regular expression.
+type searchFiles struct{ fixed }
+
+func newSearchFiles() parley.Tool {
+	return searchFiles{fixed{
+		parley.ToolDefinition{
+			Name:        "search_files",
+			Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out.",
+			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+				`"files":{"description":"Only files whose names match, for example *.go. Default all.","type":"string"},` +
+				`"path":{"description":"Directory to search, relative to the project. Default the project itself.","type":"string"},` +
+				`"pattern":{"description":"Regular expression in RE2 syntax; (?i) at the beginning ignores case.","type":"string"}},` +
+				`"required":["pattern"],"type":"object"}`),
+		},
+		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+	}}
+}
+
+// matches is the result.
+type matches struct {
+	Matches   []match `json:"matches"`
+	Truncated bool    `json:"truncated"` // there are more than are shown
+}
+
+type match struct {
+	Path string `json:"path"`
+	Line int    `json:"line"` // from 1
+	Text string `json:"text"`
+}
+
+// Call implements parley.Tool.
+func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	arguments := struct {
+		Path    string `json:"path"`
+		Pattern string `json:"pattern"`
+		Files   string `json:"files"`
+	}{Path: "."}
+	if err := readArguments(call, &arguments); err != nil {
+		return nil, err
+	}
+	expression, err := regexp.Compile(arguments.Pattern)
+	if err != nil || arguments.Pattern == "" {
+		return nil, parley.InvalidField("pattern", "%q is no regular expression in RE2 syntax", parley.Clip(arguments.Pattern, 128))
+	}
+	if _, err := path.Match(arguments.Files, ""); err != nil {
+		return nil, parley.InvalidField("files", "%q is no pattern: * stands for any characters, ? for one", parley.Clip(arguments.Files, 128))
+	}
+	name, err := insidePath(arguments.Path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := openProject(call)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	found := matches{Matches: []match{}}
+	err = walk(ctx, root, name, true, func(at string, entry fs.DirEntry) error {
+		if ok, _ := path.Match(arguments.Files, entry.Name()); !entry.Type().IsRegular() || arguments.Files != "" && !ok {
+			return nil
+		}
+		return found.search(ctx, root, at, expression)
+	})
+	if found.Truncated = errors.Is(err, errEnough); err != nil && !found.Truncated {
+		return nil, err
+	}
+	return json.Marshal(found)
+}
+
+// search looks through one file; what is no text, too large or unreadable is
+// passed over.
+func (m *matches) search(ctx context.Context, root *os.Root, name string, expression *regexp.Regexp) error {
+	file, err := root.Open(name)
+	if err != nil {
+		return nil //nolint:nilerr // gone meanwhile, or not ours to read
+	}
+	defer func() { _ = file.Close() }() // read only
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSearched {
+		return nil //nolint:nilerr // as above
+	}
+	reader := bufio.NewReaderSize(file, maxLineRead)
+	from := len(m.Matches)
+	for line := 1; ; line++ {
+		text, err := reader.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // what lies beyond is not searched
+			_, err = reader.ReadSlice('\n')
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !isText(text) && len(text) < maxLineRead:
+			m.Matches = m.Matches[:from]
+			return nil
+		case expression.Match(trimLine(text)):
+			if len(m.Matches) == maxMatches {
+				return errEnough
+			}
+			m.Matches = append(m.Matches, match{Path: name, Line: line, Text: parley.Clip(string(trimLine(text)), maxLineShown)})
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return nil //nolint:nilerr // a file that cannot be read on
+		}
+	}
+}
+
+// trimLine takes the end of a line off.
+func trimLine(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
