@@ -40,6 +40,7 @@ type Agent struct {
 	Policy       *Policy     `json:"context_policy"`
 	Retry        RetryPolicy `json:"retry_policy"`
 	Grants       []Grant     `json:"grants"`
+	Limits       Limits      `json:"limits"`
 	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
 	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
 	Tags            []string    `json:"tags"`

@@ -21,6 +21,7 @@ const (
 	EventStepGenerated    EventType = "step.generated"    // {turn_id, step, error, messages}: authoritative; error is null
 	EventStepError        EventType = "step.error"        // {turn_id, step, error, messages}: authoritative
 	EventStepRetrying     EventType = "step.retrying"     // {turn_id, step, attempt, class, wait_ms}
+	EventLimitWarning     EventType = "limit.warning"     // {turn_id, limit, scope, spent, of, share}
 	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
 )

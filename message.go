@@ -124,6 +124,7 @@ type Overrides struct {
 
 	// Of sessions alone, not of messages.
 	Grants          *[]Grant `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
+	Limits          *Limits  `json:"limits,omitempty"`
 	ApprovalTimeout int      `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 }
 
@@ -140,6 +141,7 @@ type OverridesChange struct {
 	Tools           Change[*[]ToolRef]
 	Grants          Change[*[]Grant]
 	ApprovalTimeout Change[int]
+	Limits          Change[*LimitsPatch] // null lifts all
 }
 
 // Over is what the change makes of overrides.
@@ -154,13 +156,16 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	c.Tools.over(&o.Tools)
 	c.Grants.over(&o.Grants)
 	c.ApprovalTimeout.over(&o.ApprovalTimeout)
+	if c.Limits.Set {
+		o.Limits = c.Limits.Value.on(o.Limits)
+	}
 	return o
 }
 
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
 	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
-		o.Grants == nil && o.ApprovalTimeout == 0
+		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON of

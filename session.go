@@ -86,7 +86,7 @@ type Session struct {
 	Tags            []string        `json:"tags"`
 	Pinned          bool            `json:"pinned"`
 	Metadata        json.RawMessage `json:"metadata"` // an object
-	Overrides                       // model, system_prompt, parameters, tools: flat
+	Overrides                       // model, system_prompt, parameters, tools, limits: flat
 	Policy          *Policy         `json:"context_policy"`
 	Retry           *RetryPolicy    `json:"retry_policy"`
 	During          During          `json:"during,omitempty"` // "" means queue
@@ -119,10 +119,11 @@ func (s Session) MarshalJSON() ([]byte, error) {
 		Grants       *[]Grant    `json:"grants"`
 		Timeout      *int        `json:"approval_timeout"`
 		During       *During     `json:"during"`
+		Limits       *Limits     `json:"limits"`
 		WaitReason   *WaitReason `json:"wait_reason"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), OrNull(s.WaitReason),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, OrNull(s.WaitReason),
 	})
 }
 

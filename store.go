@@ -24,6 +24,7 @@ type Store interface {
 	ClientStore
 	OutboxStore
 	GaugeStore
+	BudgetStore
 
 	// Listen adds a listener that is told of every commit of this process, and as
 	// far as hints come of those of other processes (Commit.Remote). Call it before

@@ -20,6 +20,8 @@ type AgentInput struct {
 	Retry  parley.RetryPolicy `json:"retry_policy,omitzero"`
 	Grants []parley.Grant     `json:"grants,omitempty" doc:"Rules about the agent's tool calls; without one that matches, what is destructive is asked about."`
 
+	Limits parley.Limits `json:"limits,omitzero" doc:"What its turns may use."`
+
 	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 
 	Tags   []string  `json:"tags,omitempty"`
@@ -64,6 +66,8 @@ type AgentPatch struct {
 	Retry  parley.Change[parley.RetryPolicy] `json:"retry_policy,omitzero"`
 	Grants parley.Change[[]parley.Grant]     `json:"grants,omitzero"`
 
+	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
+
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
@@ -100,7 +104,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
-		Grants: input.Grants, ApprovalTimeout: input.ApprovalTimeout,
+		Grants: input.Grants, Limits: input.Limits, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -239,6 +243,9 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Policy, &agent.Policy)
 	apply(p.Retry, &agent.Retry)
 	apply(p.Grants, &agent.Grants)
+	if p.Limits.Set {
+		agent.Limits = p.Limits.Value.Over(agent.Limits)
+	}
 	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)

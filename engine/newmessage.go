@@ -90,6 +90,8 @@ func checkMessageOverrides(overrides parley.Overrides) error {
 	switch {
 	case overrides.Grants != nil:
 		return parley.InvalidField("grants", "are set on the agent or the session, not on a message")
+	case overrides.Limits != nil:
+		return parley.InvalidField("limits", "are set on the agent or the session, not on a message")
 	case overrides.ApprovalTimeout != 0:
 		return parley.InvalidField("approval_timeout", "is set on the agent or the session, not on a message")
 	}

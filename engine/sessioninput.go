@@ -202,7 +202,7 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 	change.Overrides = parley.OverridesChange{
 		Model: patch.Model, SystemPrompt: patch.SystemPrompt, Temperature: patch.Temperature, TopP: patch.TopP, MaxTokens: patch.MaxTokens,
 		Seed: patch.Seed, ReasoningEffort: patch.ReasoningEffort, Tools: patch.Tools,
-		Grants: patch.Grants, ApprovalTimeout: patch.ApprovalTimeout,
+		Grants: patch.Grants, Limits: patch.Limits, ApprovalTimeout: patch.ApprovalTimeout,
 	}
 	if err := e.checkOverrides(change.Overrides.Over(parley.Overrides{})); err != nil { // each is right or wrong by itself
 		return change, err

@@ -50,6 +50,8 @@ type SessionPatch struct {
 	Retry  parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
 	Grants parley.Change[*[]parley.Grant]     `json:"grants,omitzero"`
 
+	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
+
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`

@@ -85,6 +85,9 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := checkPolicies(agent.Policy, &agent.Retry); err != nil {
 		return err
 	}
+	if err := agent.Limits.Validate(); err != nil {
+		return err
+	}
 	agent.Grants = orEmpty(agent.Grants)
 	if err := parley.ValidateGrants(agent.Grants); err != nil {
 		return err
@@ -157,6 +160,11 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 	sampling := overrides.Parameters
 	if err := sampling.Validate(); err != nil {
 		return err
+	}
+	if overrides.Limits != nil {
+		if err := overrides.Limits.Validate(); err != nil {
+			return err
+		}
 	}
 	if overrides.Tools != nil {
 		if err := e.checkTools(*overrides.Tools); err != nil {

@@ -119,7 +119,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	agent, session, message := reflect.TypeFor[parley.Agent](), reflect.TypeFor[parley.Session](), reflect.TypeFor[parley.Message]()
 
 	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"bare"}`)
-	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`)
+	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`)
 	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
 	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
 	do("getAgentVersion", agent, 200, "GET", "/v1/agents/bare/versions/1", "")
@@ -127,7 +127,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 
 	feed := s.stream("GET", "/v1/events", "", "Authorization", "Bearer "+testToken)
 	feed.until("resync")
-	id := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{}}`))
+	id := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{},"limits":{"max_steps":5}}`))
 	updated := feed.until("session.updated")
 	w.check("feed", reflect.TypeFor[feedData](), updated[len(updated)-1].data.Data)
 	at := "/v1/sessions/" + id
@@ -187,7 +187,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"Block", "Message", "ManifestRange", "Failure", "Policy", "RetryPolicy", "ChatCall", "SettledMessage"} {
+	for _, name := range []string{"Block", "Message", "ManifestRange", "Failure", "Policy", "RetryPolicy", "Limits", "ChatCall", "SettledMessage"} {
 		if !w.seen[name] {
 			t.Errorf("no answer held a %s", name)
 		}

@@ -213,6 +213,7 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 	}
 	to = appendOrNull(to, `,"tools":`, o.Tools)
 	to = appendOrNull(to, `,"grants":`, o.Grants)
+	to = appendOrNull(to, `,"limits":`, o.Limits)
 	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 

@@ -182,7 +182,8 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // isSetting reports the types that are parts of inputs and answers alike: in an
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
-	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]()
+	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]() ||
+		t == reflect.TypeFor[parley.Limits]()
 }
 
 // amend says of single schemas what their types cannot.

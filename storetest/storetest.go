@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Keys":        testKeys,
 		"Clients":     testClients,
 		"Gauges":      testGauges,
+		"Budgets":     testBudgets,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

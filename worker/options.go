@@ -95,6 +95,9 @@ var (
 	ErrCancelled = errors.New("worker: the turn was cancelled")
 	// ErrStopped: the process stops. The run gives its claim back unfinished.
 	ErrStopped = errors.New("worker: the process stops")
+	// errOutOfTime: the turn's limit of seconds is reached. The run settles what it
+	// has and ends the turn as failed.
+	errOutOfTime = errors.New("worker: the turn's time is over")
 	// ErrLeaseLost: the claim is gone. The run writes nothing any more.
 	ErrLeaseLost = errors.New("worker: the lease was lost")
 )

@@ -16,6 +16,10 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	if err != nil {
 		return over(), err
 	}
+	if err := t.countUsed(state.Messages); err != nil {
+		return over(), err
+	}
+	t.within()
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
 		step = max(step, state.Messages[i].Step)

@@ -29,7 +29,11 @@ func (t *turn) settle(a *answer) (place, error) {
 	}
 	var started []string
 	for i := range calls {
-		if t.sort(&calls[i]); calls[i].tool != nil {
+		t.sort(&calls[i])
+	}
+	t.allow(calls)
+	for i := range calls {
+		if calls[i].tool != nil {
 			started = append(started, calls[i].id)
 		}
 	}

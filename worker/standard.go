@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"parley"
@@ -48,11 +47,17 @@ func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
 	if err != nil {
 		return err
 	}
+	if err := t.limitsOf(); err != nil { //nolint:contextcheck // the turn holds its contexts
+		return err
+	}
+	defer t.bounds.stop()
 	at := place{step: 1, attempt: 1}
 	if claim.Turn.Attempt > 1 {
 		if at, err = t.resume(failure); err != nil { //nolint:contextcheck // the turn holds its contexts
 			return err
 		}
+	} else {
+		t.within()
 	}
 	if failure != nil && !at.over {
 		_, err := t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
@@ -95,6 +100,7 @@ type turn struct {
 	toolsText   []byte // canonical JSON of definitions, nil for none
 	last        int64  // the record's last sequence, as far as this run has seen
 	attempts    int    // model requests of the turn so far
+	bounds      bounds
 }
 
 // place is where a turn stands: before the attempt of a step, or over.
@@ -210,11 +216,10 @@ func (t *turn) advance(at place) (place, error) {
 	if t.ctx.Err() != nil {
 		return over(), t.leave(nil)
 	}
-	if at.step > parley.DefaultMaxSteps {
-		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
-			Class: parley.ClassLimit, Sentence: t.settings.Retry.Sentence(parley.ClassLimit),
-			Detail: fmt.Sprintf("the turn took %d steps without coming to an end", parley.DefaultMaxSteps),
-		}})
+	if failure, err := t.spent(at); err != nil {
+		return over(), err
+	} else if failure != nil {
+		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var steers []parley.Message
 	if at.steers {
@@ -282,6 +287,16 @@ func (t *turn) leave(a *answer) error {
 			return err
 		}
 		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled}, nil)
+		return err
+	case errors.Is(cause, errOutOfTime):
+		end := parley.TurnEnd{Status: parley.TurnFailed, Failure: t.overdue()}
+		if a == nil || !a.begun {
+			_, err := t.finish(over(), end)
+			return err
+		}
+		a.failure = end.Failure
+		a.record()
+		_, err := t.settleAs(a, parley.MessageFailed, &end, nil)
 		return err
 	case errors.Is(cause, ErrStopped):
 		if a != nil && a.begun {

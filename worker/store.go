@@ -10,6 +10,7 @@ import (
 type Store interface {
 	parley.LeaseStore
 	parley.OutboxStore
+	parley.BudgetStore
 
 	Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error)
 	RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error)
@@ -27,5 +28,6 @@ type Store interface {
 
 	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 }

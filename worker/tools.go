@@ -270,17 +270,21 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 	return nil
 }
 
-// leaveCalls lets go of a turn that was interrupted at its tools. A cancel
-// settles the calls that have no result; else they stay open, for the one who
+// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
+// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
 // resumes the turn.
 func (t *turn) leaveCalls(step int, calls []toolCall) error {
-	if errors.Is(context.Cause(t.ctx), ErrCancelled) {
+	overdue := t.overdue() != nil
+	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
 		for i := range calls {
 			if calls[i].settled {
 				continue
 			}
 			text := resultNeverRun
-			if calls[i].started || calls[i].client {
+			switch {
+			case overdue:
+				text = resultOutOfTime
+			case calls[i].started || calls[i].client:
 				text = resultCancelled
 			}
 			if err := t.refuse(step, &calls[i], text); err != nil {

@@ -81,6 +81,19 @@ func retryingData(turnID parley.ID, step int, notice parley.RetryNotice) json.Ra
 	return append(out, '}')
 }
 
+// warningData writes amounts of money in dollars.
+func warningData(turnID parley.ID, warning parley.LimitWarning) json.RawMessage {
+	out := parley.AppendJSONString(append(turnData(turnID), `,"limit":`...), string(warning.Limit))
+	out = parley.AppendJSONString(append(out, `,"scope":`...), string(warning.Scope))
+	spent, of := strconv.FormatInt(warning.Spent, 10), strconv.FormatInt(warning.Of, 10)
+	if warning.Money() {
+		spent, of = parley.Money(warning.Spent).String(), parley.Money(warning.Of).String()
+	}
+	out = append(append(append(out, `,"spent":`...), spent...), `,"of":`...)
+	out = append(append(out, of...), `,"share":`...)
+	return append(strconv.AppendFloat(out, warning.Share(), 'f', 3, 64), '}')
+}
+
 func toolData(turnID, messageID parley.ID, callID, name string) []byte {
 	out := appendID(append(turnData(turnID), `,"message_id":`...), messageID)
 	out = parley.AppendJSONString(append(out, `,"tool_call_id":`...), callID)

@@ -1,0 +1,225 @@
+package parley
+
+import "time"
+
+// Limit names one of the limits that an agent or a session may set: the field of
+// Limits.
+type Limit string
+
+// The limits. At WarnShare of one limit.warning says so. Reaching one of steps,
+// tool calls or seconds ends the turn as failed with ClassLimit; a call that
+// tokens or money do not allow parks it as waiting for budget.
+const (
+	LimitSteps         Limit = "max_steps"
+	LimitToolCalls     Limit = "max_tool_calls"
+	LimitTokens        Limit = "max_tokens"
+	LimitCost          Limit = "max_cost"
+	LimitSeconds       Limit = "max_seconds"
+	LimitSessionTokens Limit = "session_tokens"
+	LimitSessionCost   Limit = "session_cost"
+	LimitDailyTokens   Limit = "daily_tokens"
+	LimitDailyCost     Limit = "daily_cost"
+)
+
+// WarnShare is the part of a limit at which a warning is given.
+const WarnShare = 0.8
+
+// Limits bound what turns may use. All are optional; nil means "not set here".
+// They are set on an agent and on a session; of a field that both set the
+// session's counts, except that the daily ones count apart: an agent's over all
+// of its sessions, a session's over its own tree. They are read from the agent's
+// current version, whichever version a turn runs: they bound it from outside.
+type Limits struct {
+	MaxSteps          *int   `json:"max_steps,omitempty" minimum:"1" maximum:"10000" doc:"Model calls with their tools, of one turn; default 50. At the limit the turn fails as limit and can be continued."`
+	MaxToolCalls      *int   `json:"max_tool_calls,omitempty" minimum:"1" maximum:"100000" doc:"Tool calls of one turn. At the limit the turn fails as limit and can be continued."`
+	MaxTokens         *int64 `json:"max_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of one turn, input and output. A call that could go beyond parks the turn as waiting for budget."`
+	MaxCost           *Money `json:"max_cost,omitempty" minimum:"0" doc:"US dollars of one turn. A call that could go beyond parks the turn as waiting for budget."`
+	MaxSeconds        *int   `json:"max_seconds,omitempty" minimum:"1" maximum:"604800" doc:"Seconds that one turn may run, without the time that it waits. At the limit its model call or tool is stopped, the turn fails as limit and can be continued."`
+	SessionTokens     *int64 `json:"session_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of the session's whole record, with its tool sessions."`
+	SessionCost       *Money `json:"session_cost,omitempty" minimum:"0" doc:"US dollars of the session's whole record, with its tool sessions."`
+	DailyTokens       *int64 `json:"daily_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per UTC day: of all sessions of an agent, or of one session with its tool sessions."`
+	DailyCost         *Money `json:"daily_cost,omitempty" minimum:"0" doc:"US dollars per UTC day: of all sessions of an agent, or of one session with its tool sessions."`
+	RequestsPerMinute *int   `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Messages that ask the agent for something, per minute and session. Beyond it they are 429."`
+}
+
+// The bounds of limits.
+const (
+	MaxLimitSteps     = 10_000
+	MaxLimitToolCalls = 100_000
+	MaxLimitTokens    = 1_000_000_000_000
+	MaxLimitCost      = Money(1_000_000 * 1e9)
+	MaxLimitSeconds   = 7 * 24 * 60 * 60
+	MaxLimitPerMinute = 1_000_000
+)
+
+// MarshalJSON writes null for what is absent.
+func (l Limits) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		MaxSteps          *int   `json:"max_steps"`
+		MaxToolCalls      *int   `json:"max_tool_calls"`
+		MaxTokens         *int64 `json:"max_tokens"`
+		MaxCost           *Money `json:"max_cost"`
+		MaxSeconds        *int   `json:"max_seconds"`
+		SessionTokens     *int64 `json:"session_tokens"`
+		SessionCost       *Money `json:"session_cost"`
+		DailyTokens       *int64 `json:"daily_tokens"`
+		DailyCost         *Money `json:"daily_cost"`
+		RequestsPerMinute *int   `json:"requests_per_minute"`
+	}(l))
+}
+
+// IsZero reports that nothing is set.
+func (l Limits) IsZero() bool { return l == Limits{} }
+
+// Over returns l with the gaps filled from the wider scope, the daily ones left
+// out: they count apart for each scope.
+func (l Limits) Over(wider Limits) Limits {
+	fill(&l.MaxSteps, wider.MaxSteps)
+	fill(&l.MaxToolCalls, wider.MaxToolCalls)
+	fill(&l.MaxTokens, wider.MaxTokens)
+	fill(&l.MaxCost, wider.MaxCost)
+	fill(&l.MaxSeconds, wider.MaxSeconds)
+	fill(&l.SessionTokens, wider.SessionTokens)
+	fill(&l.SessionCost, wider.SessionCost)
+	fill(&l.RequestsPerMinute, wider.RequestsPerMinute)
+	return l
+}
+
+func fill[T any](field **T, wider *T) {
+	if *field == nil {
+		*field = wider
+	}
+}
+
+// Budgeted reports that tokens or money are limited.
+func (l Limits) Budgeted() bool {
+	return l.MaxTokens != nil || l.SessionTokens != nil || l.DailyTokens != nil || l.Priced()
+}
+
+// Priced reports that money is limited.
+func (l Limits) Priced() bool { return l.MaxCost != nil || l.SessionCost != nil || l.DailyCost != nil }
+
+// Steps is how many steps a turn may take.
+func (l Limits) Steps() int {
+	if l.MaxSteps == nil {
+		return DefaultMaxSteps
+	}
+	return *l.MaxSteps
+}
+
+// Time is how long a turn may run; 0 when that is not limited.
+func (l Limits) Time() time.Duration {
+	if l.MaxSeconds == nil {
+		return 0
+	}
+	return time.Duration(*l.MaxSeconds) * time.Second
+}
+
+// Validate reports the field that breaks a rule.
+func (l Limits) Validate() error {
+	for _, field := range []struct {
+		name  Limit
+		value *int
+		most  int
+	}{
+		{LimitSteps, l.MaxSteps, MaxLimitSteps}, {LimitToolCalls, l.MaxToolCalls, MaxLimitToolCalls},
+		{LimitSeconds, l.MaxSeconds, MaxLimitSeconds}, {"requests_per_minute", l.RequestsPerMinute, MaxLimitPerMinute},
+	} {
+		if field.value != nil && (*field.value < 1 || *field.value > field.most) {
+			return InvalidField("limits."+string(field.name), "must lie between 1 and %d; null for no limit", field.most)
+		}
+	}
+	for _, field := range []struct {
+		name  Limit
+		value *int64
+	}{{LimitTokens, l.MaxTokens}, {LimitSessionTokens, l.SessionTokens}, {LimitDailyTokens, l.DailyTokens}} {
+		if field.value != nil && (*field.value < 1 || *field.value > MaxLimitTokens) {
+			return InvalidField("limits."+string(field.name), "must lie between 1 and %d tokens; null for no limit", int64(MaxLimitTokens))
+		}
+	}
+	for _, field := range []struct {
+		name  Limit
+		value *Money
+	}{{LimitCost, l.MaxCost}, {LimitSessionCost, l.SessionCost}, {LimitDailyCost, l.DailyCost}} {
+		if field.value != nil && (*field.value < 0 || *field.value > MaxLimitCost) {
+			return InvalidField("limits."+string(field.name), "must lie between 0 and %s US dollars; null for no limit", MaxLimitCost)
+		}
+	}
+	return nil
+}
+
+// LimitsPatch changes limits one by one; null lifts one.
+type LimitsPatch struct {
+	MaxSteps          Change[*int]   `json:"max_steps,omitzero"`
+	MaxToolCalls      Change[*int]   `json:"max_tool_calls,omitzero"`
+	MaxTokens         Change[*int64] `json:"max_tokens,omitzero"`
+	MaxCost           Change[*Money] `json:"max_cost,omitzero"`
+	MaxSeconds        Change[*int]   `json:"max_seconds,omitzero"`
+	SessionTokens     Change[*int64] `json:"session_tokens,omitzero"`
+	SessionCost       Change[*Money] `json:"session_cost,omitzero"`
+	DailyTokens       Change[*int64] `json:"daily_tokens,omitzero"`
+	DailyCost         Change[*Money] `json:"daily_cost,omitzero"`
+	RequestsPerMinute Change[*int]   `json:"requests_per_minute,omitzero"`
+}
+
+// Over is what the patch makes of limits; a nil patch lifts them all.
+func (p *LimitsPatch) Over(l Limits) Limits {
+	if p == nil {
+		return Limits{}
+	}
+	p.MaxSteps.over(&l.MaxSteps)
+	p.MaxToolCalls.over(&l.MaxToolCalls)
+	p.MaxTokens.over(&l.MaxTokens)
+	p.MaxCost.over(&l.MaxCost)
+	p.MaxSeconds.over(&l.MaxSeconds)
+	p.SessionTokens.over(&l.SessionTokens)
+	p.SessionCost.over(&l.SessionCost)
+	p.DailyTokens.over(&l.DailyTokens)
+	p.DailyCost.over(&l.DailyCost)
+	p.RequestsPerMinute.over(&l.RequestsPerMinute)
+	return l
+}
+
+// on is Over for limits that may be absent.
+func (p *LimitsPatch) on(l *Limits) *Limits {
+	var set Limits
+	if l != nil {
+		set = *l
+	}
+	if set = p.Over(set); set.IsZero() {
+		return nil
+	}
+	return &set
+}
+
+// LimitWarning is the data of limit.warning, without the turn: Spent of Of are
+// used, tokens, steps, tool calls or seconds, or US dollars.
+type LimitWarning struct {
+	Limit Limit
+	Scope BudgetScope // whose limit it is: of a turn, a session or an agent
+	Spent int64       // nanodollars of the limits in money
+	Of    int64
+}
+
+// Money reports that the amounts are nanodollars.
+func (w LimitWarning) Money() bool {
+	return w.Limit == LimitCost || w.Limit == LimitSessionCost || w.Limit == LimitDailyCost
+}
+
+// Share is the part that is used.
+func (w LimitWarning) Share() float64 {
+	if w.Of <= 0 {
+		return 1
+	}
+	return float64(w.Spent) / float64(w.Of)
+}
+
+// BudgetScope is what a limit counts.
+type BudgetScope string
+
+// The scopes.
+const (
+	BudgetOfTurn    BudgetScope = "turn"
+	BudgetOfSession BudgetScope = "session" // with its tool sessions
+	BudgetOfAgent   BudgetScope = "agent"   // all of its sessions
+)
