@@ -120,12 +120,21 @@ func (s *server) openTools() (parley.ToolSource, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
+	sources := []parley.ToolSource{builtin.Tools(), endpoints}
+	if key := s.env("TAVILY_API_KEY"); key != "" {
+		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
+		if err != nil {
+			return nil, err
+		}
+		s.sources = append(s.sources, search)
+		sources = append(sources, search)
+	}
 	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
 	s.sources = append(s.sources, servers)
-	return tool.Join(builtin.Tools(), endpoints, servers)
+	return tool.Join(append(sources, servers)...)
 }
 
 // orNone is a time of which 0 means none here, and the standard there.
