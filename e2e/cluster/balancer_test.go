@@ -18,7 +18,7 @@ import (
 // How often the balancer asks for readiness, and for how long it waits.
 const (
 	checkEvery = 200 * time.Millisecond
-	checkWaits = time.Second
+	checkWaits = 10 * time.Second // a busy machine is no process that is not ready
 )
 
 // balancer spreads requests over the processes that say they are ready, and

@@ -18,15 +18,16 @@ const (
 	chaosTurns    = 2000
 	chaosWatchers = 30              // beside the drivers
 	chaosThink    = 2 * time.Second // mean time between two messages of a person
-	loadBound     = 4 * time.Minute
-	repairBound   = 10 * time.Second
+	chaosWork     = 40              // turns that end between two faults, here in a second
+	loadBound     = 10 * time.Minute
+	repairBound   = 20 * time.Second
 )
 
 // TestChaosOnSQLite is the trial with the one process that SQLite takes:
 // failures 30, 31, 33 and 42 under a load of many sessions.
 func TestChaosOnSQLite(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
-		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 2*time.Second)
+		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 10, 2*time.Second)
 	})
 }
 
@@ -36,7 +37,7 @@ func TestChaos(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		x := newTrial(t, at, postgresDatabase(t), 3, 3)
 		x.checkClocks()
-		chaos(x, chaosSessions, chaosTurns, chaosWatchers, chaosThink)
+		chaos(x, chaosSessions, chaosTurns, chaosWork, chaosWatchers, chaosThink)
 		for _, name := range []string{"parley_fenced_writes_total", "parley_takeovers_total"} {
 			if x.counts[name] == 0 {
 				t.Errorf("%s is 0: the trial did not try what it is there for", name)
@@ -60,9 +61,10 @@ func row(t *testing.T, once func(*testing.T, uint64)) {
 	}
 }
 
-// chaos lets people work at sessions while everything breaks around them, and
-// checks the record when all is quiet again.
-func chaos(x *trial, sessions, turns, watchers int, think time.Duration) {
+// chaos lets people work at sessions while everything breaks around them, each
+// time that they have got on by so many turns, and checks the record when all is
+// quiet again.
+func chaos(x *trial, sessions, turns, work, watchers int, think time.Duration) {
 	defer x.tell()
 	ctx, cancel := context.WithTimeout(x.t.Context(), loadBound)
 	defer cancel()
@@ -70,7 +72,7 @@ func chaos(x *trial, sessions, turns, watchers int, think time.Duration) {
 	breaking, whole := context.WithCancel(ctx)
 	defer whole()
 	var breaks, load, meters sync.WaitGroup
-	breaks.Go(func() { newFaults(x).run(breaking) })
+	breaks.Go(func() { newFaults(x, work).run(breaking) })
 	metering, metered := context.WithCancel(ctx)
 	defer metered()
 	meters.Go(func() { newMeter(x).run(metering) })

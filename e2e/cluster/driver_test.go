@@ -12,8 +12,9 @@ import (
 )
 
 // settleBound is how long the end of a turn may be waited for: leases run out,
-// processes and the database start again, and the queue before it is worked off.
-const settleBound = 90 * time.Second
+// processes and the database start again, and the queue before it is worked off,
+// on a machine that may have much else to do.
+const settleBound = 4 * time.Minute
 
 // post is a message that was admitted: a process answered 2xx.
 type post struct {
@@ -208,6 +209,7 @@ func (d *driver) follow(ctx context.Context, turn parley.ID) {
 			d.answer(ctx)
 		}
 	}
+	d.x.done.Add(1)
 }
 
 // answer gives the results that the session's turn waits for.

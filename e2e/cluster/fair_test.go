@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ const (
 	fairCrowd   = 600 // sessions of the workspace that has much to do
 	fairLong    = 30_000
 	fairTries   = 5
-	fairPatient = time.Second // how long another workspace's first turn may wait
+	fairBound   = 20 * time.Second // for what was not fair at all: its slots are held for minutes
+	fairPatient = time.Second      // how long another workspace's first turn may wait, in the middle of the tries
 )
 
 // TestOneWorkspaceDelaysNoOther: with every slot held by minutes of work of one
@@ -51,19 +53,22 @@ func fair(x *trial) {
 		})
 	}
 	posts.Wait()
+	var waited []time.Duration
 	for i := range fairTries {
 		d := &driver{watcher: watcher{x: x, account: other, random: rand.New(rand.NewPCG(x.seed, uint64(fairCrowd+i))), fold: newFold()}}
 		posted := time.Now()
 		d.begin(ctx, i, script{N: int(x.next.Add(1)), Steps: 1, Words: 3, PaceMS: 0})
-		bounded, stop := context.WithTimeout(ctx, 10*fairPatient)
+		bounded, stop := context.WithTimeout(ctx, fairBound)
 		if !d.until(bounded, func() bool { return len(d.fold.ended) > 0 }) {
-			x.problem("a turn of another workspace did not end within %s", 10*fairPatient)
-		} else if took := time.Since(posted); took > fairPatient {
-			x.problem("a turn of another workspace took %s", took)
-		} else {
-			x.t.Logf("a turn of another workspace took %s", took.Round(time.Millisecond))
+			x.problem("a turn of another workspace did not end within %s", fairBound)
 		}
 		stop()
+		waited = append(waited, time.Since(posted))
+		x.t.Logf("a turn of another workspace took %s", waited[i].Round(time.Millisecond))
+	}
+	slices.Sort(waited)
+	if middle := waited[fairTries/2]; middle > fairPatient { // one may have met a busy moment of the machine
+		x.problem("turns of another workspace take %s", middle)
 	}
 }
 

@@ -28,8 +28,12 @@ const shortLease = 2 * time.Second
 // database's is the machine's.
 const clocksApart = 10 * time.Minute
 
-// tryBound is how long a client waits for an answer before it asks another process.
-const tryBound = 3 * time.Second
+// How long a client waits for an answer before it asks another process, and how
+// long one that asks no other.
+const (
+	tryBound    = 3 * time.Second
+	strictBound = time.Minute
+)
 
 // trial is one run: a database, processes over it, a provider, and the
 // workspaces whose clients use them.
@@ -44,6 +48,7 @@ type trial struct {
 	next      atomic.Int64 // number of the last script
 	words     int          // that a step has at most
 	strict    bool         // a request that fails is a problem, whatever becomes of it
+	done      atomic.Int64 // turns that were seen to end, or other work of the clients
 
 	mu       sync.Mutex // guards what follows
 	problems int
@@ -143,8 +148,11 @@ func create(ctx context.Context, server, key, path, idempotency, body string) er
 // unknown is asked for again, of another: once must bear that.
 func (x *trial) ask(ctx context.Context, a *account, random *rand.Rand, once func(context.Context, *client.Client) error) error {
 	for {
-		through := random.IntN(len(a.clients))
-		try, cancel := context.WithTimeout(ctx, tryBound)
+		through, bound := random.IntN(len(a.clients)), tryBound
+		if x.strict {
+			bound = strictBound
+		}
+		try, cancel := context.WithTimeout(ctx, bound)
 		err := once(try, a.clients[through])
 		expired := try.Err() != nil
 		cancel()
@@ -210,6 +218,12 @@ func (x *trial) add(what string, n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.counts[what] += n
+}
+
+func (x *trial) counted(what string) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.counts[what]
 }
 
 // tell prints what the trial did.
