@@ -162,6 +162,13 @@ type FencedVersion struct {
 	Version Version
 }
 
+// Appended is what became of the claims of a flush. The versions of those that it
+// does not name are in the store; the others' are not, none of them.
+type Appended struct {
+	Fenced []Fence // void: nothing under them will be written
+	Locked []Fence // another transaction has their session: flush the same versions again
+}
+
 // CallSettled ends a call's record.
 type CallSettled struct {
 	CallID       ID
@@ -292,9 +299,11 @@ type TurnStore interface {
 	// OpenBlock opens a further row of the running step.
 	OpenBlock(ctx context.Context, fence Fence, open BlockOpen) (Message, error)
 
-	// AppendVersions flushes streaming messages. Fenced ones are skipped and their
-	// sessions returned.
-	AppendVersions(ctx context.Context, versions []FencedVersion) (fenced []ID, err error)
+	// AppendVersions flushes streaming messages. It waits for nobody: the versions of
+	// claims that are void, or whose session another transaction keeps locked, are
+	// skipped, and those claims returned. A version that is there already is kept as
+	// it is: repeating a flush whose outcome is unknown changes nothing.
+	AppendVersions(ctx context.Context, versions []FencedVersion) (Appended, error)
 
 	// SettleStep settles a step: rows, call, hashes, statistics, step.generated
 	// (step.error if a row failed or was cancelled) and, with End, the turn. Legal

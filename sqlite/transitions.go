@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"parley"
 )
@@ -65,24 +66,27 @@ func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.B
 }
 
 // AppendVersions implements parley.TurnStore.
-func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVersion) ([]parley.ID, error) {
-	return transact(ctx, s, func(tx *txn) (fenced []parley.ID, err error) {
+func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
+	return transact(ctx, s, func(tx *txn) (appended parley.Appended, err error) {
 		for i := range versions {
-			v := &versions[i].Version
-			if _, err := tx.core.Holds(versions[i].Fence); parley.ErrorCode(err) == parley.CodeFenced {
-				fenced = append(fenced, versions[i].Fence.SessionID)
+			fence, v := versions[i].Fence, &versions[i].Version
+			if slices.Contains(appended.Fenced, fence) {
+				continue
+			}
+			if _, err := tx.core.Holds(fence); parley.ErrorCode(err) == parley.CodeFenced {
+				appended.Fenced = append(appended.Fenced, fence)
 				continue
 			} else if err != nil {
-				return nil, err
+				return parley.Appended{}, err
 			}
 			// A flush that comes behind the settle adds nothing: the message has its text.
 			if _, err := tx.exec(`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) SELECT id, ?, ?, ?, ?, ?, ?, ?
  FROM messages WHERE id = ? AND session_id = ? AND status = 'streaming' ON CONFLICT DO NOTHING`,
-				v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, tx.now, v.MessageID, versions[i].Fence.SessionID); err != nil {
-				return nil, err
+				v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, tx.now, v.MessageID, fence.SessionID); err != nil {
+				return parley.Appended{}, err
 			}
 		}
-		return fenced, nil
+		return appended, nil
 	})
 }
 

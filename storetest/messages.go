@@ -350,10 +350,10 @@ func testVersions(t *testing.T, w *world) {
 	}
 	for i := range pieces {
 		pieces[i].MessageID = id
-		fenced, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{{Fence: claim.Fence, Version: pieces[i]}})
+		appended, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{{Fence: claim.Fence, Version: pieces[i]}})
 		must(t, "AppendVersions", err)
-		if len(fenced) != 0 {
-			t.Fatalf("piece %d was fenced", i)
+		if skipped(appended) != 0 {
+			t.Fatalf("piece %d was skipped: %+v", i, appended)
 		}
 	}
 	got, err := w.store.Versions(w.ctx, w.scope, id)

@@ -73,13 +73,13 @@ func recoverBlocks(t *testing.T, w *world) {
 	_, err := w.store.OpenBlock(w.ctx, claim.Fence, parley.BlockOpen{
 		MessageID: call, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: "call_1", ToolName: "clock"})
 	must(t, "OpenBlock", err)
-	fenced, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{
+	appended, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{
 		{Fence: claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindReasoning, End: 4, Text: "hmm ", Chunks: 1}},
 		{Fence: claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 2, Kind: parley.KindText, End: 2, Text: "So", Chunks: 2}},
 		{Fence: claim.Fence, Version: parley.Version{MessageID: call, N: 1, Kind: parley.KindArguments, End: 5, Text: `{"a":`, Chunks: 1}},
 	})
-	if err != nil || len(fenced) != 0 {
-		t.Fatalf("AppendVersions: %v, %v", fenced, err)
+	if err != nil || skipped(appended) != 0 {
+		t.Fatalf("AppendVersions: %+v, %v", appended, err)
 	}
 	again := w.takenOver(t, claim)
 	_, err = w.store.RecoverTurn(w.ctx, again.Fence)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ type faults struct {
 	mu   sync.Mutex // guards hook
 	hook func(method string) error
 }
+
+// errLocked, of a flush, finds every session locked by somebody else.
+var errLocked = errors.New("the session is locked")
 
 // set replaces the hook; nil lets everything pass.
 func (f *faults) set(hook func(method string) error) {
@@ -99,15 +103,21 @@ func (f *faults) OpenBlock(ctx context.Context, fence parley.Fence, open parley.
 	return f.Store.OpenBlock(ctx, fence, open)
 }
 
-func (f *faults) AppendVersions(ctx context.Context, versions []parley.FencedVersion) ([]parley.ID, error) {
-	if err := f.before("AppendVersions"); err != nil {
-		return nil, err
+func (f *faults) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
+	if err := f.before("AppendVersions"); errors.Is(err, errLocked) {
+		var appended parley.Appended
+		for i := range versions {
+			appended.Locked = append(appended.Locked, versions[i].Fence)
+		}
+		return appended, nil
+	} else if err != nil {
+		return parley.Appended{}, err
 	}
-	fenced, err := f.Store.AppendVersions(ctx, versions)
+	appended, err := f.Store.AppendVersions(ctx, versions)
 	if err == nil {
 		err = f.before("AppendedVersions")
 	}
-	return fenced, err
+	return appended, err
 }
 
 func (f *faults) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {

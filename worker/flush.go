@@ -113,13 +113,16 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 	}
 }
 
-// write writes the next versions of rows, and reports whether some of them were
-// those of a flush that had failed.
+// write writes the next versions of rows, and reports whether some of those that
+// it wrote were left from a flush before. What the store could not take now stays
+// as it is, for the next flush: a row's versions follow each other without a hole.
 func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
 	var versions []parley.FencedVersion
+	var left []*row
 	for _, open := range rows {
-		repeated = repeated || len(open.unsure) > 0
-		if len(open.unsure) == 0 {
+		if len(open.unsure) > 0 {
+			left = append(left, open)
+		} else {
 			open.unsure = open.grown()
 		}
 		versions = append(versions, open.unsure...)
@@ -127,7 +130,7 @@ func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
 	if len(versions) == 0 {
 		return false
 	}
-	fenced, err := f.w.store.AppendVersions(ctx, versions)
+	appended, err := f.w.store.AppendVersions(ctx, versions)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.w.log.Warn("streaming text could not be flushed to the store; the next flush repeats it", "error", err)
@@ -135,12 +138,12 @@ func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
 		return false
 	}
 	for _, open := range rows {
-		open.kept()
-	}
-	for _, version := range versions {
-		if slices.Contains(fenced, version.Fence.SessionID) {
-			f.w.abortClaim(version.Fence)
+		if !slices.Contains(appended.Locked, open.fence) {
+			open.kept()
 		}
 	}
-	return repeated
+	for _, fence := range appended.Fenced {
+		f.w.abortClaim(fence)
+	}
+	return slices.ContainsFunc(left, func(open *row) bool { return len(open.unsure) == 0 })
 }

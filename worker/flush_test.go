@@ -109,3 +109,58 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestFlushOfALockedSession: text that the store could not take, because somebody
+// else had the session, is written with a later flush, with what has grown
+// meanwhile behind it. Nothing is missing when another process settles the message
+// from its versions.
+func TestFlushOfALockedSession(t *testing.T) {
+	r := newRig(t)
+	dying := r.crashing()
+	skipped, grown, reached := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	flushes := 0 // by the flusher's one goroutine
+	dying.set(func(method string) error {
+		if method != "AppendVersions" {
+			return nil
+		}
+		switch flushes++; {
+		case flushes == 1:
+			close(skipped)
+		case flushes == 3:
+			close(grown)
+		}
+		if flushes <= 5 {
+			return errLocked
+		}
+		return nil
+	})
+	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		for i, flush := range []chan struct{}{skipped, grown} {
+			if !yield(text(0, []string{"One, ", "two, "}[i]), nil) {
+				return
+			}
+			select {
+			case <-flush:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if yield(text(0, "three"), nil) {
+			close(reached)
+			<-ctx.Done()
+			yield(parley.Chunk{}, context.Cause(ctx))
+		}
+	}, says("Again."))
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the stream", reached)
+	r.flushed(dying, sessionID, 1, len("One, two, three"))
+	dying.kill()
+	r.takeOver()
+	r.ended(turnID)
+	want := []line{{parley.RoleUser, parley.MessageCompleted, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
+		{parley.RoleAssistant, parley.MessageCompleted, "Again."}}
+	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -130,19 +130,19 @@ func (s *observedStore) OpenBlock(ctx context.Context, fence parley.Fence, open 
 	return stored(s, parley.OperationOpenBlock, func() (parley.Message, error) { return s.Store.OpenBlock(ctx, fence, open) })
 }
 
-// AppendVersions counts each session that was fenced as a write refused.
-func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.FencedVersion) ([]parley.ID, error) {
+// AppendVersions counts each claim that was fenced as a write refused.
+func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
 	started := time.Now()
-	fenced, err := s.Store.AppendVersions(ctx, versions)
+	appended, err := s.Store.AppendVersions(ctx, versions)
 	took := time.Since(started)
-	if err != nil || len(fenced) == 0 {
+	if err != nil || len(appended.Fenced) == 0 {
 		s.observer.Stored(parley.OperationAppendVersions, took, err)
-		return fenced, err
+		return appended, err
 	}
-	for range fenced {
+	for range appended.Fenced {
 		s.observer.Stored(parley.OperationAppendVersions, took, errVersionFenced)
 	}
-	return fenced, nil
+	return appended, nil
 }
 
 // errVersionFenced is what an observer is told of a skipped version.

@@ -29,8 +29,9 @@ type row struct {
 	// Guarded by flusher.writing.
 	versions int
 	flushed  [2]int // bytes, as kinds
-	// unsure are the versions of a flush that failed, or is under way: the store may
-	// have them. They are repeated as they were, since it keeps the first of a number.
+	// unsure are the versions of a flush that failed, found the session locked, or is
+	// under way: the store may have them. They are repeated as they were, since it
+	// keeps the first of a number.
 	unsure []parley.FencedVersion
 }
 

@@ -19,7 +19,7 @@ type Store interface {
 	RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error
 	BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error
 	OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error)
-	AppendVersions(ctx context.Context, versions []parley.FencedVersion) (fenced []parley.ID, err error)
+	AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error)
 	SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error)
 	SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error)
 	ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -278,7 +279,8 @@ func TestPatternsStandForTheServersTools(t *testing.T) {
 			results = append(results, l.Says)
 		}
 	}
-	if diff := cmp.Diff([]string{fmt.Sprintf(resultUnknown, "jump"), `"up"`, `"down"`}, results); diff != "" {
+	slices.Sort(results) // tools that run together answer in any order
+	if diff := cmp.Diff([]string{`"down"`, `"up"`, fmt.Sprintf(resultUnknown, "jump")}, results); diff != "" {
 		t.Error(diff)
 	}
 	log, err := r.store.Calls(t.Context(), r.scope, sessionID, parley.CallQuery{Limit: 10})
