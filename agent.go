@@ -65,16 +65,18 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 }
 
 // ToolRef is an entry of an agent's tools: the name of a tool that the server
-// has, or of all whose names begin with what stands before a final "*", or the
-// definition of one that a client answers. In JSON a string or an object.
+// has, or of all whose names begin with what stands before a final "*", the
+// definition of one that a client answers, or one that is an agent. In JSON a
+// string or an object.
 type ToolRef struct {
 	Name       string
-	Definition *ToolDefinition // nil: by name
+	Definition *ToolDefinition // of one that a client answers
+	Agent      *AgentTool      // of one that is an agent
 }
 
 // Pattern reports whether the entry stands for all tools with a prefix.
 func (r ToolRef) Pattern() (prefix string, ok bool) {
-	if r.Definition != nil {
+	if r.Definition != nil || r.Agent != nil {
 		return "", false
 	}
 	return strings.CutSuffix(r.Name, "*")
@@ -90,10 +92,13 @@ func (r ToolRef) Offers(name string) bool {
 
 // MarshalJSON writes a string or an object.
 func (r ToolRef) MarshalJSON() ([]byte, error) {
-	if r.Definition == nil {
-		return AppendJSONString(nil, r.Name), nil
+	switch {
+	case r.Agent != nil:
+		return json.Marshal(r.Agent)
+	case r.Definition != nil:
+		return json.Marshal(r.Definition)
 	}
-	return json.Marshal(r.Definition)
+	return AppendJSONString(nil, r.Name), nil
 }
 
 // UnmarshalJSON reads a string or an object.
@@ -102,16 +107,26 @@ func (r *ToolRef) UnmarshalJSON(data []byte) error {
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &r.Name)
 	}
-	if string(data) == "null" {
-		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}")
-	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var definition ToolDefinition
-	if err := decoder.Decode(&definition); err != nil {
-		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}")
+	var tool struct {
+		ToolDefinition
+		Agent        *string `json:"agent"`
+		Instructions *string `json:"instructions"`
 	}
-	r.Name, r.Definition = definition.Name, &definition
+	if string(data) == "null" || decoder.Decode(&tool) != nil || tool.Agent == nil && tool.Instructions != nil {
+		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, instructions, parameters}")
+	}
+	definition := tool.ToolDefinition
+	r.Name = definition.Name
+	if tool.Agent == nil {
+		r.Definition = &definition
+		return nil
+	}
+	r.Agent = &AgentTool{Name: definition.Name, Description: definition.Description, Agent: *tool.Agent, Parameters: definition.Parameters}
+	if tool.Instructions != nil {
+		r.Agent.Instructions = *tool.Instructions
+	}
 	return nil
 }
 

@@ -96,6 +96,7 @@ type Commit struct {
 	Feed        []FeedEvent // list changes
 	Settled     []ID        // messages that stream no more
 	Ready       bool        // a session became ready: claimers may look
+	Outbox      bool        // work was left to the outbox
 	Cancel      ID          // turn whose cancellation was asked for, if any
 
 	// Remote: another process committed it, and what is known of it came by a hint

@@ -23,6 +23,7 @@ type Store interface {
 	KeyStore
 	ClientStore
 	OutboxStore
+	ChildStore
 	GaugeStore
 	BudgetStore
 
@@ -599,7 +600,9 @@ type ClientStore interface {
 
 // OutboxStore applies what transactions left to be done elsewhere.
 type OutboxStore interface {
-	// ApplyOutbox takes the oldest row that is due, applies it by a transaction of
-	// its own that can be repeated safely, and reports whether more is due.
+	// ApplyOutbox takes the row that has been due for longest, applies a bounded
+	// piece of it by a transaction of its own that can be repeated safely, and reports
+	// whether more is due. A row that is not done goes to the end. Several may run at
+	// once.
 	ApplyOutbox(ctx context.Context) (more bool, err error)
 }

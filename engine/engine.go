@@ -27,6 +27,7 @@ type Store interface {
 	parley.KeyStore
 	parley.ClientStore
 	parley.ControlStore
+	Trees
 	Transitions
 }
 
@@ -40,6 +41,11 @@ type Transitions interface {
 	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)
 	TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error)
 	DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error
+}
+
+// Trees shows the tool sessions below a session. See parley.ChildStore.
+type Trees interface {
+	Tree(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Tree, error)
 }
 
 // Options are what an Engine is made of. Store and Models are required.

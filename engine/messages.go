@@ -65,6 +65,9 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		return parley.Posted{}, err
 	}
 	message, err := e.newMessage(principal, input)
+	if err == nil {
+		err = e.findAgentsOf(ctx, scope, input.Overrides)
+	}
 	if err != nil {
 		return parley.Posted{}, err
 	}

@@ -43,6 +43,9 @@ func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal p
 	if err := e.checkOverrides(session.Overrides); err != nil {
 		return none, err
 	}
+	if err := e.findAgentsOf(ctx, scope, session.Overrides); err != nil {
+		return none, err
+	}
 	if err := checkPolicies(session.Policy, session.Retry); err != nil {
 		return none, err
 	}
@@ -204,7 +207,11 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 		Seed: patch.Seed, ReasoningEffort: patch.ReasoningEffort, Tools: patch.Tools,
 		Grants: patch.Grants, Limits: patch.Limits, ApprovalTimeout: patch.ApprovalTimeout,
 	}
-	if err := e.checkOverrides(change.Overrides.Over(parley.Overrides{})); err != nil { // each is right or wrong by itself
+	changed := change.Overrides.Over(parley.Overrides{}) // each is right or wrong by itself
+	if err := e.checkOverrides(changed); err != nil {
+		return change, err
+	}
+	if err := e.findAgentsOf(ctx, scope, changed); err != nil {
 		return change, err
 	}
 	if !patch.Visibility.Set || ReachOf(principal.Role, ShareSessions) == ReachAll {

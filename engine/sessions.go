@@ -115,6 +115,9 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
+		if err == nil {
+			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
+		}
 		if err != nil {
 			return parley.Opened{}, inside("message", err)
 		}

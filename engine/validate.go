@@ -82,6 +82,9 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := e.checkTools(agent.Tools); err != nil {
 		return err
 	}
+	if err := e.findAgents(ctx, scope, agent.Tools, agent.Slug, agent.ID.String()); err != nil {
+		return err
+	}
 	if err := checkPolicies(agent.Policy, &agent.Retry); err != nil {
 		return err
 	}
@@ -202,6 +205,12 @@ func (e *Engine) checkTools(refs []parley.ToolRef) error {
 			return parley.InvalidField("tools", "%q is there twice", parley.Clip(ref.Name, 64))
 		}
 		seen[ref.Name] = true
+		if ref.Agent != nil {
+			if err := checkAgentTool(*ref.Agent); err != nil {
+				return err
+			}
+			continue
+		}
 		if ref.Definition == nil {
 			if err := e.checkServerTool(ref.Name); err != nil {
 				return err

@@ -158,6 +158,8 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = appendID(append(to, `,"project_id":`...), s.ProjectID)
 	to = appendID(append(to, `,"parent_session_id":`...), s.ParentSessionID)
 	to = appendID(append(to, `,"parent_message_id":`...), s.ParentMessageID)
+	to = appendID(append(to, `,"root_id":`...), s.RootID)
+	to = strconv.AppendInt(append(to, `,"depth":`...), int64(s.Depth), 10)
 	to = appendID(append(to, `,"log_id":`...), s.LogID)
 	to = appendText(to, `,"kind":`, string(s.Kind))
 	to = appendText(to, `,"mode":`, string(s.Mode))

@@ -18,7 +18,7 @@ const (
 
 	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user","content":{"text":"Draft the notes."}}}`
 	sessionExample      = `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
-		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"log_id":"` + otherIDExample + `","kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
+		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample + `","depth":0,"log_id":"` + otherIDExample + `","kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
 		`"model":null,"system_prompt":null,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"tools":null,"grants":null,"limits":null,"approval_timeout":null,"context_policy":null,"retry_policy":null,"during":null,"status":"running","wait_reason":null,` +
 		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0},` +
 		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`

@@ -82,7 +82,7 @@ func codeList() closed {
 func isAlways(property string) bool {
 	switch property {
 	case "id", "workspace_id", "session_id", "owner_id", "principal_id", "trigger_message_id",
-		"created_at", "updated_at", "last_access_at", "request_id":
+		"created_at", "updated_at", "last_access_at", "request_id", "root_id":
 		return true
 	}
 	return false
@@ -102,8 +102,8 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 	case reflect.TypeFor[json.RawMessage]():
 		return &huma.Schema{Description: "Any JSON."}
 	case reflect.TypeFor[parley.ToolRef]():
-		return &huma.Schema{Description: "The name of a tool of this server, or the definition of one that the client answers.",
-			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, "")}}
+		return &huma.Schema{Description: "The name of a tool of this server, the definition of one that the client answers, or a tool that is an agent.",
+			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, ""), r.Schema(reflect.TypeFor[parley.AgentTool](), true, "")}}
 	}
 	list, ok := r.lists[t]
 	if !ok {

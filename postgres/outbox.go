@@ -10,7 +10,7 @@ import (
 // The bounds of the outbox.
 const (
 	projectBatch = 50     // sessions that one call detaches or deletes
-	errandLease  = 60_000 // milliseconds that an errand is one process's; then another tries
+	errandLease  = 10_000 // milliseconds that an errand is one process's; then another tries
 )
 
 // errand is work that a transaction left.
@@ -21,13 +21,12 @@ type errand struct {
 	target      parley.ID
 }
 
-// takeErrand makes the oldest errand that is due nobody else's for a while.
+// takeErrand makes the errand that has been due for longest nobody else's for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
- WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
+ WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id`
 
-// ApplyOutbox implements parley.OutboxStore. A row that is not done is due again
-// at once.
+// ApplyOutbox implements parley.OutboxStore.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
@@ -46,7 +45,7 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	if done {
 		b.write("DELETE FROM parley.outbox WHERE id = $1", work.id)
 	} else {
-		b.write("UPDATE parley.outbox SET due_at = created_at WHERE id = $1", work.id)
+		b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", work.id, int64(transition.RestOf(work.kind)))
 	}
 	b.read("SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())", func(r *row) error {
 		more = r.bool()
@@ -63,6 +62,11 @@ func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 		return s.purge(ctx, work.workspaceID, work.target)
 	case transition.DetachProject, transition.DeleteSessions:
 		return s.emptyProject(ctx, work)
+	case transition.ChildHome:
+		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.BringHome(work.workspaceID, work.target) })
+	case transition.CancelChild:
+		again, err := transact(ctx, s, work.workspaceID, func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) })
+		return !again, err
 	}
 	s.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
 	return true, nil

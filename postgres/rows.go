@@ -29,6 +29,12 @@ func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.M
  WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID)
 }
 
+// Answers implements transition.Rows.
+func (a *attempt) Answers(h *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
+	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.step = $3
+ AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID, step)
+}
+
 // FirstMessage implements transition.Rows.
 func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = 1", h.WorkspaceID, h.LogID)

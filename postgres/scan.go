@@ -16,7 +16,7 @@ import (
 // sessionColumns reads "s" and its head "h"; listedColumns are the part of "s".
 const (
 	listedColumns = `s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibility, s.project_id,
- s.parent_session_id, s.parent_message_id, s.log_id, s.kind, s.mode, s.type, s.feature, s.task, s.key,
+ s.parent_session_id, s.parent_message_id, coalesce(s.root_id, s.id), s.depth, s.log_id, s.kind, s.mode, s.type, s.feature, s.task, s.key,
  s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, s.policy, s.retry, s.during,
  s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at`
 	sessionColumns = listedColumns + `,
@@ -29,7 +29,7 @@ const (
 func scanSession(r *row) (parley.Session, error) {
 	s := parley.Session{
 		ID: r.id(), WorkspaceID: r.id(), AgentID: r.id(), OwnerID: r.id(), Visibility: parley.Visibility(r.text()), ProjectID: r.id(),
-		ParentSessionID: r.id(), ParentMessageID: r.id(), LogID: r.id(), Kind: parley.SessionKind(r.text()), Mode: parley.Mode(r.text()),
+		ParentSessionID: r.id(), ParentMessageID: r.id(), RootID: r.id(), Depth: r.int(), LogID: r.id(), Kind: parley.SessionKind(r.text()), Mode: parley.Mode(r.text()),
 		Type: r.text(), Feature: r.text(), Task: r.text(), Key: r.text(), Title: r.text(), Instructions: r.text(),
 	}
 	tags := r.text()

@@ -106,12 +106,12 @@ func (b *batch) insertSession(h *transition.Head) error {
 	}
 	b.write(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`,
 		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
 		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
 		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt)
+		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth)
 	b.tag(s, nil)
 	return nil
 }

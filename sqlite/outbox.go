@@ -19,12 +19,11 @@ type outboxRow struct {
 	target      parley.ID
 }
 
-// ApplyOutbox implements parley.OutboxStore. A row that is not done stays the
-// oldest one.
+// ApplyOutbox implements parley.OutboxStore.
 func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		var rows []outboxRow
-		if err := tx.each("SELECT id, workspace_id, kind, target_id FROM outbox WHERE due_at <= ? ORDER BY id LIMIT 2", func(r *row) error {
+		if err := tx.each("SELECT id, workspace_id, kind, target_id FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2", func(r *row) error {
 			rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id()})
 			return nil
 		}, tx.now); err != nil || len(rows) == 0 {
@@ -34,11 +33,14 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if !done {
-			return true, nil
+		left := slices.ContainsFunc(tx.core.Locked(), func(h *transition.Head) bool { return len(h.Changes.Outbox) > 0 })
+		if done {
+			_, err = tx.exec("DELETE FROM outbox WHERE id = ?", rows[0].id)
+			return len(rows) > 1 || left, err
 		}
-		_, err = tx.exec("DELETE FROM outbox WHERE id = ?", rows[0].id)
-		return len(rows) > 1, err
+		pause := transition.RestOf(rows[0].kind)
+		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)
+		return len(rows) > 1 || pause == 0, err
 	})
 }
 
@@ -46,6 +48,11 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 // was the rest.
 func (t *txn) apply(work outboxRow) (done bool, err error) {
 	switch work.kind {
+	case transition.ChildHome:
+		return true, t.core.BringHome(work.workspaceID, work.target)
+	case transition.CancelChild:
+		again, err := t.core.StopChild(work.target)
+		return !again, err
 	case transition.PurgeSession:
 		return t.purge(work.target)
 	case transition.DetachProject:

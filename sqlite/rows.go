@@ -137,6 +137,11 @@ func (t *txn) TurnMessages(_ *transition.Head, turnID parley.ID) ([]parley.Messa
 	return readMessages(t.conn, "m.turn_id = ? AND m.sequence IS NOT NULL ORDER BY m.sequence", turnID)
 }
 
+// Answers implements transition.Rows.
+func (t *txn) Answers(_ *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
+	return readMessages(t.conn, "m.turn_id = ? AND m.step = ? AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence", turnID, step)
+}
+
 // FirstMessage implements transition.Rows.
 func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return t.readMessage("m.log_id = ? AND m.sequence = 1", h.LogID)

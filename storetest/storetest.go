@@ -30,6 +30,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Steps":       testSteps,
 		"Boundaries":  testBoundaries,
 		"Tools":       testTools,
+		"Children":    testChildren,
 		"Cancelling":  testCancelling,
 		"Recovery":    testRecovery,
 		"Leases":      testLeases,

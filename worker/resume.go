@@ -71,8 +71,8 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	}
 	for i := range open {
 		t.sort(&open[i])
-		if open[i].tool != nil && (unusable != nil || !open[i].tool.Annotations().Repeatable()) {
-			open[i].tool, open[i].refusal = nil, prompt.NoResult
+		if open[i].tool != nil && (unusable != nil || !open[i].tool.Annotations().Repeatable()) || open[i].child != nil && unusable != nil {
+			open[i].tool, open[i].child, open[i].refusal = nil, nil, prompt.NoResult
 		}
 	}
 	if len(open) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
@@ -86,7 +86,7 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 
 // recordedCall reads a settled tool_call.
 func recordedCall(m *parley.Message) toolCall {
-	call := toolCall{id: m.ToolCallID, name: m.ToolName}
+	call := toolCall{messageID: m.ID, id: m.ToolCallID, name: m.ToolName}
 	var content parley.ToolCallContent
 	err := json.Unmarshal(m.Content, &content)
 	call.arguments = content.Arguments

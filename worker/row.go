@@ -20,6 +20,7 @@ type row struct {
 	toolName string
 	stream   *live.Stream // nil until the row's opening has committed
 	refusal  string
+	metadata []byte // of a tool_call, when it has any
 	data     []byte // provider data
 	dataFrom int    // the block that gave it
 	reasoned bool   // has a reasoning block
@@ -85,7 +86,7 @@ func (r *row) open(w *Worker) {
 func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (parley.BlockSettled, error) {
 	block := parley.BlockSettled{
 		MessageID: r.id, Status: status, ProviderData: r.data, ToolName: r.toolName,
-		Chunks: int(r.chunks.Load()),
+		Metadata: r.metadata, Chunks: int(r.chunks.Load()),
 	}
 	if status == parley.MessageFailed {
 		block.Error = failure

@@ -33,7 +33,11 @@ func (t *turn) settle(a *answer) (place, error) {
 	}
 	t.allow(calls)
 	for i := range calls {
-		if calls[i].tool != nil {
+		switch {
+		case calls[i].child != nil:
+			started = append(started, calls[i].id)
+			a.link(calls[i].messageID)
+		case calls[i].tool != nil:
 			started = append(started, calls[i].id)
 		}
 	}
@@ -96,7 +100,7 @@ func (a *answer) calls() []toolCall {
 			continue
 		}
 		arguments, ok := readArguments(r.stream.Text(parley.KindArguments))
-		calls = append(calls, toolCall{id: r.callID, name: r.toolName, arguments: arguments, malformed: !ok})
+		calls = append(calls, toolCall{messageID: r.id, id: r.callID, name: r.toolName, arguments: arguments, malformed: !ok})
 	}
 	return calls
 }

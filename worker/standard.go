@@ -168,7 +168,13 @@ func (t *turn) findTools() error {
 		t.definitions = append(t.definitions, definition)
 	}
 	for _, ref := range t.settings.Tools {
-		if ref.Definition != nil {
+		switch {
+		case ref.Agent != nil && t.claim.Session.Depth >= parley.MaxToolDepth:
+			continue // a call of it would be refused
+		case ref.Agent != nil:
+			add(ref.Agent.Definition())
+			continue
+		case ref.Definition != nil:
 			add(*ref.Definition)
 			continue
 		}

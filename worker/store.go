@@ -23,6 +23,7 @@ type Store interface {
 	SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error)
 	SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error)
 	ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error)
+	OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error)
 	FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error)
 	ReleaseTurn(ctx context.Context, fence parley.Fence) error
 

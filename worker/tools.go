@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"parley"
@@ -36,11 +37,13 @@ const (
 
 // toolCall is a call of the record that needs a result.
 type toolCall struct {
+	messageID parley.ID
 	id, name  string
 	arguments json.RawMessage
 	malformed bool
-	tool      parley.Tool // set: the server runs it
-	client    bool        // a client answers it
+	tool      parley.Tool       // set: the server runs it
+	child     *parley.AgentTool // set: a session of that agent answers it
+	client    bool              // a client answers it
 	started   bool
 	settled   bool
 	refusal   string // why it does not run at all
@@ -49,19 +52,21 @@ type toolCall struct {
 // sort finds out who answers a call.
 func (t *turn) sort(call *toolCall) {
 	for _, ref := range t.settings.Tools {
-		if !ref.Offers(call.name) || call.tool != nil || call.client {
+		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client {
 			continue
 		}
 		switch {
 		case call.malformed:
 			call.refusal = resultMalformed
+		case ref.Agent != nil:
+			call.child = ref.Agent
 		case ref.Definition != nil:
 			call.client = true
 		default:
 			call.tool, _ = t.w.tools.Tool(call.name)
 		}
 	}
-	if call.tool == nil && !call.client && call.refusal == "" {
+	if call.tool == nil && call.child == nil && !call.client && call.refusal == "" {
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	}
 }
@@ -69,14 +74,15 @@ func (t *turn) sort(call *toolCall) {
 // runCalls brings the settled calls of a step to their results and says where
 // the turn goes on.
 func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
-	waits := false
 	for i := range calls {
 		if calls[i].refusal != "" {
 			if err := t.refuse(step, &calls[i], calls[i].refusal); err != nil {
 				return over(), err
 			}
 		}
-		waits = waits || calls[i].client
+	}
+	if err := t.openChildren(step, calls); err != nil { // first: they work while the tools run
+		return over(), err
 	}
 	for from := 0; from < len(calls); {
 		to := batchEnd(calls, from)
@@ -89,26 +95,38 @@ func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
 		from = to
 	}
 	next := place{step: step + 1, attempt: 1, steers: true}
-	if !waits {
-		return next, nil
-	}
-	err := t.persist(func() error {
-		_, err := t.w.store.ParkTurn(t.writes, t.fence, parley.WaitToolResult)
-		return err
-	})
-	if parley.ErrorCode(err) != parley.CodeMore {
-		return over(), err
-	}
-	// Something came first: all answers, or a steer. The step that shows a steer
-	// needs a result for every call, so those still open get one for good.
-	for i := range calls {
-		if calls[i].client {
-			if err := t.refuse(step, &calls[i], prompt.NoResult); err != nil {
-				return over(), err
+	for _, reason := range waitsFor(calls) {
+		err := t.persist(func() error {
+			_, err := t.w.store.ParkTurn(t.writes, t.fence, reason)
+			return err
+		})
+		if parley.ErrorCode(err) != parley.CodeMore {
+			return over(), err
+		}
+		// Something came first: all answers, or a steer. The step that shows a steer
+		// needs a result for every call, so those that clients have left open get one
+		// for good. What children work at is waited for.
+		for i := range calls {
+			if calls[i].client {
+				if err := t.refuse(step, &calls[i], prompt.NoResult); err != nil {
+					return over(), err
+				}
 			}
 		}
 	}
 	return next, nil
+}
+
+// waitsFor are the reasons for which calls without a result are waited for, the
+// first first.
+func waitsFor(calls []toolCall) (reasons []parley.WaitReason) {
+	if slices.ContainsFunc(calls, func(call toolCall) bool { return call.client }) {
+		reasons = append(reasons, parley.WaitToolResult)
+	}
+	if slices.ContainsFunc(calls, func(call toolCall) bool { return call.child != nil && !call.settled }) {
+		reasons = append(reasons, parley.WaitChild)
+	}
+	return reasons
 }
 
 // batchEnd is the end of the calls that may run at once from one on: a run of

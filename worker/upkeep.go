@@ -8,8 +8,11 @@ import (
 	"parley"
 )
 
-// outboxPoll is how often the outbox is looked at without a hint.
-const outboxPoll = 2 * time.Second
+// How the outbox is worked at.
+const (
+	outboxPoll  = 2 * time.Second // between looks without a hint
+	outboxHands = 4               // errands that a process works at at once: a long one keeps no other waiting
+)
 
 // When leases are looked at, and what runs out is swept.
 const (
@@ -117,7 +120,8 @@ func (w *Worker) notRunning(held []parley.Fence) []parley.Fence {
 	})
 }
 
-// outboxLoop applies what transactions left to be done elsewhere. Stop ends it.
+// outboxLoop applies what transactions left to be done elsewhere. Several run at
+// once; one that finds more wakes another. Stop ends them.
 func (w *Worker) outboxLoop() {
 	ticker := time.NewTicker(outboxPoll)
 	defer ticker.Stop()
@@ -133,6 +137,9 @@ func (w *Worker) outboxLoop() {
 			if more, err = w.store.ApplyOutbox(context.Background()); err != nil {
 				w.log.Warn("the outbox could not be applied", "error", err)
 				break
+			}
+			if more {
+				poke(w.outboxNow)
 			}
 			select {
 			case <-w.stopping:

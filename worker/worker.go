@@ -114,7 +114,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(w.claimLoop)
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	w.claimers.Go(w.outboxLoop)
+	for range outboxHands {
+		w.claimers.Go(w.outboxLoop)
+	}
 	w.keepers.Go(func() { w.leaseLoop(first) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.keepers.Go(w.flusher.loop)
 	poke(w.claimNow)
@@ -192,6 +194,9 @@ func (w *Worker) evict() error {
 func (w *Worker) Committed(commit parley.Commit) {
 	if commit.Ready {
 		poke(w.claimNow)
+	}
+	if commit.Outbox {
+		poke(w.outboxNow)
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)

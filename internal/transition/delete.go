@@ -34,6 +34,7 @@ func (t *Tx) Entomb(sessionID parley.ID) error {
 // entomb makes a session and its tool children invisible and leaves their rows
 // to the outbox.
 func (t *Tx) entomb(h *Head) error {
+	h.goesHome()
 	for next := []*Head{h}; len(next) > 0; {
 		h, next = next[0], next[1:]
 		t.entombOne(h)

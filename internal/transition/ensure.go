@@ -18,7 +18,7 @@ func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy
 	}
 	opened := parley.Opened{Created: h == nil}
 	if h == nil {
-		if err := t.checkNew(scope, wanted); err != nil {
+		if err := t.checkNew(scope, &wanted); err != nil {
 			return parley.Opened{}, err
 		}
 		h = t.createSession(wanted)
@@ -92,17 +92,12 @@ func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
 	return t.lock(scope, id)
 }
 
-// checkNew refuses what a new session may not name.
-func (t *Tx) checkNew(scope parley.Scope, wanted parley.NewSession) error {
+// checkNew refuses what a new session may not name, and gives a tool session its
+// place below its parent.
+func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
 	session := &wanted.Session
-	version, status, err := t.rows.Agent(scope.WorkspaceID, session.AgentID)
-	switch {
-	case err != nil:
+	if err := t.checkAgent(scope.WorkspaceID, session.AgentID); err != nil {
 		return err
-	case version == 0:
-		return NotFound("agent")
-	case status == parley.AgentArchived:
-		return parley.Errorf(parley.CodeArchived, "this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one")
 	}
 	if err := t.checkProject(scope.WorkspaceID, session.ProjectID); err != nil {
 		return err
@@ -119,9 +114,28 @@ func (t *Tx) checkNew(scope parley.Scope, wanted parley.NewSession) error {
 				return NotFound("message")
 			}
 		}
+		if session.Kind == parley.KindTool {
+			if err := descend(session, parent); err != nil {
+				return err
+			}
+		}
 	}
 	if wanted.First != nil && wanted.First.Role == parley.RoleToolResult {
 		return parley.Errorf(parley.CodeConflict, "a new session has no tool call to answer")
+	}
+	return nil
+}
+
+// checkAgent refuses an agent that no session can be of.
+func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
+	version, status, err := t.rows.Agent(workspaceID, agentID)
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return NotFound("agent")
+	case status == parley.AgentArchived:
+		return parley.Errorf(parley.CodeArchived, "this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one")
 	}
 	return nil
 }
@@ -146,6 +160,9 @@ func (t *Tx) createSession(wanted parley.NewSession) *Head {
 	s.CreatedAt, s.UpdatedAt = t.now, t.now
 	if s.LogID.IsZero() {
 		s.LogID = parley.NewID()
+	}
+	if s.RootID.IsZero() {
+		s.RootID = s.ID
 	}
 	if s.Tags == nil {
 		s.Tags = []string{}

@@ -224,6 +224,9 @@ func (t *Tx) postResult(h *Head, m *parley.Message, posting parley.NewMessage, c
 	case call.TurnID != h.TurnID: // later turns were told that there is no result
 		return parley.Errorf(parley.CodeConflict, "the turn of the tool call %q is over; its result comes too late", parley.Clip(m.ToolCallID, 64))
 	}
+	if !childOf(call).IsZero() {
+		return parley.Errorf(parley.CodeConflict, "the tool call %q is answered by its tool session", parley.Clip(m.ToolCallID, 64))
+	}
 	turn, err := t.currentTurn(h)
 	if err != nil {
 		return err

@@ -35,6 +35,8 @@ type Rows interface {
 	Queued(h *Head, ids []parley.ID) ([]parley.Message, error)
 	// TurnMessages reads the messages of a turn that are in the record, by sequence.
 	TurnMessages(h *Head, turnID parley.ID) ([]parley.Message, error)
+	// Answers reads what the assistant said in a step of a turn, by sequence.
+	Answers(h *Head, turnID parley.ID, step int) ([]parley.Message, error)
 	// FirstMessage reads the record's first message.
 	FirstMessage(h *Head) (*parley.Message, error)
 	// ToolCall reads the latest tool_call with an id of other systems, and whether

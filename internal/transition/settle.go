@@ -148,6 +148,7 @@ func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Me
 	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
 	m.Step, m.Content = settle.Step, settle.Content
+	h.callsOff(call)
 	err = t.recordResult(h, m)
 	return *m, err
 }
@@ -184,7 +185,7 @@ func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn
 		_, err := t.settleCancelled(h)
 		return *turn, err
 	}
-	if h.Steers > 0 {
+	if h.Steers > 0 && reason != parley.WaitChild { // what a child has done so far is not thrown away for it
 		return parley.Turn{}, parley.Errorf(parley.CodeMore, "a steer is undelivered")
 	}
 	if open, err := t.openOf(h, turn); err != nil {
@@ -192,7 +193,7 @@ func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn
 	} else if len(open.Rows) > 0 {
 		return parley.Turn{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
 	}
-	if reason == parley.WaitToolResult {
+	if reason == parley.WaitToolResult || reason == parley.WaitChild {
 		calls, err := t.rows.OpenToolCalls(h)
 		if err != nil {
 			return parley.Turn{}, err

@@ -94,6 +94,14 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end parley.TurnEnd) error {
 	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
 		return err
 	}
+	if end.Status != parley.TurnCompleted && turn.Step > 0 {
+		if err := t.callsAllOff(h); err != nil {
+			return err
+		}
+	}
+	if turn.Ordinal == 1 {
+		h.goesHome()
+	}
 	wasReady := turn.Status == parley.TurnQueued
 	if err := h.move(turn, move); err != nil {
 		return err

@@ -68,14 +68,14 @@ func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
 	h.queue.trim()
 	commit = h.hint
 	h.hint = parley.Commit{}
-	commit.Ready = c.Ready
+	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox) > 0
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
 		for i := range c.Events {
 			commit.Events[i] = c.Events[i].Event
 		}
 	}
-	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled) == 0 && !commit.Ready && commit.Cancel.IsZero() {
+	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
 		return commit, false
 	}
 	commit.WorkspaceID, commit.SessionID, commit.Epoch = h.WorkspaceID, h.ID, h.Epoch

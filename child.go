@@ -1,0 +1,203 @@
+package parley
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A tool may be an agent: a call of it opens a session of kind tool, whose first
+// turn is the call's work and whose answer is the call's result. The call without
+// a result is the intent, durable before anything is opened.
+
+// AgentTool is a tool that is an agent of the workspace.
+type AgentTool struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description"`
+	Agent        string          `json:"agent" doc:"Slug or id of an agent of the workspace."`
+	Instructions string          `json:"instructions,omitempty" doc:"Of its sessions, behind the agent's system prompt."`
+	Parameters   json.RawMessage `json:"parameters,omitempty" doc:"JSON Schema of the arguments; by default an object with the string task, which becomes the first message."`
+}
+
+// agentToolParameters are the parameters of an agent tool that names none.
+const agentToolParameters = `{"type":"object","properties":{"task":{"type":"string","description":"What to do, with all that is needed to know for it."}},"required":["task"],"additionalProperties":false}`
+
+// Definition is what the model is told of the tool.
+func (a AgentTool) Definition() ToolDefinition {
+	definition := ToolDefinition{Name: a.Name, Description: a.Description, Parameters: a.Parameters}
+	if len(definition.Parameters) == 0 {
+		definition.Parameters = json.RawMessage(agentToolParameters)
+	}
+	return definition
+}
+
+// FirstText is the text of the first message that the arguments of a call make:
+// their task, or for parameters of its own the arguments as JSON. CodeInvalid
+// when there is no task.
+func (a AgentTool) FirstText(arguments json.RawMessage) (string, error) {
+	if len(a.Parameters) > 0 {
+		return string(arguments), CheckText("arguments", string(arguments), MaxTextBytes)
+	}
+	var given struct {
+		Task string `json:"task"`
+	}
+	if err := json.Unmarshal(arguments, &given); err != nil || strings.TrimSpace(given.Task) == "" {
+		return "", InvalidField("task", "is missing; say in it what is to be done")
+	}
+	return given.Task, CheckText("task", given.Task, MaxTextBytes)
+}
+
+// ChildID is the id of the session that a call of an agent tool opens, made of the
+// id of the tool_call message: opening it twice is impossible, and the link between
+// the two needs no look-up. It keeps the time of the call.
+func ChildID(callMessageID ID) ID {
+	sum := sha256.Sum256(append([]byte("parley tool session "), callMessageID[:]...))
+	id := callMessageID
+	copy(id[6:], sum[:])
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	return id
+}
+
+// ChildLink is the metadata of the tool_call of an agent tool, and of its result.
+type ChildLink struct {
+	SessionID ID `json:"session_id"` // the tool session; it may still have to be opened, or be deleted
+}
+
+// LinkChild is the ChildLink of a tool_call as canonical JSON.
+func LinkChild(callMessageID ID) json.RawMessage {
+	return append(ChildID(callMessageID).AppendText([]byte(`{"session_id":"`)), `"}`...)
+}
+
+// AnswersCall reports whether the session was opened by a call of an agent tool,
+// and not by hand: the end of its first turn is the call's result.
+func (s *Session) AnswersCall() bool {
+	return s.Kind == KindTool && !s.ParentMessageID.IsZero() && s.ID == ChildID(s.ParentMessageID)
+}
+
+// The bounds of tool sessions.
+const (
+	MaxToolDepth        = 5         // tool sessions inside tool sessions; agents may call each other in a circle up to here
+	MaxChildResultBytes = 256 << 10 // of the answer that a tool session brings home; a longer one is cut, and says so
+	MaxTreeSessions     = 1000      // sessions that a tree shows
+)
+
+// TreeNode is one session of a tree of tool sessions.
+type TreeNode struct {
+	ID              ID            `json:"id"`
+	ParentSessionID ID            `json:"parent_session_id"`
+	ParentMessageID ID            `json:"parent_message_id"` // the tool_call that opened it
+	Depth           int           `json:"depth"`             // below the tree's first
+	AgentID         ID            `json:"agent_id"`
+	AgentSlug       string        `json:"agent_slug"`
+	Kind            SessionKind   `json:"kind"`
+	Title           string        `json:"title"`
+	Status          SessionStatus `json:"status"`
+	WaitReason      WaitReason    `json:"wait_reason,omitempty"`
+	Statistics      Statistics    `json:"statistics"` // its own
+	Total           TreeTotal     `json:"total"`      // with those below it
+	CreatedAt       Time          `json:"created_at"`
+	UpdatedAt       Time          `json:"updated_at"`
+	FinishedAt      Time          `json:"finished_at"`
+
+	CallSequence int64 `json:"-"` // place of the tool_call in the parent's record: what orders siblings
+}
+
+// MarshalJSON writes null for what is absent.
+func (n TreeNode) MarshalJSON() ([]byte, error) {
+	type plain TreeNode
+	return EncodeJSON(struct {
+		*plain
+		WaitReason *WaitReason `json:"wait_reason"`
+	}{(*plain)(&n), OrNull(n.WaitReason)})
+}
+
+// TreeTotal is a sum over sessions.
+type TreeTotal struct {
+	Sessions int64 `json:"sessions"`
+	Turns    int64 `json:"turns"`
+	Tokens         // flat
+	Cost     Money `json:"cost"`           // US dollars, of the calls whose price is known
+	Unpriced int64 `json:"unpriced_calls"` // calls whose cost is unknown
+}
+
+// add counts another sum in.
+func (t *TreeTotal) add(o TreeTotal) {
+	t.Sessions += o.Sessions
+	t.Turns += o.Turns
+	t.InputTokens += o.InputTokens
+	t.OutputTokens += o.OutputTokens
+	t.CachedTokens += o.CachedTokens
+	t.Unknown += o.Unknown
+	t.Cost += o.Cost
+	t.Unpriced += o.Unpriced
+}
+
+// Tree is a session and the tool sessions below it: each behind its parent, those
+// of one parent in the order of their calls.
+type Tree struct {
+	Data      []TreeNode `json:"data"`
+	Total     TreeTotal  `json:"total"`
+	Truncated bool       `json:"truncated"` // there are more than MaxTreeSessions; the sums are of those shown
+}
+
+// NewTree puts the sessions of a tree in order and adds them up. Those whose
+// parent is not among them are left out, but for the root, and those behind the
+// first MaxTreeSessions.
+func NewTree(rootID ID, nodes []TreeNode) Tree {
+	truncated := len(nodes) > MaxTreeSessions
+	nodes = nodes[:min(len(nodes), MaxTreeSessions)]
+	below := map[ID][]int{}
+	root := -1
+	for i := range nodes {
+		if nodes[i].ID == rootID {
+			root = i
+			continue
+		}
+		below[nodes[i].ParentSessionID] = append(below[nodes[i].ParentSessionID], i)
+	}
+	tree := Tree{Data: make([]TreeNode, 0, len(nodes)), Truncated: truncated}
+	if root >= 0 {
+		tree.Total = tree.grow(nodes, below, root, 0)
+	}
+	return tree
+}
+
+// grow adds a node and what is below it, and returns their sum. Its depth is
+// bounded by that of the sessions, whose parents are older than they are.
+func (t *Tree) grow(nodes []TreeNode, below map[ID][]int, at, depth int) TreeTotal {
+	place := len(t.Data)
+	n := nodes[at]
+	n.Depth = depth
+	s := n.Statistics
+	n.Total = TreeTotal{Sessions: 1, Turns: s.Turns, Tokens: s.Tokens, Cost: s.Cost, Unpriced: s.Unpriced}
+	t.Data = append(t.Data, n)
+	children := below[n.ID]
+	slices.SortFunc(children, func(a, b int) int {
+		return cmp.Or(cmp.Compare(nodes[a].CallSequence, nodes[b].CallSequence), cmp.Compare(nodes[a].CreatedAt, nodes[b].CreatedAt), nodes[a].ID.Compare(nodes[b].ID))
+	})
+	for _, child := range children {
+		t.Data[place].Total.add(t.grow(nodes, below, child, depth+1))
+	}
+	return t.Data[place].Total
+}
+
+// ChildStore opens the sessions of tools that are agents, and shows them.
+type ChildStore interface {
+	// OpenChild opens the session of a call of an agent tool, with its first message
+	// and turn, under the claim of the parent's turn. Session.ID is the ChildID of
+	// ParentMessageID; owner, visibility, mode and project are as given. A call whose
+	// session is there gets that one, so that it may be repeated. CodeFenced without
+	// the claim, CodeConflict when the call has its result or tool sessions would lie
+	// deeper than MaxToolDepth, CodeNotFound and CodeArchived for the agent.
+	//
+	// When the first turn of such a session ends, or the session is deleted, the
+	// outbox records the result of the call, if it still has none and its turn is
+	// unfinished, and makes a turn that waits for nothing else ready again. A call
+	// that gets its result otherwise has the session's turns cancelled by the outbox.
+	OpenChild(ctx context.Context, fence Fence, child NewSession) (Session, error)
+	// Tree reads a session and the tool sessions below it that the scope shows.
+	Tree(ctx context.Context, scope Scope, sessionID ID) (Tree, error)
+}

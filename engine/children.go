@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"parley"
+)
+
+// SessionTree is a session and the tool sessions below it that the principal may
+// see, with what each has used and the sums.
+func (e *Engine) SessionTree(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Tree, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Tree{}, err
+	}
+	return e.store.Tree(ctx, scope, id)
+}
+
+// checkAgentTool wants a tool that every provider takes, of an agent that is named.
+func checkAgentTool(tool parley.AgentTool) error {
+	if tool.Agent == "" {
+		return parley.InvalidField("tools.agent", "is empty; name an agent by its slug or id")
+	}
+	if err := checkTexts(
+		textBound{"tools.agent", tool.Agent, parley.MaxNameBytes},
+		textBound{"tools.instructions", tool.Instructions, parley.MaxTextBytes},
+	); err != nil {
+		return err
+	}
+	return checkDefinition(tool.Definition())
+}
+
+// findAgentsOf is findAgents for what a session or a message sets over its agent.
+func (e *Engine) findAgentsOf(ctx context.Context, scope parley.Scope, overrides parley.Overrides) error {
+	if overrides.Tools == nil {
+		return nil
+	}
+	return e.findAgents(ctx, scope, *overrides.Tools)
+}
+
+// findAgents wants the agents that tools name to be there. Agents may name each
+// other and themselves: own are the names of the one that is being written.
+func (e *Engine) findAgents(ctx context.Context, scope parley.Scope, refs []parley.ToolRef, own ...string) error {
+	for _, ref := range refs {
+		if ref.Agent == nil || slices.Contains(own, ref.Agent.Agent) {
+			continue
+		}
+		_, err := e.store.Agent(ctx, scope.WorkspaceID, ref.Agent.Agent)
+		if parley.ErrorCode(err) == parley.CodeNotFound {
+			return parley.InvalidField("tools.agent", "there is no agent %q in the workspace; create it first", parley.Clip(ref.Agent.Agent, 64))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

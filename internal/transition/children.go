@@ -1,0 +1,257 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// The kinds of errands between a session and the tool sessions of its calls. The
+// target of the first is the tool_call message, of the second the tool session.
+const (
+	ChildHome   = "child_home"   // bring the result of a call home
+	CancelChild = "cancel_child" // stop what works for a call that waits no more
+)
+
+// childPatience is how long the holder of a tool session's turn has to stop it.
+const childPatience = parley.Time(2000) // milliseconds
+
+// RestOf is how long an errand of a kind rests between two pieces of its work, in
+// milliseconds.
+func RestOf(kind string) parley.Time {
+	if kind == CancelChild {
+		return childPatience
+	}
+	return 0
+}
+
+// What a call is told of a tool session that brings no answer.
+const (
+	childDeleted   = "The tool session was deleted before it answered."
+	childCancelled = "The tool session was cancelled before it answered."
+	childCut       = "\n\n[The answer was cut off here.]"
+)
+
+// childOf is the tool session of a call; zero for a call of another tool.
+func childOf(call *parley.Message) parley.ID {
+	if len(call.Metadata) <= len("{}") {
+		return parley.ID{}
+	}
+	var linked parley.ChildLink
+	if json.Unmarshal(call.Metadata, &linked) != nil || linked.SessionID != parley.ChildID(call.ID) {
+		return parley.ID{}
+	}
+	return linked.SessionID
+}
+
+// OpenChild is the transition of parley.ChildStore. It locks the child; of the
+// parent it needs the claim and the open call to last until it is committed.
+func (t *Tx) OpenChild(fence parley.Fence, wanted parley.NewSession) (parley.Session, error) {
+	parent, err := t.Holds(fence)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	session := &wanted.Session
+	if session.ID != parley.ChildID(session.ParentMessageID) || wanted.First == nil {
+		return parley.Session{}, parley.Errorf(parley.CodeConflict, "a tool session has the id that its call gives it, and a first message")
+	}
+	if opened, err := t.load(session.ID); err != nil {
+		return parley.Session{}, err
+	} else if opened != nil {
+		return opened.Session, nil
+	}
+	m, err := t.rows.Message(parent.WorkspaceID, session.ParentMessageID)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	if m == nil || m.SessionID != parent.ID || m.Role != parley.RoleToolCall || m.TurnID != fence.TurnID {
+		return parley.Session{}, parley.Errorf(parley.CodeConflict, "the turn has no such tool call")
+	}
+	if _, err := t.unanswered(parent, m.ToolCallID); err != nil {
+		return parley.Session{}, err
+	}
+	if err := t.checkAgent(parent.WorkspaceID, session.AgentID); err != nil {
+		return parley.Session{}, err
+	}
+	if err := descend(session, parent); err != nil {
+		return parley.Session{}, err
+	}
+	h := t.createSession(wanted)
+	if _, err := t.post(h, *wanted.First, parley.ID{}); err != nil {
+		return parley.Session{}, err
+	}
+	t.updatedFeed(h)
+	return h.Session, nil
+}
+
+// descend gives a tool session its place below its parent.
+func descend(session *parley.Session, parent *Head) error {
+	if parent.Depth >= parley.MaxToolDepth {
+		return parley.Errorf(parley.CodeConflict, "tool sessions lie %d deep here already, which is as deep as they may; do the work without another one", parley.MaxToolDepth)
+	}
+	session.ParentSessionID, session.RootID, session.Depth = parent.ID, parent.RootID, parent.Depth+1
+	return nil
+}
+
+// goesHome leaves an errand when a session that answers a call has come to its end.
+func (h *Head) goesHome() {
+	if h.AnswersCall() {
+		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: ChildHome, TargetID: h.ParentMessageID})
+	}
+}
+
+// callsOff leaves an errand that stops the tool session of a call, if it has one.
+func (h *Head) callsOff(call *parley.Message) {
+	if child := childOf(call); !child.IsZero() {
+		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: CancelChild, TargetID: child})
+	}
+}
+
+// callsAllOff is callsOff for every call of a turn that ends without their results.
+func (t *Tx) callsAllOff(h *Head) error {
+	open, err := t.rows.OpenToolCalls(h)
+	for i := range open {
+		h.callsOff(&open[i])
+	}
+	return err
+}
+
+// BringHome records the result of a call whose tool session has come to its end,
+// under the parent's lock and whatever its unfinished turn is at; one that waits
+// for nothing else is ready then. A result that nobody waits for any more is
+// dropped: the call has another one, or its turn is over.
+func (t *Tx) BringHome(workspaceID, callMessageID parley.ID) error {
+	sessionID, err := t.rows.SessionOf(workspaceID, callMessageID)
+	if err != nil || sessionID.IsZero() {
+		return err
+	}
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() {
+		return err
+	}
+	asked, err := t.rows.Message(workspaceID, callMessageID)
+	if err != nil || asked == nil || asked.Role != parley.RoleToolCall || asked.TurnID != h.TurnID {
+		return err
+	}
+	call, err := t.unanswered(h, asked.ToolCallID)
+	if parley.ErrorCode(err) == parley.CodeConflict || err == nil && call.ID != asked.ID {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	m := t.resultOf(h, call, parley.NewID(), call.Author)
+	m.Metadata = parley.LinkChild(callMessageID)
+	if m.Content, err = t.childResult(parley.ChildID(callMessageID), m); err != nil || m.Content == nil {
+		return err
+	}
+	if err := t.recordResult(h, m); err != nil {
+		return err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil || turn.Status != parley.TurnWaiting {
+		return err // who runs it, or is about to, reads the record
+	}
+	open, err := t.rows.OpenToolCalls(h)
+	for i := range open {
+		if open[i].ID != call.ID {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return t.answer(h, turn)
+}
+
+// childResult is what a tool session brings home, and says by whom it is; nil
+// while its first turn is unfinished.
+func (t *Tx) childResult(childID parley.ID, m *parley.Message) (json.RawMessage, error) {
+	child, err := t.load(childID)
+	if err != nil {
+		return nil, err
+	}
+	if child == nil || child.DeletedAt != 0 {
+		return failedResult(childDeleted, nil)
+	}
+	first, err := t.rows.FirstMessage(child)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	turn, err := t.readTurn(child, first.TurnID)
+	if err != nil || !turn.Status.Finished() {
+		return nil, err
+	}
+	took := new(int64(turn.FinishedAt - turn.CreatedAt))
+	switch turn.Status {
+	case parley.TurnCancelled:
+		return failedResult(childCancelled, took)
+	case parley.TurnFailed:
+		return failedResult(failureText(turn.Error), took)
+	}
+	answers, err := t.rows.Answers(child, turn.ID, turn.Step)
+	if err != nil {
+		return nil, err
+	}
+	return answerResult(answers, took, m)
+}
+
+// failedResult is the content of a result without an answer.
+func failedResult(text string, tookMS *int64) (json.RawMessage, error) {
+	return parley.EncodeContent(parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text, ExecutionTimeMS: tookMS})
+}
+
+func failureText(failure *parley.Failure) string {
+	switch {
+	case failure == nil:
+		return parley.ErrorClass("").Sentence()
+	case failure.Detail == "":
+		return failure.Sentence
+	}
+	return failure.Sentence + " (" + failure.Detail + ")"
+}
+
+// answerResult is the content of a result made of the messages of the last step.
+func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (json.RawMessage, error) {
+	text, refusal := "", ""
+	for i := range answers {
+		var content parley.AssistantContent
+		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
+			return nil, parley.WrapError(parley.CodeInvalid, err, "an answer is no message of an assistant")
+		}
+		text, refusal = text+content.Text, refusal+content.Refusal
+		m.Author = answers[i].Author
+	}
+	if text == "" && refusal != "" {
+		return failedResult(refusal, tookMS)
+	}
+	if len(text) > parley.MaxChildResultBytes {
+		text = parley.Clip(text, parley.MaxChildResultBytes) + childCut
+	}
+	result := append(parley.AppendJSONString([]byte(`{"text":`), text), '}')
+	return parley.EncodeContent(parley.ToolResultContent{Result: result, Success: true, ExecutionTimeMS: tookMS})
+}
+
+// StopChild stops every turn of a tool session whose call waits no more. A worker
+// that holds one is told, and has until the next look to settle it; then it is
+// taken from it. It reports whether there is to be a next look.
+func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
+	h, err := t.load(childID)
+	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() || !h.AnswersCall() {
+		return false, err
+	}
+	if h.Queued > 0 { // what came from elsewhere meanwhile
+		if err := t.cancelQueued(h, h.TurnID); err != nil {
+			return false, err
+		}
+	}
+	held, err := t.held(h)
+	if err != nil {
+		return false, err
+	}
+	if held && h.Cancel != h.TurnID {
+		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
+		return true, nil
+	}
+	_, err = t.settleCancelled(h)
+	return false, err
+}

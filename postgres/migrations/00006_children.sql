@@ -1,0 +1,25 @@
+-- +goose Up
+
+-- Where a tool session lies: in whose tree, and how deep.
+ALTER TABLE parley.sessions ADD COLUMN root_id uuid;                     -- its own id but for tool sessions
+ALTER TABLE parley.sessions ADD COLUMN depth integer NOT NULL DEFAULT 0;
+
+SET LOCAL ROLE parley_system;
+WITH RECURSIVE tree (id, workspace_id, root_id, depth) AS (
+  SELECT id, workspace_id, id, 0 FROM parley.sessions s WHERE kind <> 'tool' OR parent_session_id IS NULL
+   OR NOT EXISTS (SELECT 1 FROM parley.sessions p WHERE p.id = s.parent_session_id AND p.workspace_id = s.workspace_id)
+  UNION ALL
+  SELECT c.id, c.workspace_id, t.root_id, t.depth + 1 FROM tree t
+   JOIN parley.sessions c ON c.workspace_id = t.workspace_id AND c.parent_session_id = t.id AND c.kind = 'tool'
+)
+UPDATE parley.sessions SET root_id = tree.root_id, depth = tree.depth FROM tree WHERE tree.workspace_id = sessions.workspace_id AND tree.id = sessions.id;
+
+RESET ROLE;
+
+-- What is due first comes first; what is not done goes to the end.
+CREATE INDEX outbox_due ON parley.outbox (due_at, id);
+
+-- +goose Down
+DROP INDEX parley.outbox_due;
+ALTER TABLE parley.sessions DROP COLUMN depth;
+ALTER TABLE parley.sessions DROP COLUMN root_id;

@@ -1,0 +1,22 @@
+-- +goose Up
+
+-- Where a tool session lies: in whose tree, and how deep.
+ALTER TABLE sessions ADD COLUMN root_id BLOB;                      -- its own id but for tool sessions
+ALTER TABLE sessions ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
+
+WITH RECURSIVE tree (id, workspace_id, root_id, depth) AS (
+  SELECT id, workspace_id, id, 0 FROM sessions s WHERE kind <> 'tool' OR parent_session_id IS NULL
+   OR NOT EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.parent_session_id AND p.workspace_id = s.workspace_id)
+  UNION ALL
+  SELECT c.id, c.workspace_id, t.root_id, t.depth + 1 FROM tree t
+   JOIN sessions c ON c.workspace_id = t.workspace_id AND c.parent_session_id = t.id AND c.kind = 'tool'
+)
+UPDATE sessions SET root_id = tree.root_id, depth = tree.depth FROM tree WHERE tree.id = sessions.id;
+
+-- What is due first comes first; what is not done goes to the end.
+CREATE INDEX outbox_due ON outbox (due_at, id);
+
+-- +goose Down
+DROP INDEX outbox_due;
+ALTER TABLE sessions DROP COLUMN depth;
+ALTER TABLE sessions DROP COLUMN root_id;
