@@ -117,4 +117,7 @@ type ToolSource interface {
 	// Expects reports whether a tool of this name may be there later: it belongs to
 	// something configured that does not answer yet.
 	Expects(name string) bool
+	// Await returns when everything configured was tried once, which is so from soon
+	// after the start on, or when ctx ends.
+	Await(ctx context.Context)
 }

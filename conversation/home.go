@@ -103,6 +103,7 @@ type noTools struct{}
 
 func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
 func (noTools) Expects(string) bool             { return false }
+func (noTools) Await(context.Context)           {}
 func (noTools) Tools() []parley.Tool            { return nil }
 
 // errEnded is what a stream that ends before its turn gives.

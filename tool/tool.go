@@ -3,6 +3,7 @@
 package tool
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -53,6 +54,13 @@ func (r *Registry) Tools() []parley.Tool {
 	byName := func(a, b parley.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
 	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
 	return slices.CompactFunc(all, func(a, b parley.Tool) bool { return byName(a, b) == 0 })
+}
+
+// Await returns when each of the sources has.
+func (r *Registry) Await(ctx context.Context) {
+	for _, source := range r.sources {
+		source.Await(ctx)
+	}
 }
 
 // Expects reports whether one of the sources does.

@@ -37,6 +37,7 @@ func (s *source) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
+func (*source) Await(context.Context) {}
 func (s *source) Expects(name string) bool {
 	return s.expects != "" && strings.HasPrefix(name, s.expects)
 }

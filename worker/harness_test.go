@@ -192,7 +192,8 @@ func (f fakeTools) Tools() (tools []parley.Tool) {
 	}
 	return tools
 }
-func (f fakeTools) Expects(string) bool { return false }
+func (f fakeTools) Expects(string) bool   { return false }
+func (f fakeTools) Await(context.Context) {}
 
 // recorder keeps the events of all commits and wakes who waits for one.
 type recorder struct {
@@ -215,7 +216,7 @@ type rig struct {
 	store   *sqlite.Store
 	hub     *live.Hub
 	model   *scripted
-	tools   fakeTools
+	tools   parley.ToolSource
 	options Options
 	seen    *recorder
 	worker  *Worker
@@ -232,7 +233,7 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, store: store, model: &scripted{}, seen: &recorder{changed: make(chan struct{})}}
+	r := &rig{TB: t, store: store, model: &scripted{}, tools: fakeTools{}, seen: &recorder{changed: make(chan struct{})}}
 	r.hub = live.New(store, live.Options{})
 	store.Listen(r.hub)
 	store.Listen(r)

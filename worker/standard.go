@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"parley"
@@ -136,6 +137,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
 	}
 	if err == nil {
+		t.awaitTools()
 		err = t.findTools()
 	}
 	if err != nil {
@@ -154,6 +156,25 @@ func (t *turn) unusable(err error) *parley.Failure {
 	return &parley.Failure{
 		Class: parley.ClassModel, Sentence: t.settings.Retry.Sentence(parley.ClassModel), Detail: parley.Clip(detail, 1024),
 	}
+}
+
+// awaitTools gives servers of tools that this process has just started the time
+// to answer for the first time. A turn that is resumed at the start would else go
+// on without them.
+func (t *turn) awaitTools() {
+	missing := func(ref parley.ToolRef) bool {
+		if ref.Definition != nil {
+			return false
+		}
+		prefix, pattern := ref.Pattern()
+		return pattern || t.w.tools.Expects(prefix)
+	}
+	if !slices.ContainsFunc(t.settings.Tools, missing) {
+		return
+	}
+	ctx, stop := context.WithTimeout(t.ctx, toolsPatience)
+	defer stop()
+	t.w.tools.Await(ctx)
 }
 
 // findTools collects the definitions that the model is shown: in the agent's

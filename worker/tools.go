@@ -20,6 +20,8 @@ const (
 	MaxToolResultBytes = 1 << 20
 	// toolGrace is how long a tool may take to notice that its context has ended.
 	toolGrace = 200 * time.Millisecond
+	// toolsPatience is how long a turn waits for servers of tools at the process's start.
+	toolsPatience = 10 * time.Second
 )
 
 // The results that Parley writes itself, for the model to read.
@@ -27,6 +29,7 @@ const (
 	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
 	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
 	resultUnknown   = "Not run: there is no tool named %q."
+	resultAway      = "Not run: the server of the tool %q does not answer. Try again later or go on without it."
 	resultCancelled = "Cancelled by the user. Whether it took effect is unknown."
 	resultNeverRun  = "Cancelled by the user before it ran."
 	resultTimeout   = "The tool did not answer within %s. Whether it took effect is unknown."
@@ -63,7 +66,10 @@ func (t *turn) sort(call *toolCall) {
 		case ref.Definition != nil:
 			call.client = true
 		default:
-			call.tool, _ = t.w.tools.Tool(call.name)
+			var ok bool
+			if call.tool, ok = t.w.tools.Tool(call.name); !ok && t.w.tools.Expects(call.name) {
+				call.refusal = fmt.Sprintf(resultAway, parley.Clip(call.name, 64))
+			}
 		}
 	}
 	if call.tool == nil && call.child == nil && !call.client && call.refusal == "" {

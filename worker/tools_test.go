@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -287,5 +288,55 @@ func TestPatternsStandForTheServersTools(t *testing.T) {
 	r.must(err)
 	if len(log) != 2 || log[0].ToolsHash != log[1].ToolsHash || log[0].ToolsHash.IsZero() {
 		t.Errorf("%d calls, tools %s and %s", len(log), log[0].ToolsHash, log[1].ToolsHash)
+	}
+}
+
+// lateTools are there only once somebody has waited for them.
+type lateTools struct {
+	fakeTools
+	awaited *atomic.Bool
+}
+
+func (l lateTools) Tool(name string) (parley.Tool, bool) {
+	if !l.awaited.Load() {
+		return nil, false
+	}
+	return l.fakeTools.Tool(name)
+}
+
+func (l lateTools) Tools() []parley.Tool {
+	if !l.awaited.Load() {
+		return nil
+	}
+	return l.fakeTools.Tools()
+}
+
+func (l lateTools) Expects(name string) bool {
+	return strings.HasPrefix(name, "gone_") || !l.awaited.Load()
+}
+func (l lateTools) Await(ctx context.Context) { l.awaited.Store(ctx.Err() == nil) }
+
+// TestTurnsWaitForToolsThatAreExpected: a turn that begins with the process has
+// the tools of servers that answer a moment later; one of a server that does not
+// answer is told apart from one that nobody knows.
+func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
+	for _, named := range []string{"look_up", "look_*"} {
+		r := newRig(t)
+		r.tools = lateTools{fakeTools{{"look_up", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			return json.RawMessage(`"up"`), nil
+		}}}, new(atomic.Bool)}
+		r.start(nil)
+		r.model.play(calls(parley.FinishToolCalls, "look_up", `{}`, "gone_away", `{}`), says("Done."))
+		sessionID := r.session(tooled(named, "gone_away"), nil)
+		r.ended(r.post(sessionID, "Go", "").Turn.ID)
+		var results []string
+		for _, l := range r.record(sessionID) {
+			if l.Role == parley.RoleToolResult {
+				results = append(results, l.Says)
+			}
+		}
+		if diff := cmp.Diff([]string{fmt.Sprintf(resultAway, "gone_away"), `"up"`}, results); diff != "" {
+			t.Errorf("an agent with %s: %s", named, diff)
+		}
 	}
 }

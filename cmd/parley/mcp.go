@@ -4,36 +4,28 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"parley"
 	"parley/tool/mcp"
 )
 
 // mcpSetting configures a server of the Model Context Protocol: a command that is
-// started here, or a URL. Secrets are never in the file: env_from and header_env
-// name the variables that hold them.
+// started here, or a URL. Secrets stand in the environment: the file names their
+// variables as ${NAME}.
 type mcpSetting struct {
-	Name         string                `yaml:"name"` // begins the names of its tools: name__tool
-	Command      string                `yaml:"command"`
-	Args         []string              `yaml:"args"`
-	Env          map[string]string     `yaml:"env"`
-	EnvFrom      map[string]string     `yaml:"env_from"` // variable of the process: variable of ours
-	URL          string                `yaml:"url"`
-	Headers      map[string]string     `yaml:"headers"`
-	HeaderEnv    map[string]string     `yaml:"header_env"` // header: variable of ours that holds its value
-	AllowPrivate bool                  `yaml:"allow_private"`
-	ConnectTime  duration              `yaml:"connect_timeout"`
-	CallTime     duration              `yaml:"timeout"`
-	Protocol     string                `yaml:"protocol"`
-	Tools        map[string]mcpHinting `yaml:"tools"` // by the server's own names; "*" for all others
-}
-
-// mcpHinting replaces what a server says of a tool.
-type mcpHinting struct {
-	ReadOnly    *bool `yaml:"read_only"`
-	Idempotent  *bool `yaml:"idempotent"`
-	Destructive *bool `yaml:"destructive"`
-	OpenWorld   *bool `yaml:"open_world"`
+	Name          string                                `yaml:"name"` // begins the names of its tools: name__tool
+	Command       string                                `yaml:"command"`
+	Args          []string                              `yaml:"args"`
+	Env           map[string]string                     `yaml:"env"` // with ${NAME}
+	URL           string                                `yaml:"url"`
+	Headers       map[string]string                     `yaml:"headers"`
+	SecretHeaders map[string]string                     `yaml:"secret_headers"` // with ${NAME}
+	AllowPrivate  bool                                  `yaml:"allow_private"`
+	ConnectTime   duration                              `yaml:"connect_timeout"`
+	CallTime      duration                              `yaml:"timeout"`
+	Protocol      string                                `yaml:"protocol"`
+	Tools         map[string]parley.AnnotationsOverride `yaml:"tools"` // by the server's own names; "*" for all others
 }
 
 // openMCP begins to connect to the configured servers.
@@ -51,27 +43,27 @@ func openMCP(s settings, env func(string) string, options mcp.Options) (*mcp.Sou
 func (m mcpSetting) server(env func(string) string) (mcp.Server, error) {
 	server := mcp.Server{
 		Name: m.Name, Command: m.Command, Args: m.Args, URL: m.URL, AllowPrivate: m.AllowPrivate,
-		ConnectTime: m.ConnectTime.time(), CallTime: m.CallTime.time(), Protocol: m.Protocol, Tools: map[string]mcp.Hints{},
+		ConnectTime: time.Duration(m.ConnectTime), CallTime: time.Duration(m.CallTime), Protocol: m.Protocol, Tools: m.Tools,
 	}
-	for tool, h := range m.Tools {
-		server.Tools[tool] = mcp.Hints(h)
+	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+		value, err := expandSecrets(m.field("env", name), m.Env[name], env)
+		if err != nil {
+			return mcp.Server{}, err
+		}
+		server.Environment = append(server.Environment, name+"="+value)
 	}
-	variables, err := m.secrets(m.Env, m.EnvFrom, env)
-	if err != nil {
-		return mcp.Server{}, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		server.Environment = append(server.Environment, name+"="+variables[name])
-	}
-	headers, err := m.secrets(m.Headers, m.HeaderEnv, env)
-	if err != nil {
-		return mcp.Server{}, err
-	}
-	if len(headers) > 0 {
+	if len(m.Headers)+len(m.SecretHeaders) > 0 {
 		server.Headers = http.Header{}
 	}
-	for name, value := range headers {
+	for name, value := range m.Headers {
 		server.Headers.Set(name, value)
+	}
+	for name, value := range m.SecretHeaders {
+		secret, err := expandSecrets(m.field("secret_headers", name), value, env)
+		if err != nil {
+			return mcp.Server{}, err
+		}
+		server.Headers.Set(name, secret)
 	}
 	if err := server.Check(); err != nil {
 		return mcp.Server{}, err
@@ -82,18 +74,7 @@ func (m mcpSetting) server(env func(string) string) (mcp.Server, error) {
 	return server, nil
 }
 
-// secrets joins plain values with those that stand in variables.
-func (m mcpSetting) secrets(plain, from map[string]string, env func(string) string) (map[string]string, error) {
-	values := maps.Clone(plain)
-	if values == nil {
-		values = map[string]string{}
-	}
-	for name, variable := range from {
-		value := env(variable)
-		if value == "" {
-			return nil, parley.InvalidField("mcp", "server %q wants the value of %s from the environment variable %s, which is not set", parley.Clip(m.Name, 64), name, variable)
-		}
-		values[name] = value
-	}
-	return values, nil
+// field names a value of the setting in errors.
+func (m mcpSetting) field(list, name string) string {
+	return "mcp." + parley.Clip(m.Name, 64) + "." + list + "." + parley.Clip(name, 64)
 }

@@ -24,18 +24,17 @@ mcp:
   - name: files
     command: npx
     args: ["-y", "server", "/srv"]
-    env: {MODE: fast, HOME: /elsewhere}
-    env_from: {TOKEN: FILES_TOKEN}
+    env: {MODE: "fast$", HOME: /elsewhere, TOKEN: "${FILES_TOKEN}"}
     timeout: 5s
     tools: {write: {destructive: false}, "*": {open_world: false}}
   - name: search
     url: https://mcp.example.com/mcp
     headers: {x-team: red}
-    header_env: {Authorization: SEARCH_AUTH}
+    secret_headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}
     connect_timeout: 2s
     protocol: "2025-11-25"
 `)
-	env := environment(map[string]string{"FILES_TOKEN": "t0ken", "SEARCH_AUTH": "Bearer x", "PATH": "/bin", "HOME": "/home/ada", "OPENAI_API_KEY": "no"})
+	env := environment(map[string]string{"FILES_TOKEN": "t0ken", "SEARCH_TOKEN": "x", "PATH": "/bin", "HOME": "/home/ada", "OPENAI_API_KEY": "no"})
 	s, err := loadSettings(&flags{data: dir}, env)
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +42,10 @@ mcp:
 	no := false
 	want := []mcp.Server{
 		{Name: "files", Command: "npx", Args: []string{"-y", "server", "/srv"}, CallTime: 5 * time.Second,
-			Environment: []string{"PATH=/bin", "HOME=/home/ada", "HOME=/elsewhere", "MODE=fast", "TOKEN=t0ken"},
-			Tools:       map[string]mcp.Hints{"write": {Destructive: &no}, "*": {OpenWorld: &no}}},
+			Environment: []string{"PATH=/bin", "HOME=/home/ada", "HOME=/elsewhere", "MODE=fast$", "TOKEN=t0ken"},
+			Tools:       map[string]parley.AnnotationsOverride{"write": {Destructive: &no}, "*": {OpenWorld: &no}}},
 		{Name: "search", URL: "https://mcp.example.com/mcp", ConnectTime: 2 * time.Second, Protocol: "2025-11-25",
-			Headers: http.Header{"X-Team": {"red"}, "Authorization": {"Bearer x"}}, Tools: map[string]mcp.Hints{}},
+			Headers: http.Header{"X-Team": {"red"}, "Authorization": {"Bearer x"}}},
 	}
 	for i, given := range s.MCP {
 		got, err := given.server(env)
@@ -69,9 +68,9 @@ func TestMCPSettingsThatCannotWork(t *testing.T) {
 		"single _":                  {{Name: "a__b", Command: "npx"}},
 		"either command":            {{Name: "fs"}},
 		"either command (and args)": {{Name: "fs", Command: "npx", URL: "https://host/mcp"}},
-		"MISSING":                   {{Name: "fs", Command: "npx", EnvFrom: map[string]string{"KEY": "MISSING"}}},
-		"are for a command":         {{Name: "fs", URL: "https://host/mcp", EnvFrom: map[string]string{"KEY": "TOKEN"}}},
-		"are for a url":             {{Name: "fs", Command: "npx", HeaderEnv: map[string]string{"Authorization": "TOKEN"}}},
+		"MISSING":                   {{Name: "fs", Command: "npx", Env: map[string]string{"KEY": "${MISSING}"}}},
+		"are for a command":         {{Name: "fs", URL: "https://host/mcp", Env: map[string]string{"KEY": "${TOKEN}"}}},
+		"are for a url":             {{Name: "fs", Command: "npx", SecretHeaders: map[string]string{"Authorization": "Bearer ${TOKEN}"}}},
 		"http:// or https://":       {{Name: "fs", URL: "file:///etc/passwd"}},
 		"no user and password":      {{Name: "fs", URL: "https://ada:s3cret@host/mcp"}},
 		"protocol must be one of":   {{Name: "fs", Command: "npx", Protocol: "2023-01-01"}},

@@ -1,18 +1,22 @@
 package main
 
 import (
-	"os"
+	"regexp"
 	"strings"
 
 	"parley"
 )
+
+// inBraces is how the file names a variable; a $ alone is a $.
+var inBraces = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // expandSecrets replaces ${NAME} by environment variables, so that the file
 // holds no secret. CodeInvalid names a variable that is not set; values are
 // never repeated.
 func expandSecrets(field, text string, env func(string) string) (string, error) {
 	var missing []string
-	expanded := os.Expand(text, func(name string) string {
+	expanded := inBraces.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
 		value := env(name)
 		if value == "" {
 			missing = append(missing, name)

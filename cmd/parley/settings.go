@@ -113,9 +113,6 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// time is the duration itself.
-func (d duration) time() time.Duration { return time.Duration(d) }
-
 // dataDir finds the data directory without making it.
 func (f *flags) dataDir(env func(string) string) (string, error) {
 	if f.data != "" {

@@ -4,6 +4,7 @@
 package builtin
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ func (s Source) Tool(name string) (parley.Tool, bool) {
 
 // Expects implements parley.ToolSource: what is built in is there at once.
 func (Source) Expects(string) bool { return false }
+
+// Await implements parley.ToolSource.
+func (Source) Await(context.Context) {}
 
 // Tools lists the tools by name.
 func (s Source) Tools() []parley.Tool { return slices.Clone(s.tools) }

@@ -5,6 +5,7 @@
 package httptool
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -94,6 +95,9 @@ func (s *Source) Tools() []parley.Tool {
 
 // Expects reports nothing: an endpoint is known from its configuration.
 func (*Source) Expects(string) bool { return false }
+
+// Await implements parley.ToolSource.
+func (*Source) Await(context.Context) {}
 
 // Close closes the connections that no call uses.
 func (s *Source) Close() {

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/internal/netguard"
 )
 
 const (
@@ -43,12 +44,7 @@ type Server struct {
 	CallTime    time.Duration // of one tool call; 0: what the caller gives it
 	Protocol    string        // the newest version offered; "": the SDK's newest
 
-	Tools map[string]Hints // by the server's own names; "*" for all others
-}
-
-// Hints replace what a server says of a tool; nil leaves it.
-type Hints struct {
-	ReadOnly, Idempotent, Destructive, OpenWorld *bool
+	Tools map[string]parley.AnnotationsOverride // instead of what the server says, by the server's own names; "*" for all others
 }
 
 var serverName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
@@ -81,18 +77,22 @@ func (s Server) Check() error {
 			return invalid("url must be http:// or https:// with a host")
 		}
 		if parsed.User != nil {
-			return invalid("url must hold no user and password; send them by header_env")
+			return invalid("url must hold no user and password; send them by secret_headers")
 		}
 	}
 	return nil
 }
 
-// hints are what the configuration says of a tool.
-func (s Server) hints(tool string) Hints {
-	if h, ok := s.Tools[tool]; ok {
-		return h
+// annotations are what the server says of a tool, with what the configuration
+// says over it. A read-only tool destroys nothing, unless that is configured.
+func (s Server) annotations(given *sdk.Tool) parley.ToolAnnotations {
+	over, ok := s.Tools[given.Name]
+	if !ok {
+		over = s.Tools["*"]
 	}
-	return s.Tools["*"]
+	a := over.Over(annotate(given.Annotations))
+	a.Destructive = a.Destructive && (!a.ReadOnly || over.Destructive != nil)
+	return a
 }
 
 func (s Server) connectTime() time.Duration {
@@ -109,9 +109,6 @@ func (s Server) secrets() (values []string) {
 			values = append(values, value)
 		}
 	}
-	for _, list := range s.Headers {
-		values = append(values, list...)
-	}
 	if parsed, err := url.Parse(s.URL); err == nil {
 		values = append(values, parsed.RequestURI()) // some hosts put a key there
 	}
@@ -123,6 +120,7 @@ const shortestSecret = 6
 
 // redact takes configured secrets out of a text for the log.
 func (s Server) redact(text string) string {
+	text = netguard.Redact(text, s.Headers)
 	for _, secret := range s.secrets() {
 		if len(secret) >= shortestSecret {
 			text = strings.ReplaceAll(text, secret, "[redacted]")

@@ -100,7 +100,7 @@ func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	server := childServer(t, "zoo", "tools")
 	no, yes := false, true
-	server.Tools = map[string]mcp.Hints{"pid": {ReadOnly: &yes}, "*": {OpenWorld: &no}}
+	server.Tools = map[string]parley.AnnotationsOverride{"pid": {ReadOnly: &yes}, "*": {OpenWorld: &no}}
 	source := open(t, childServer(t, "ark", "tools"), server)
 	for name, want := range map[string]parley.ToolAnnotations{
 		"ark__echo":   {ReadOnly: true},

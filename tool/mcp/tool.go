@@ -62,7 +62,7 @@ func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
 			Description: parley.Clip(withoutNUL(describe(given)), maxDescriptionBytes),
 			Parameters:  schema,
 		},
-		annotations: annotate(given.Annotations, l.server.hints(given.Name)),
+		annotations: l.server.annotations(given),
 	}
 	made.schema, unchecked = resolve(schema)
 	return made, unchecked, nil
@@ -81,29 +81,17 @@ func describe(given *sdk.Tool) string {
 	return ""
 }
 
-// annotate applies the protocol's defaults (a tool that says nothing may destroy
-// and reaches out) and lays the configuration over them.
-func annotate(given *sdk.ToolAnnotations, hints Hints) parley.ToolAnnotations {
+// annotate applies the protocol's defaults: a tool that says nothing may destroy
+// and reaches out.
+func annotate(given *sdk.ToolAnnotations) parley.ToolAnnotations {
 	a := parley.ToolAnnotations{Destructive: true, OpenWorld: true}
-	if given != nil {
-		a.ReadOnly, a.Idempotent = given.ReadOnlyHint, given.IdempotentHint
-		lay(&a.Destructive, given.DestructiveHint)
-		lay(&a.OpenWorld, given.OpenWorldHint)
+	if given == nil {
+		return a
 	}
-	lay(&a.ReadOnly, hints.ReadOnly)
-	lay(&a.Idempotent, hints.Idempotent)
-	if a.ReadOnly {
-		a.Destructive = false // the hint means something only for tools that write
+	own := parley.AnnotationsOverride{
+		ReadOnly: &given.ReadOnlyHint, Idempotent: &given.IdempotentHint, Destructive: given.DestructiveHint, OpenWorld: given.OpenWorldHint,
 	}
-	lay(&a.Destructive, hints.Destructive)
-	lay(&a.OpenWorld, hints.OpenWorld)
-	return a
-}
-
-func lay(into, over *bool) {
-	if over != nil {
-		*into = *over
-	}
+	return own.Over(a)
 }
 
 // resolve reads a schema for checking. What it refers to elsewhere is never
