@@ -14,26 +14,41 @@ import (
 const messageBytes = 1300
 
 // servePostMessage is the hot path: one strict decode, one transaction, and for
-// a stream the turn's frames from the place before the post.
-func servePostMessage(a *api, x *exchange) error {
+// a stream the turn's frames from the place before the post. What is to be
+// streamed is posted aside, for the sake of the stack that the stream keeps.
+func servePostMessage(a *api, x *exchange) (err error) {
+	if !wantsStream(x.r) {
+		_, err = a.postMessage(x, false)
+		return err
+	}
+	var turn *live.Watcher
+	aside(func() { turn, err = a.postMessage(x, true) })
+	if turn != nil {
+		a.relayTurn(x, turn)
+	}
+	return err
+}
+
+// postMessage posts, and answers unless the turn is to be streamed: then it is
+// the turn's watcher that it returns.
+func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
 	if args.err != nil {
-		return args.err
+		return nil, args.err
 	}
 	id, err := a.session(x)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var input engine.MessageInput
 	if err := decode(a, x, &input); err != nil {
-		return err
+		return nil, err
 	}
 	idempotency, err := x.idempotency(x.r.PathValue("session"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	streams := wantsStream(x.r)
 	if streams {
 		// Watching already while the post commits keeps its events at hand in the
 		// hub, so that the stream need not read them back.
@@ -42,15 +57,14 @@ func servePostMessage(a *api, x *exchange) error {
 	}
 	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x.tellPosted(&posted)
 	x.w.Header().Set("Location", "/v1/messages/"+posted.Message.ID.String())
 	if !streams || posted.Message.TurnID.IsZero() {
-		return x.sendMessage(http.StatusCreated, &posted.Message)
+		return nil, x.sendMessage(http.StatusCreated, &posted.Message)
 	}
-	a.streamTurn(x, &posted, flush)
-	return nil
+	return a.watchTurn(x, &posted, flush), nil
 }
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
@@ -63,12 +77,22 @@ func (x *exchange) tellPosted(posted *parley.Posted) {
 // streamTurn answers with the frames of the turn that a post began or repeats,
 // up to its terminal event.
 func (a *api) streamTurn(x *exchange, posted *parley.Posted, flush time.Duration) {
-	watcher := a.hub.Watch(live.WatchRequest{
+	a.relayTurn(x, a.watchTurn(x, posted, flush))
+}
+
+// watchTurn watches the turn that a post began or repeats, from the place before
+// the post.
+func (a *api) watchTurn(x *exchange, posted *parley.Posted, flush time.Duration) *live.Watcher {
+	return a.hub.Watch(live.WatchRequest{
 		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: posted.Message.SessionID, After: posted.EventSequence}},
 		Flush: flush, UntilTurn: posted.Message.TurnID,
 	})
-	defer watcher.Close()
-	a.relay(x, newStream(x.w), watcher)
+}
+
+// relayTurn answers with a turn's frames and ends its watcher.
+func (a *api) relayTurn(x *exchange, turn *live.Watcher) {
+	defer turn.Close()
+	a.relay(x, newStream(x.w), turn)
 }
 
 func serveListMessages(a *api, x *exchange) error {

@@ -32,6 +32,13 @@ type Frame struct {
 	Reason    string
 }
 
+// feed makes an empty frame one of the feed.
+func (f *Frame) feed(event *parley.FeedEvent) {
+	f.Kind = FeedFrame
+	f.SessionID = event.SessionID
+	f.Feed = *event
+}
+
 // Delta is a piece of a streaming message's text. It continues the piece before
 // (Offset is that one's End) or starts over (Offset 0).
 type Delta struct {

@@ -152,7 +152,7 @@ func (r *reader) take(frame Frame) error {
 func (r *reader) drain(ctx context.Context, limit int) error {
 	for range limit {
 		for !r.watcher.Buffered() {
-			if _, found := r.watcher.look(); found != lookHole {
+			if found := r.watcher.look(new(Frame)); found != lookHole {
 				return nil
 			}
 			if err := r.watcher.fill(ctx); err != nil {

@@ -110,40 +110,49 @@ func (s *seat) forget(stream *Stream) {
 
 // next finds the seat's next frame in memory. lookEnd comes with the notice
 // that the session is gone.
-func (s *seat) next() (Frame, found) {
+func (s *seat) next(to *Frame) found {
 	r := s.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.state == seatGone {
-		return s.notice(), lookEnd
+		s.notice(to)
+		return lookEnd
 	}
 	if s.state != seatPlaced {
 		if r.deleted {
-			return s.notice(), lookEnd
+			s.notice(to)
+			return lookEnd
 		}
-		return Frame{}, lookHole
+		return lookHole
 	}
 	for {
 		event, at := s.following()
 		if delta, ok := s.pending(at, event.Sequence); ok {
-			return Frame{Kind: DeltaFrame, SessionID: r.id, Delta: delta}, lookFrame
+			to.Kind = DeltaFrame
+			to.SessionID = r.id
+			to.Delta = delta
+			return lookFrame
 		}
 		switch at {
 		case eventHere:
 			if s.pass(event) {
-				return Frame{Kind: EventFrame, SessionID: r.id, Event: event}, lookFrame
+				to.Kind = EventFrame
+				to.SessionID = r.id
+				to.Event = event
+				return lookFrame
 			}
 		case eventHole:
-			return Frame{}, lookHole
+			return lookHole
 		case eventNone:
 			if r.doubtful() && !s.stalled && !r.deleted {
-				return Frame{}, lookHole
+				return lookHole
 			}
 			if r.deleted {
-				return s.notice(), lookEnd
+				s.notice(to)
+				return lookEnd
 			}
 			s.dirty.Store(false)
-			return Frame{}, lookNothing
+			return lookNothing
 		}
 	}
 }
@@ -242,11 +251,11 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 }
 
 // notice is the last frame of a session that is gone.
-func (s *seat) notice() Frame {
-	return Frame{Kind: FeedFrame, SessionID: s.room.id, Feed: parley.FeedEvent{
+func (s *seat) notice(to *Frame) {
+	to.feed(&parley.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
 		Data: []byte(`{}`),
-	}}
+	})
 }
 
 // fill reads from the source what the seat at turn needs.

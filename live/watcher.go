@@ -80,29 +80,26 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 // Next waits for the next frame. io.EOF: the hub or the watcher was closed, the
 // session was deleted (told by a last FeedFrame), or the turn asked for is over.
 // Any other error is ctx's, or the source's.
-func (w *Watcher) Next(ctx context.Context) (Frame, error) {
+func (w *Watcher) Next(ctx context.Context) (frame Frame, err error) {
 	for {
 		if w.ready {
-			frame := w.ahead
-			w.ahead, w.ready = Frame{}, false
+			frame, w.ahead, w.ready = w.ahead, Frame{}, false
 			w.hub.counts.frame(frame.Kind)
 			return frame, nil
 		}
-		frame, found := w.look()
-		switch found {
+		switch w.look(&frame) {
 		case lookFrame:
 			w.hub.counts.frame(frame.Kind)
 			return frame, nil
 		case lookEnd:
-			return Frame{}, io.EOF
+			return frame, io.EOF
 		case lookHole:
-			if err := w.fill(ctx); err != nil {
-				return Frame{}, err
-			}
-			continue
+			err = w.fill(ctx)
+		case lookNothing:
+			err = w.wait(ctx)
 		}
-		if err := w.wait(ctx); err != nil {
-			return Frame{}, err
+		if err != nil {
+			return frame, err
 		}
 	}
 }
@@ -113,10 +110,7 @@ func (w *Watcher) Buffered() bool {
 	if w.ready {
 		return true
 	}
-	frame, found := w.look()
-	if found == lookFrame {
-		w.ahead, w.ready = frame, true
-	}
+	w.ready = w.look(&w.ahead) == lookFrame
 	return w.ready
 }
 
@@ -214,10 +208,12 @@ const (
 	lookEnd
 )
 
-// look finds the next frame in memory, without waiting.
-func (w *Watcher) look() (Frame, found) {
+// look finds the next frame in memory, without waiting, and writes it to an empty
+// one: handed from return to return, or made anew, frames would make the stack of
+// each watcher twice as large.
+func (w *Watcher) look(to *Frame) found {
 	if w.ended.Load() || w.over {
-		return Frame{}, lookEnd
+		return lookEnd
 	}
 	if w.armed {
 		select {
@@ -226,10 +222,8 @@ func (w *Watcher) look() (Frame, found) {
 		default:
 		}
 	}
-	if w.feed != nil {
-		if frame, ok := w.nextFeed(); ok {
-			return frame, lookFrame
-		}
+	if w.feed != nil && w.nextFeed(to) {
+		return lookFrame
 	}
 	for range w.seats {
 		if w.turn >= len(w.seats) {
@@ -237,43 +231,45 @@ func (w *Watcher) look() (Frame, found) {
 		}
 		s := w.seats[w.turn]
 		if s.dirty.Load() {
-			frame, found := s.next()
-			if found == lookEnd {
+			switch s.next(to) {
+			case lookEnd:
 				w.leave(s)
 				w.seats = slices.Delete(w.seats, w.turn, w.turn+1)
 				if w.feed != nil {
 					w.noticed = append(w.noticed, s.room.id)
 				}
-				return frame, lookFrame
-			}
-			if found == lookHole {
-				return Frame{}, found
-			}
-			if found == lookFrame {
+				return lookFrame
+			case lookHole:
+				return lookHole
+			case lookFrame:
 				w.turn++ // the other seats are looked at first next time
-				return frame, found
+				return lookFrame
+			case lookNothing:
 			}
 		}
 		w.turn++
 	}
 	if w.feed == nil && len(w.seats) == 0 {
-		return Frame{}, lookEnd
+		return lookEnd
 	}
-	return Frame{}, lookNothing
+	return lookNothing
 }
 
-// nextFeed takes the next feed frame. That a session of one's own is deleted is
-// told by its seat, after its last events.
-func (w *Watcher) nextFeed() (Frame, bool) {
+// nextFeed takes the next feed frame; false when there is none. That a session of
+// one's own is deleted is told by its seat, after its last events.
+func (w *Watcher) nextFeed(to *Frame) bool {
 	for {
 		event, reason, ok := w.feed.pop()
 		switch {
 		case !ok:
-			return Frame{}, false
+			return false
 		case reason != "":
-			return Frame{Kind: ResyncFrame, Reason: reason}, true
+			to.Kind = ResyncFrame
+			to.Reason = reason
+			return true
 		case event.Type != parley.FeedSessionDeleted:
-			return Frame{Kind: FeedFrame, SessionID: event.SessionID, Feed: event}, true
+			to.feed(&event)
+			return true
 		}
 		if slices.ContainsFunc(w.seats, func(s *seat) bool { return s.room.id == event.SessionID }) {
 			continue
@@ -282,7 +278,8 @@ func (w *Watcher) nextFeed() (Frame, bool) {
 			w.noticed = slices.Delete(w.noticed, i, i+1)
 			continue
 		}
-		return Frame{Kind: FeedFrame, SessionID: event.SessionID, Feed: event}, true
+		to.feed(&event)
+		return true
 	}
 }
 

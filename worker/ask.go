@@ -22,7 +22,7 @@ type question struct {
 // ask makes attempts at a request until one answers, or fails for good, or the
 // run is interrupted: then the answer has neither finish nor failure. An error
 // is the store's; CodeMore asks for the request to be built again.
-func (t *turn) ask(q question) (*answer, error) {
+func (t *turn) ask(q *question) (*answer, error) {
 	a := newAnswer(t, q.place.step)
 	a.attempt = q.place.attempt
 	credential := q.call.Provider
@@ -68,17 +68,14 @@ var errNotBegun = errors.New("worker: the step could not begin")
 // attempt sends the request and collects its answer. The request is on its way
 // while the store opens the step (or the call, of a further attempt); nothing of
 // the answer is shown before that has committed.
-func (t *turn) attempt(a *answer, q question) (err error) {
-	call := q.call
-	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
-	a.call = parley.CallSettled{CallID: call.ID}
-	begin := parley.StepBegin{Call: call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers}
-
+func (t *turn) attempt(a *answer, q *question) (err error) {
+	begin := t.beginning(a, q)
+	call := &begin.Call
 	t.attempts++
 	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.at, t.attempts))
 	defer stop(nil)
-	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: &call, Request: q.request})
-	defer func() { t.w.observer.CallEnded(ctx, a.observed(&call, err)) }()
+	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request})
+	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, err)) }()
 	opened := make(chan error, 1)
 	go func() { // ends with the transaction; this attempt waits for it
 		err := t.open(a, begin)
@@ -122,12 +119,21 @@ func (t *turn) attempt(a *answer, q question) (err error) {
 	return t.judge(a, broken)
 }
 
+// beginning is the record that an attempt starts with.
+func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
+	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers}
+	call := &begin.Call
+	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
+	a.call = parley.CallSettled{CallID: call.ID}
+	return begin
+}
+
 // open makes the attempt's record. It runs beside the request.
-func (t *turn) open(a *answer, begin parley.StepBegin) error {
+func (t *turn) open(a *answer, begin *parley.StepBegin) error {
 	if a.begun {
-		return t.w.store.BeginCall(t.writes, t.fence, begin)
+		return t.w.store.BeginCall(t.writes, t.fence, *begin)
 	}
-	begun, err := t.w.store.BeginStep(t.writes, t.fence, begin)
+	begun, err := t.w.store.BeginStep(t.writes, t.fence, *begin)
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
-func (t *turn) question(at place, steers []parley.Message) (question, *parley.Failure, error) {
-	q := question{place: at, system: t.settings.System, tools: t.toolsText}
+func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+	q := &question{place: at, system: t.settings.System, tools: t.toolsText}
 	selection, err := prompt.Window(t.settings.Policy, t.claim.Session, t.claim.Turn, t.tail)
 	if err != nil {
-		return question{}, nil, err
+		return nil, nil, err
 	}
 	if n := len(selection.Messages); n > 0 {
 		t.wrote(selection.Messages[n-1].Sequence)
@@ -30,9 +30,9 @@ func (t *turn) question(at place, steers []parley.Message) (question, *parley.Fa
 	}
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInvalid {
-			return question{}, t.unusable(err), nil
+			return nil, t.unusable(err), nil
 		}
-		return question{}, nil, err
+		return nil, nil, err
 	}
 	q.call = parley.Call{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,

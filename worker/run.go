@@ -44,7 +44,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 // runTurn hands the claim to the agent's runtime. A panic in there is an error
 // of this turn alone.
 func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
-	claim := running.claim
+	claim := &running.claim
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("panic while running a turn: %v\n%s", value, debug.Stack())
@@ -57,17 +57,36 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 	runtime, ok := w.runtimes[name]
 	if !ok {
 		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
-		_, err := w.store.FinishTurn(running.lease.ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
-			Class: parley.ClassInternal,
-			Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
-				claim.Agent.Slug, parley.Clip(name, parley.MaxNameBytes)),
-		}})
-		return err
+		return w.unready(running.lease.ctx, claim, name)
 	}
+	if own, ok := runtime.(*standard); ok {
+		return own.runTurn(ctx, claim)
+	}
+	return runOther(ctx, runtime, claim)
+}
+
+// unready fails a turn whose agent asks for a runtime that is not here.
+//
+//go:noinline
+func (w *Worker) unready(ctx context.Context, claim *parley.Claim, name string) error {
+	_, err := w.store.FinishTurn(ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
+		Class: parley.ClassInternal,
+		Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
+			claim.Agent.Slug, parley.Clip(name, parley.MaxNameBytes)),
+	}})
+	return err
+}
+
+// runOther runs a turn by a runtime that is not built in. It is not inlined, as
+// unready is not: a run keeps its stack while its model speaks, and the copies of a
+// claim would be on it.
+//
+//go:noinline
+func runOther(ctx context.Context, runtime parley.Runtime, claim *parley.Claim) error {
 	if err := runtime.Open(ctx, claim.Session); err != nil {
 		return err
 	}
-	return runtime.RunTurn(ctx, claim)
+	return runtime.RunTurn(ctx, *claim)
 }
 
 // brokenFailure is what people are told of an error inside.

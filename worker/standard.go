@@ -39,12 +39,13 @@ func (s *standard) State(sessionID parley.ID) parley.RuntimeState {
 
 // RunTurn implements parley.Runtime.
 func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
-	t := &turn{
-		w: s.w, claim: claim, fence: claim.Fence, ctx: ctx, writes: s.w.writesOf(ctx, claim),
-		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
-		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
-	}
-	failure, err := t.prepare()
+	return s.runTurn(ctx, &claim)
+}
+
+// runTurn is RunTurn without a copy of the claim, which is large; there is nothing to
+// open before it.
+func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
+	t, failure, err := s.begin(ctx, claim)
 	if err != nil {
 		return err
 	}
@@ -70,9 +71,20 @@ func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
 	return err
 }
 
+// begin makes a claim's turn and resolves what it runs with, as prepare says.
+func (s *standard) begin(ctx context.Context, claim *parley.Claim) (t *turn, failure *parley.Failure, err error) {
+	t = &turn{
+		w: s.w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: s.w.writesOf(ctx, claim),
+		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
+		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
+	}
+	failure, err = t.prepare()
+	return t, failure, err
+}
+
 // writesOf is the context of a claim's writes: it outlives a cancel of the turn
 // and ends with the lease.
-func (w *Worker) writesOf(ctx context.Context, claim parley.Claim) context.Context {
+func (w *Worker) writesOf(ctx context.Context, claim *parley.Claim) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[claim.Fence.TurnID]; running != nil {
