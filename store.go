@@ -113,6 +113,7 @@ type Claim struct {
 	Agent   Agent // in the turn's fixed version
 	Turn    Turn  // running; Attempt > 1 means: call RecoverTurn first
 	Trigger Message
+	Steers  bool // some wait for the turn's next step
 }
 
 // TurnState is what a turn has in the record when a worker resumes it.
@@ -359,6 +360,32 @@ type ControlStore interface {
 	// once it is in the record, was removed, or when it or the other one is about
 	// to start.
 	MoveQueued(ctx context.Context, scope Scope, messageID, before ID) (Message, error)
+
+	// RetryTurn takes a failed or cancelled turn up again, as a new turn on the
+	// same message: what it had settled stays, the answer that failed or was
+	// interrupted is asked for anew. claimBy is as for PostMessage. CodeConflict
+	// with the state for any other turn, while a turn is unfinished, and when the
+	// record has gone on; CodeArchived; CodeKeyReused.
+	RetryTurn(ctx context.Context, scope Scope, sessionID, turnID ID, again TurnAgain, claimBy ID) (TurnResumed, error)
+
+	// ContinueTurn has a turn go on that stopped at a limit: a waiting one for
+	// budget or rate_limit is ready again; one that failed with ClassLimit is taken
+	// up by a new turn, as RetryTurn does. The same refusals.
+	ContinueTurn(ctx context.Context, scope Scope, sessionID, turnID ID, again TurnAgain, claimBy ID) (TurnResumed, error)
+}
+
+// TurnAgain is the turn that takes up another one.
+type TurnAgain struct {
+	TurnID      ID // minted by the caller
+	Idempotency Idempotency
+}
+
+// TurnResumed is the answer to RetryTurn and ContinueTurn.
+type TurnResumed struct {
+	Turn          Turn  // the one that runs now
+	EventSequence int64 // the session's last event before
+	Replayed      bool  // the idempotency key was used before: this is the first answer
+	Claim         *Claim
 }
 
 // Process is one Parley process, known by its lease.

@@ -84,7 +84,8 @@ type Turn struct {
 	WorkspaceID      ID         `json:"workspace_id"`
 	SessionID        ID         `json:"session_id"`
 	TriggerMessageID ID         `json:"trigger_message_id"`
-	Ordinal          int64      `json:"-"` // its number in the session, from 1: what orders turns, since ids come from clocks
+	ContinuesID      ID         `json:"continues_id"` // the turn of the same message that this one takes up again: a retry, or on after a limit
+	Ordinal          int64      `json:"-"`            // its number in the session, from 1: what orders turns, since ids come from clocks
 	Status           TurnStatus `json:"status"`
 	WaitReason       WaitReason `json:"wait_reason,omitempty"`
 	Attempt          int        `json:"attempt"`       // claims so far

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -42,4 +43,42 @@ func (c *Client) MoveMessage(ctx context.Context, message, before parley.ID) (pa
 		Before parley.ID `json:"before,omitzero"`
 	}
 	return call[move, parley.Message](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/move", nil, &move{before}, nil)
+}
+
+// Resume is a way to take a turn up again.
+type Resume string
+
+// The ways: a failed or cancelled turn is tried again, one that stopped at a
+// limit goes on.
+const (
+	Retry    Resume = "retry"
+	Continue Resume = "continue"
+)
+
+// ResumeTurn takes a turn up again and returns the one that runs now. A non-empty
+// key makes it safe to repeat.
+func (c *Client) ResumeTurn(ctx context.Context, turn parley.ID, how Resume, key string) (parley.Turn, error) {
+	return call[none, parley.Turn](ctx, c, http.MethodPost, resumePath(turn, how), nil, &none{}, keyHeader(key))
+}
+
+// StreamResumed takes a turn up again and ranges over its frames up to the
+// terminal one. Leaving the loop cancels nothing.
+func (c *Client) StreamResumed(ctx context.Context, turn parley.ID, how Resume, key string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		header := keyHeader(key)
+		if header == nil {
+			header = http.Header{}
+		}
+		header.Set("Accept", "text/event-stream")
+		c.frames(ctx, http.MethodPost, resumePath(turn, how), nil, []byte("{}"), header, yield)
+	}
+}
+
+func resumePath(turn parley.ID, how Resume) string {
+	return "/v1/turns/" + turn.String() + "/" + string(how)
+}
+
+// Turn finds a turn.
+func (c *Client) Turn(ctx context.Context, id parley.ID) (parley.Turn, error) {
+	return read[parley.Turn](ctx, c, "/v1/turns/"+id.String(), nil)
 }

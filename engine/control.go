@@ -52,3 +52,43 @@ func (e *Engine) MoveMessage(ctx context.Context, principal parley.Principal, id
 	}
 	return e.store.MoveQueued(ctx, scope, id, input.Before)
 }
+
+// ResumeInput is the body of a retry and of going on: there is nothing to say.
+type ResumeInput struct{}
+
+// resumeTurn is RetryTurn or ContinueTurn of parley.ControlStore.
+type resumeTurn func(context.Context, parley.Scope, parley.ID, parley.ID, parley.TurnAgain, parley.ID) (parley.TurnResumed, error)
+
+// RetryTurn takes a failed or cancelled turn up again, as
+// parley.ControlStore.RetryTurn says.
+func (e *Engine) RetryTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
+	return e.resume(ctx, principal, id, idempotency, e.store.RetryTurn)
+}
+
+// ContinueTurn has a turn go on that stopped at a limit, as
+// parley.ControlStore.ContinueTurn says.
+func (e *Engine) ContinueTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
+	return e.resume(ctx, principal, id, idempotency, e.store.ContinueTurn)
+}
+
+func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency, resume resumeTurn) (parley.TurnResumed, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.TurnResumed{}, err
+	}
+	if err := checkIdempotency(idempotency); err != nil {
+		return parley.TurnResumed{}, err
+	}
+	turn, err := e.store.Turn(ctx, scope, id)
+	if err != nil {
+		return parley.TurnResumed{}, err
+	}
+	run := e.offer(scope.WorkspaceID, true)
+	resumed, err := resume(ctx, scope, turn.SessionID, id, parley.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency}, run.processID())
+	if err != nil {
+		run.settle(nil)
+		return parley.TurnResumed{}, err
+	}
+	run.settle(resumed.Claim)
+	return resumed, nil
+}

@@ -143,6 +143,12 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	posted := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"What time is it?"}}`))
 	s.finished(id)
 	s.told(id, `{"content":{"text":"x"},"model":"sim/fail-auth-9"}`)
+	failed := want[page[parley.Turn]](s, 200, "GET", at+"/turns?limit=1", "").Data[0].ID.String()
+	do("retryTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+failed+"/retry", "")
+	s.stream("GET", at+"/events", "").until("session.failed") // the first
+	s.awaitEnd(id)
+	starved := s.starved()
+	do("continueTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+starved+"/continue", "")
 	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).until("step.generating")
 	behind := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"behind"}}`))
 	do("moveMessage", message, 200, "POST", "/v1/messages/"+behind+"/move", `{"before":null}`)

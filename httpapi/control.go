@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
+	"strconv"
 
+	"parley"
 	"parley/engine"
 )
 
@@ -37,4 +40,45 @@ func serveMoveMessage(a *api, x *exchange) error {
 		return err
 	}
 	return x.sendMessage(http.StatusOK, &message)
+}
+
+// resumeVerb is RetryTurn or ContinueTurn.
+type resumeVerb func(context.Context, parley.Principal, parley.ID, parley.Idempotency) (parley.TurnResumed, error)
+
+func serveRetryTurn(a *api, x *exchange) error    { return a.resumeTurn(x, a.engine.RetryTurn) }
+func serveContinueTurn(a *api, x *exchange) error { return a.resumeTurn(x, a.engine.ContinueTurn) }
+
+// resumeTurn answers with the turn that goes on: 201 for a new one, or its frames.
+func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
+	args := x.arguments()
+	flush := args.flushMS(a.flush)
+	if args.err != nil {
+		return args.err
+	}
+	id, err := x.pathID("turn")
+	if err != nil {
+		return err
+	}
+	if err := checked(a, x, new(engine.ResumeInput)); err != nil {
+		return err
+	}
+	idempotency, err := x.idempotency(id.String())
+	if err != nil {
+		return err
+	}
+	resumed, err := resume(x.r.Context(), x.principal, id, idempotency)
+	if err != nil {
+		return err
+	}
+	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
+	if wantsStream(x.r) {
+		a.relayTurn(x, a.watchUntil(x, resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))
+		return nil
+	}
+	x.w.Header().Set("Location", "/v1/turns/"+resumed.Turn.ID.String())
+	status := http.StatusCreated
+	if resumed.Turn.ID == id {
+		status = http.StatusOK
+	}
+	return sendJSON(x, status, resumed.Turn)
 }

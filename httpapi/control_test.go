@@ -3,9 +3,11 @@ package httpapi
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley"
+	"parley/engine"
 )
 
 // busy is a session with a turn in a state that lasts until somebody acts.
@@ -146,5 +148,102 @@ func TestTheQueueIsInHand(t *testing.T) {
 	}
 	if got := s.do("POST", "/v1/messages/"+ids[0]+"/send", `{}`); got.status != 409 || *got.problem(t).State != string(parley.MessageCompleted) {
 		t.Errorf("sending what has run: status %d %s", got.status, got.body)
+	}
+}
+
+// awaitEnd waits until a session has no unfinished turn.
+func (s *testServer) awaitEnd(session string) parley.Session {
+	s.Helper()
+	watch := s.stream("GET", "/v1/sessions/"+session+"/events", "")
+	defer func() { _ = watch.body.Close() }()
+	for {
+		if now := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, ""); now.TurnID.IsZero() && now.Status != parley.SessionPending {
+			return now
+		}
+		if _, err := watch.next(); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// starved is a turn that failed at its steps.
+func (s *testServer) starved() string {
+	s.Helper()
+	session := s.session(`{"model":"sim/script","tools":["current_time"]}`).ID.String()
+	step := `[{"tool_call":{"name":"current_time","arguments":{}}}],`
+	script := "[" + strings.Repeat(step, parley.DefaultMaxSteps) + `[{"text":"Found."}]]`
+	s.told(session, fmt.Sprintf(`{"content":{"text":%q}}`, script))
+	turn := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
+	if turn.Error == nil || turn.Error.Class != parley.ClassLimit {
+		s.Fatalf("the turn ended as %+v", turn)
+	}
+	return turn.ID.String()
+}
+
+// A failed turn is tried again: with a stream, by a key, on other settings.
+func TestRetryThroughTheAPI(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"model":"sim/fail-auth-9"}`).ID.String()
+	s.told(session, `{"content":{"text":"Hello"}}`)
+	first := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
+	retry := "/v1/turns/" + first.ID.String() + "/retry"
+	if got := s.do("POST", "/v1/turns/"+first.ID.String()+"/continue", ""); got.status != 409 || *got.problem(t).State != string(parley.TurnFailed) {
+		t.Errorf("going on with what did not stop at a limit: status %d %s", got.status, got.body)
+	}
+	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"model":"sim/echo"}`)
+	all := s.stream("POST", retry+"?flush_ms=0", "", "Idempotency-Key", "k").rest()
+	if begin, end := all[0].event, all[len(all)-1].event; begin != "session.started" || end != "session.completed" {
+		t.Errorf("the retry's stream goes from %s to %s", begin, end)
+	}
+	again := s.stream("POST", retry+"?flush_ms=0", "", "Idempotency-Key", "k").rest()
+	if again[0].id != all[0].id || again[len(again)-1].id != all[len(all)-1].id {
+		t.Errorf("the repeat shows %s to %s, the first %s to %s", again[0].id, again[len(again)-1].id, all[0].id, all[len(all)-1].id)
+	}
+	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data
+	if len(turns) != 2 || turns[0].ContinuesID != first.ID || turns[0].TriggerMessageID != first.TriggerMessageID || turns[0].Status != parley.TurnCompleted {
+		t.Errorf("the turns %+v", turns)
+	}
+	for about, path := range map[string]string{"the retried": retry, "the completed": "/v1/turns/" + turns[0].ID.String() + "/retry"} {
+		if got := s.do("POST", path, ""); got.status != 409 || got.problem(t).State == nil {
+			t.Errorf("retrying %s: status %d %s", about, got.status, got.body)
+		}
+	}
+	if call := s.lastCall(session); !call.Exact {
+		t.Errorf("the retry's request cannot be rebuilt: %s", call.Reason)
+	}
+}
+
+// What a cancel stopped is tried again without what it had begun to say.
+func TestRetryOfWhatWasCancelled(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	b := s.streaming(`{}`)
+	retry := "/v1/turns/" + b.turn + "/retry"
+	if got := s.do("POST", retry, ""); got.status != 409 || *got.problem(t).State != string(parley.TurnRunning) {
+		t.Errorf("retrying a running turn: status %d %s", got.status, got.body)
+	}
+	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+b.session+"/cancel", "")
+	turn := want[parley.Turn](s, 201, "POST", retry, "")
+	s.stream("GET", "/v1/sessions/"+b.session+"/events?flush_ms=0", "").until("step.generating")
+	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+b.session+"/cancel", "")
+	if call := s.lastCall(b.session); call.TurnID != turn.ID || len(call.Manifest.Ranges) != 1 || call.Manifest.Ranges[0].To != 1 || !call.Exact {
+		t.Errorf("the retry was shown %+v", call.Manifest)
+	}
+}
+
+func TestContinueThroughTheAPI(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	starved := s.starved()
+	turn := want[parley.Turn](s, 201, "POST", "/v1/turns/"+starved+"/continue", "", "Idempotency-Key", "k")
+	if now := s.awaitEnd(turn.SessionID.String()); now.Status != parley.SessionCompleted {
+		t.Errorf("the session is %s", now.Status)
+	}
+	if repeat := want[parley.Turn](s, 201, "POST", "/v1/turns/"+starved+"/continue", "", "Idempotency-Key", "k"); repeat.ID != turn.ID {
+		t.Errorf("the repeat gives turn %s", repeat.ID)
+	}
+	if got := s.do("POST", "/v1/turns/"+starved+"/continue", `{"steps":3}`); got.status != 422 {
+		t.Errorf("a body where none belongs: status %d %s", got.status, got.body)
 	}
 }

@@ -83,9 +83,13 @@ func (a *api) streamTurn(x *exchange, posted *parley.Posted, flush time.Duration
 // watchTurn watches the turn that a post began or repeats, from the place before
 // the post.
 func (a *api) watchTurn(x *exchange, posted *parley.Posted, flush time.Duration) *live.Watcher {
+	return a.watchUntil(x, posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
+}
+
+// watchUntil watches a session from a place to the end of a turn.
+func (a *api) watchUntil(x *exchange, sessionID parley.ID, after int64, turnID parley.ID, flush time.Duration) *live.Watcher {
 	return a.hub.Watch(live.WatchRequest{
-		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: posted.Message.SessionID, After: posted.EventSequence}},
-		Flush: flush, UntilTurn: posted.Message.TurnID,
+		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: sessionID, After: after}}, Flush: flush, UntilTurn: turnID,
 	})
 }
 

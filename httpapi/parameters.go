@@ -143,6 +143,14 @@ func opened() []answer {
 	}
 }
 
+// resumed are the answers of a turn that a new one takes up.
+func resumed() []answer {
+	return []answer{
+		{status: http.StatusCreated, about: "The new turn.", goType: reflect.TypeFor[parley.Turn](), example: turnExample, headers: []parameter{locationHeader(), sequenceHeader()}},
+		{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: []parameter{sequenceHeader()}},
+	}
+}
+
 func nothing(about string) []answer {
 	return []answer{{status: http.StatusNoContent, about: about}}
 }

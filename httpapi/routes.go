@@ -114,6 +114,13 @@ func routes() []route {
 			says: "List a message's versions", about: "The durable pieces in which it was streamed.", serve: serveVersions, answers: listed[parley.Version](versionExample)},
 		{method: http.MethodGet, paths: []string{"/v1/turns/{turn}"}, name: "getTurn", tag: "turns", verb: engine.ReadSessions,
 			says: "Read a turn", about: "One run of the agent.", serve: serveTurn, answers: found[parley.Turn]("The turn.", turnExample)},
+		{method: http.MethodPost, paths: []string{"/v1/turns/{turn}/retry"}, name: "retryTurn", tag: "turns", verb: engine.PostMessages,
+			says: "Try a turn again", about: "For a failed or cancelled turn with which the record ends: a new turn on the same message, whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn had settled before stays: no tool runs twice. 409 with the state for any other. With text/event-stream the answer is the new turn's frames.",
+			query: []parameter{flushParameter()}, headers: with(idempotent(), acceptHeader()), input: inputOf[engine.ResumeInput](`{}`), serve: serveRetryTurn, answers: resumed(), fails: conflicting()},
+		{method: http.MethodPost, paths: []string{"/v1/turns/{turn}/continue"}, name: "continueTurn", tag: "turns", verb: engine.PostMessages,
+			says: "Go on after a limit", about: "A turn that waits for budget or rate_limit is ready again, the same one (200). One that failed at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the state for any other. With text/event-stream the answer is the turn's frames.",
+			query: []parameter{flushParameter()}, headers: with(idempotent(), acceptHeader()), input: inputOf[engine.ResumeInput](`{}`), serve: serveContinueTurn,
+			answers: append(resumed(), answer{status: http.StatusOK, about: "The turn that waited.", goType: reflect.TypeFor[parley.Turn](), example: turnExample, headers: []parameter{sequenceHeader()}}), fails: conflicting()},
 		{method: http.MethodGet, paths: []string{"/v1/calls/{call}"}, name: "getCall", tag: "turns", verb: engine.ReadSessions,
 			says: "Read a model call", about: "With the request that it made, rebuilt from the record; exact says whether its hash is that of the bytes sent.", serve: serveCall, answers: found[engine.CallDetail]("The call.", callDetailExample)},
 

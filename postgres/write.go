@@ -97,6 +97,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	for _, turn := range c.NewTurns {
 		b.insertTurn(turn)
 	}
+	for i := range c.Resumed {
+		b.updateResumed(h, &c.Resumed[i])
+	}
 	for _, turn := range c.Turns {
 		if err := b.updateTurn(turn); err != nil {
 			return err

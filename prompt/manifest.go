@@ -22,6 +22,7 @@ const (
 	reasonSteered  = "steered"
 	reasonSetAside = "set aside"
 	reasonInternal = "internal"
+	reasonAgain    = "asked for again"
 	narrowed       = "; begins here because more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
 	unlisted       = "; failed and internal messages within are left out"
@@ -53,10 +54,13 @@ func reasonOut(m *parley.Message) string {
 // choose leaves out what the model must not see and writes the manifest of the
 // rest. rows are ascending, begin with a turn, and are the callee's from here on.
 func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) Selection {
-	at := len(rows) - runningAscending(rows, turn)
+	slices.Reverse(rows)
+	at := len(rows) - running(rows, turn)
+	slices.Reverse(rows)
+	w := window{policy, turn}
 	for _, detail := range []listing{listAll, listSetAside} {
-		if m, fits := describe(policy, rows, at, detail, ""); fits {
-			return Selection{Messages: shown(rows), Manifest: m}
+		if m, fits := w.describe(rows, at, detail, ""); fits {
+			return Selection{Messages: w.shown(rows, at), Manifest: m}
 		}
 	}
 	// More is set aside, message by message, than a manifest can name: the oldest
@@ -69,36 +73,42 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) Selec
 	}
 	slices.Reverse(starts)
 	first := sort.Search(len(starts), func(i int) bool {
-		_, fits := describe(policy, rows[starts[i]:], at-starts[i], listSetAside, narrowed)
+		_, fits := w.describe(rows[starts[i]:], at-starts[i], listSetAside, narrowed)
 		return fits
 	})
 	if first < len(starts) {
-		rows = rows[starts[first]:]
-		m, _ := describe(policy, rows, at-starts[first], listSetAside, narrowed)
-		return Selection{Messages: shown(rows), Manifest: m}
+		rows, at = rows[starts[first]:], at-starts[first]
+		m, _ := w.describe(rows, at, listSetAside, narrowed)
+		return Selection{Messages: w.shown(rows, at), Manifest: m}
 	}
 	// Even the running turn alone is too much: it is whole before all else.
 	rows = rows[at:]
 	for i := range rows {
 		rows[i].Marks.SetAside = false
 	}
-	m, _ := describe(policy, rows, 0, listSetAside, nothingAside)
-	return Selection{Messages: shown(rows), Manifest: m}
+	m, _ := w.describe(rows, 0, listSetAside, nothingAside)
+	return Selection{Messages: w.shown(rows, 0), Manifest: m}
 }
 
-func runningAscending(rows []parley.Message, turn parley.Turn) int {
-	n := 0
-	for !turn.ID.IsZero() && n < len(rows) && rows[len(rows)-1-n].TurnID == turn.ID {
-		n++
-	}
-	return n
+// window is what a window is for.
+type window struct {
+	policy parley.Policy
+	turn   parley.Turn
 }
 
-// shown filters the rows that the model sees, in place.
-func shown(rows []parley.Message) []parley.Message {
+// replaced reports whether a row of the running part is an interrupted answer
+// that the running turn was begun to give again.
+func (w window) replaced(m *parley.Message) bool {
+	return !w.turn.ContinuesID.IsZero() && m.TurnID != w.turn.ID && m.Status == parley.MessageCancelled &&
+		(m.Role == parley.RoleAssistant || m.Role == parley.RoleToolCall)
+}
+
+// shown filters the rows that the model sees, in place. The running turn begins
+// at index at.
+func (w window) shown(rows []parley.Message, at int) []parley.Message {
 	out := rows[:0]
 	for i := range rows {
-		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside {
+		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside && (i < at || !w.replaced(&rows[i])) {
 			out = append(out, rows[i])
 		}
 	}
@@ -115,9 +125,9 @@ const (
 
 // describe writes the manifest of a window whose running turn begins at index
 // at, and reports whether it is small enough.
-func describe(policy parley.Policy, rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
-	m := parley.Manifest{Policy: policy.String(), Ranges: []parley.ManifestRange{}}
-	m.Ranges = appendRanges(m.Ranges, rows[:at], policy.String()+suffix, detail)
+func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
+	m := parley.Manifest{Policy: w.policy.String(), Ranges: []parley.ManifestRange{}}
+	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+suffix, detail, window{})
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
 	}
@@ -125,7 +135,7 @@ func describe(policy parley.Policy, rows []parley.Message, at int, detail listin
 	if at == 0 {
 		reason += suffix
 	}
-	m.Ranges = appendRanges(m.Ranges, rows[at:], reason, detail)
+	m.Ranges = appendRanges(m.Ranges, rows[at:], reason, detail, w)
 	return m, encodedSize(m) <= parley.MaxManifestBytes-steerRoom
 }
 
@@ -139,7 +149,7 @@ type rangeWriter struct {
 	gapWhy []string
 }
 
-func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason string, detail listing) []parley.ManifestRange {
+func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason string, detail listing, of window) []parley.ManifestRange {
 	if detail == listSetAside {
 		reason += unlisted
 	}
@@ -152,6 +162,8 @@ func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason strin
 			}
 		}
 		switch why := reasonOut(m); {
+		case of.replaced(m):
+			w.leaveOut(m.Sequence, reasonAgain)
 		case m.Marks.SetAside && why == "":
 			w.leaveOut(m.Sequence, reasonSetAside)
 		case why == "":

@@ -86,10 +86,18 @@ func (r reader) until(cut func(rows []parley.Message) (int, bool)) ([]parley.Mes
 	}
 }
 
-// running counts the rows of the running turn, which are the newest.
+// running counts the rows of the running turn, which are the newest. Those of a
+// turn that it takes up again are its own, back to the message that both answer.
 func running(rows []parley.Message, turn parley.Turn) int {
 	if turn.ID.IsZero() {
 		return 0
+	}
+	if !turn.ContinuesID.IsZero() {
+		at := slices.IndexFunc(rows, func(m parley.Message) bool { return m.ID == turn.TriggerMessageID })
+		if at < 0 {
+			return len(rows)
+		}
+		return at + 1
 	}
 	n := 0
 	for n < len(rows) && rows[n].TurnID == turn.ID {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // SendQueued implements parley.ControlStore.
@@ -14,4 +15,45 @@ func (s *Store) SendQueued(ctx context.Context, scope parley.Scope, messageID pa
 // MoveQueued implements parley.ControlStore.
 func (s *Store) MoveQueued(ctx context.Context, scope parley.Scope, messageID, before parley.ID) (parley.Message, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MoveQueued(scope, messageID, before) })
+}
+
+// RetryTurn implements parley.ControlStore.
+func (s *Store) RetryTurn(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+	return transact(ctx, s, func(tx *txn) (parley.TurnResumed, error) {
+		return tx.core.RetryTurn(scope, sessionID, turnID, again, claimBy)
+	})
+}
+
+// ContinueTurn implements parley.ControlStore.
+func (s *Store) ContinueTurn(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+	return transact(ctx, s, func(tx *txn) (parley.TurnResumed, error) {
+		return tx.core.ContinueTurn(scope, sessionID, turnID, again, claimBy)
+	})
+}
+
+// TurnAtEnd implements transition.Rows.
+func (t *txn) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
+	return readTurn(t.conn, `t.session_id = ?1 AND t.trigger_message_id = (SELECT own.trigger_message_id FROM turns own WHERE own.id =
+ (SELECT m.turn_id FROM messages m WHERE m.log_id = ?2 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL ORDER BY m.sequence DESC LIMIT 1))
+ ORDER BY t.ordinal DESC LIMIT 1`, h.ID, h.LogID)
+}
+
+// ResumedTurn implements transition.Rows.
+func (t *txn) ResumedTurn(h *transition.Head, key string) (earlier transition.Earlier, err error) {
+	_, err = t.one("SELECT id, fingerprint, posted_event FROM turns WHERE session_id = ? AND idempotency_key = ?", func(r *row) error {
+		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
+		return nil
+	}, h.ID, key)
+	return earlier, err
+}
+
+// updateResumed writes what a turn that takes up another one has more than others.
+func (t *txn) updateResumed(r *transition.Resumed) error {
+	var key arg
+	if r.Idempotency.Key != "" {
+		key = r.Idempotency.Key
+	}
+	_, err := t.exec("UPDATE turns SET continues_id = ?, idempotency_key = ?, fingerprint = ?, posted_event = ? WHERE id = ?",
+		r.ContinuesID, key, r.Idempotency.Fingerprint, r.PostedEvent, r.TurnID)
+	return err
 }

@@ -105,14 +105,14 @@ func scanMessage(r *row) (parley.Message, error) {
 
 // turnColumns reads "FROM turns t".
 const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.ordinal, t.status, t.wait_reason, t.attempt, t.takeovers, t.step,
- t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls,
+ t.agent_id, t.agent_version, t.loop_id, t.iteration, t.continues_id, t.error, t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls,
  t.cost, t.created_at, t.started_at, t.finished_at`
 
 func scanTurn(r *row) (parley.Turn, error) {
 	t := parley.Turn{
 		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TriggerMessageID: r.id(), Ordinal: r.int64(), Status: parley.TurnStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()), Attempt: r.int(), Takeovers: r.int(), Step: r.int(),
-		AgentID: r.id(), AgentVersion: r.int(), LoopID: r.id(), Iteration: r.int(),
+		AgentID: r.id(), AgentVersion: r.int(), LoopID: r.id(), Iteration: r.int(), ContinuesID: r.id(),
 	}
 	failure := r.text()
 	t.Usage = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}

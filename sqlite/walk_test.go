@@ -57,6 +57,7 @@ func TestWalk(t *testing.T) {
 			"remove":  steps.remove,
 			"send":    steps.send,
 			"move":    steps.move,
+			"retry":   steps.retry,
 			"orphan":  steps.orphan,
 			"forget":  steps.forget,
 		})
@@ -377,6 +378,24 @@ func (w *walk) move(rt *rapid.T) {
 		pick := rapid.SampledFrom(append([]parley.ID{{}}, w.posted...))
 		_, err := w.store.MoveQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), pick.Draw(rt, "before"))
 		w.refused(err, parley.CodeConflict, parley.CodeNotFound)
+	}
+}
+
+func (w *walk) retry(rt *rapid.T) {
+	w.rt = rt
+	if len(w.fences) == 0 {
+		return
+	}
+	again := parley.TurnAgain{TurnID: parley.NewID()}
+	resume := w.store.RetryTurn
+	if rapid.Bool().Draw(rt, "continue") {
+		resume = w.store.ContinueTurn
+	}
+	by := rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by")
+	resumed, err := resume(w.ctx, w.scope, w.session, rapid.SampledFrom(w.fences).Draw(rt, "turn").TurnID, again, by)
+	w.refused(err, parley.CodeConflict)
+	if err == nil {
+		w.took(resumed.Claim)
 	}
 }
 

@@ -24,6 +24,11 @@ func (t *txn) write(h *transition.Head) error {
 			return err
 		}
 	}
+	for i := range c.Resumed {
+		if err := t.updateResumed(&c.Resumed[i]); err != nil {
+			return err
+		}
+	}
 	for _, turn := range c.Turns {
 		if err := t.updateTurn(turn); err != nil {
 			return err

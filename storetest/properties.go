@@ -23,7 +23,7 @@ func testProperties(t *testing.T, open Open) {
 			"post": m.post, "claim": m.claimIt, "begin": m.begin, "block": m.block, "flush": m.flush, "settle": m.settle,
 			"settle2": m.settle, "tool": m.tool, "answer": m.answer, "park": m.park, "finish": m.finish, "release": m.release,
 			"crash": m.crash, "edit": m.edit, "remove": m.remove, "cancel": m.cancel, "take": m.take, "stale": m.stale,
-			"send": m.send, "move": m.move,
+			"send": m.send, "move": m.move, "retry": m.retry, "continue": m.goOn, "starve": m.starve,
 		})
 	})
 }

@@ -1,12 +1,16 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 
 	"pgregory.net/rapid"
 
 	"parley"
 )
+
+// resumeMethod is one of the two that take a turn up again.
+type resumeMethod func(context.Context, parley.Scope, parley.ID, parley.ID, parley.TurnAgain, parley.ID) (parley.TurnResumed, error)
 
 // The machine's moves by which people steer what waits.
 
@@ -63,4 +67,74 @@ func (m *machine) move(t *rapid.T) {
 	if got := queueOrder(m.s); !slices.Equal(got, want) {
 		t.Fatalf("the queue is %v; want %v", got, want)
 	}
+}
+
+// retry tries any turn again, or has it go on: only the one that the record ends
+// with, and only when it ended so, is taken up.
+func (m *machine) retry(t *rapid.T) {
+	m.resume(t, "a retry", m.w.store.RetryTurn, func(turn parley.Turn) bool {
+		return turn.Status == parley.TurnFailed || turn.Status == parley.TurnCancelled
+	})
+}
+
+func (m *machine) goOn(t *rapid.T) {
+	m.resume(t, "going on", m.w.store.ContinueTurn, func(turn parley.Turn) bool {
+		return turn.Status == parley.TurnFailed && turn.Error.Class == parley.ClassLimit
+	})
+}
+
+func (m *machine) resume(t *rapid.T, what string, resume resumeMethod, applies func(parley.Turn) bool) {
+	if len(m.s.Turns) == 0 {
+		t.Skip("nothing ever ran")
+	}
+	turn := rapid.SampledFrom(m.s.Turns).Draw(t, "turn")
+	resumed, err := resume(m.w.ctx, m.w.scope, m.session, turn.ID, m.w.again(""), parley.ID{})
+	if turn.Status == parley.TurnWaiting && turn.WaitReason == parley.WaitBudget && what == "going on" {
+		must(t, what, err)
+		if resumed.Turn.ID != turn.ID || resumed.Turn.Status != parley.TurnQueued {
+			t.Fatalf("the turn that waited goes on as %+v", resumed.Turn)
+		}
+		m.look(t)
+		return
+	}
+	_, unfinished := m.current()
+	if !applies(turn) || unfinished || turn.ID != m.atEnd() {
+		m.refuse(t, what, err, parley.CodeConflict)
+		return
+	}
+	must(t, what, err)
+	m.look(t)
+	if now, _ := m.current(); now.ID != resumed.Turn.ID || now.ContinuesID != turn.ID || now.TriggerMessageID != turn.TriggerMessageID || now.Status != parley.TurnQueued {
+		t.Fatalf("%s of turn %s makes %+v", what, turn.ID, now)
+	}
+}
+
+// atEnd is the newest turn of the message whose answer the record ends with.
+func (m *machine) atEnd() (last parley.ID) {
+	var trigger parley.ID
+	for _, row := range m.s.Record {
+		for _, turn := range m.s.Turns {
+			if turn.ID == row.TurnID {
+				trigger = turn.TriggerMessageID
+			}
+		}
+	}
+	for _, turn := range m.s.Turns { // in their order
+		if turn.TriggerMessageID == trigger {
+			last = turn.ID
+		}
+	}
+	return last
+}
+
+// starve parks the turn at a limit.
+func (m *machine) starve(t *rapid.T) {
+	fence := m.held(t)
+	if len(m.streaming()) > 0 || len(m.steers()) > 0 || m.flagged {
+		t.Skip("no turn stops here for its budget")
+	}
+	_, err := m.w.store.ParkTurn(m.w.ctx, fence, parley.WaitBudget)
+	must(t, "ParkTurn", err)
+	m.drop()
+	m.look(t)
 }

@@ -36,7 +36,7 @@ func (m *machine) tool(t *rapid.T) {
 func (m *machine) answer(t *rapid.T) {
 	turn, _ := m.current()
 	open := m.openCalls()
-	if len(open) == 0 || turn.Status != parley.TurnWaiting {
+	if len(open) == 0 || turn.Status != parley.TurnWaiting || turn.WaitReason != parley.WaitToolResult {
 		_, err := m.w.store.PostMessage(m.w.ctx, m.w.scope, m.session, m.w.result("call_unknown"), parley.ID{})
 		m.refuse(t, "a result for no call", err, parley.CodeConflict)
 		return

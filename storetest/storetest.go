@@ -25,6 +25,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Idempotency": testIdempotency,
 		"Queue":       testQueue,
 		"Control":     testControl,
+		"Resuming":    testResuming,
 		"Claims":      testClaims,
 		"Fencing":     testFencing,
 		"Steps":       testSteps,

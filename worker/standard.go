@@ -53,7 +53,7 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 		return err
 	}
 	defer t.bounds.stop()
-	at := place{step: 1, attempt: 1}
+	at := place{step: 1, attempt: 1, steers: claim.Steers}
 	if claim.Turn.Attempt > 1 {
 		if at, err = t.resume(failure); err != nil { //nolint:contextcheck // the turn holds its contexts
 			return err

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,24 +20,24 @@ import (
 )
 
 func chatCommand(shared *flags, term terminal) *cobra.Command {
-	var sessionID, agent, model string
+	var sessionID, agent, model, during string
 	command := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
-		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves.",
+		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := shared.connect(getenv)
 			if err != nil {
 				return err
 			}
-			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model)}
+			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model), during: parley.During(during)}
 			// Ctrl-C belongs to the running turn here, not to the whole command.
 			ctx := context.WithoutCancel(cmd.Context())
 			if err := c.open(ctx, sessionID, agent); err != nil {
 				return err
 			}
 			if len(args) > 0 {
-				return c.turn(ctx, strings.Join(args, " "))
+				return c.say(ctx, strings.Join(args, " "))
 			}
 			return c.loop(ctx)
 		},
@@ -43,6 +45,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&sessionID, "session", "", "go on in this session; a new one when not given")
 	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
 	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
+	command.Flags().StringVar(&during, "during", "", "what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when not given")
 	return command
 }
 
@@ -52,6 +55,7 @@ type chat struct {
 	term    terminal
 	json    bool
 	model   parley.ModelID
+	during  parley.During
 	session parley.Session
 }
 
@@ -93,7 +97,7 @@ func (c *chat) loop(ctx context.Context) error {
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
-			if err := c.turn(ctx, line); err != nil && !errors.Is(err, errQuiet) {
+			if err := c.hear(ctx, line); err != nil && !errors.Is(err, errQuiet) {
 				return err
 			}
 		}
@@ -126,10 +130,47 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 	return lines, failed
 }
 
-// turn posts one message and prints the answer as it streams. Ctrl-C cancels
-// the turn and goes on reading until its end; a broken stream is taken up again
-// where it broke.
-func (c *chat) turn(ctx context.Context, text string) error {
+// hear acts on a line: a command, or a message. A refused command is told.
+func (c *chat) hear(ctx context.Context, line string) error {
+	how, ok := map[string]client.Resume{"/retry": client.Retry, "/continue": client.Continue}[strings.TrimSpace(line)]
+	if !ok {
+		return c.say(ctx, line)
+	}
+	err := c.resume(ctx, how)
+	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNotFound {
+		fmt.Fprintln(c.term.err, "!", err)
+		return nil
+	}
+	return err
+}
+
+// say posts one message and prints the answer as it streams.
+func (c *chat) say(ctx context.Context, text string) error {
+	input := client.UserMessage(text)
+	input.Model, input.During = c.model, c.during
+	key := parley.NewID().String()
+	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamMessage(ctx, c.session.ID, input, key) })
+}
+
+// resume takes the session's last turn up again.
+func (c *chat) resume(ctx context.Context, how client.Resume) error {
+	turns, err := c.server.Turns(ctx, c.session.ID, url.Values{"limit": {"1"}})
+	if err != nil {
+		return err
+	}
+	if len(turns.Data) == 0 {
+		return parley.Errorf(parley.CodeNotFound, "nothing ran in this session yet")
+	}
+	key := parley.NewID().String()
+	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamResumed(ctx, turns.Data[0].ID, how, key) })
+}
+
+// frames are those of one turn.
+type frames = iter.Seq2[client.Frame, error]
+
+// turn prints a turn as it streams. Ctrl-C cancels it and goes on reading until
+// its end; a broken stream is taken up again where it broke.
+func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	interrupts := make(chan os.Signal, 1)
@@ -145,15 +186,12 @@ func (c *chat) turn(ctx context.Context, text string) error {
 		}
 	}()
 
-	input := client.UserMessage(text)
-	input.Model = c.model
-	key := parley.NewID().String()
 	view := &turnView{chat: c, shown: map[shownKey]int{}}
 	var last int64
-	frames := c.server.StreamMessage(ctx, c.session.ID, input, key)
+	stream := begin(ctx)
 	for tries := 0; ; tries++ {
 		var broken error
-		for frame, err := range frames {
+		for frame, err := range stream {
 			if err != nil {
 				broken = err
 				break
@@ -169,7 +207,7 @@ func (c *chat) turn(ctx context.Context, text string) error {
 		if parley.ErrorCode(broken) != parley.CodeUnavailable || last == 0 || tries >= reconnects {
 			return broken
 		}
-		frames = c.server.Watch(ctx, c.session.ID, last)
+		stream = c.server.Watch(ctx, c.session.ID, last)
 	}
 }
 

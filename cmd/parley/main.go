@@ -76,6 +76,8 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
 		toolsCommand(shared, term),
+		queueCommand(shared, term),
+		turnsCommand(shared, term),
 		keysCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),

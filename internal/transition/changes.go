@@ -29,6 +29,7 @@ type Changes struct {
 	Settled     []SettledRow      // update the message, and set the text of its versions to null
 
 	NewTurns []*parley.Turn
+	Resumed  []Resumed      // of NewTurns those that take up another; after them
 	Turns    []*parley.Turn // all that may change in a turn
 
 	NewCalls []NewCall
@@ -58,6 +59,14 @@ type Creation struct {
 type NewMessage struct {
 	*parley.Message
 	PostedEvent int64 // the session's last event before the post, to rebuild its answer
+	Idempotency parley.Idempotency
+}
+
+// Resumed is what a turn that takes up another one has more than others.
+type Resumed struct {
+	TurnID      parley.ID
+	ContinuesID parley.ID
+	PostedEvent int64 // the session's last event before, to rebuild the answer
 	Idempotency parley.Idempotency
 }
 

@@ -130,6 +130,6 @@ func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*parl
 	}
 	return &parley.Claim{
 		Fence:   parley.Fence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: turn.ID, Epoch: h.Epoch},
-		Session: h.Session, Agent: *agent, Turn: *turn, Trigger: *trigger,
+		Session: h.Session, Agent: *agent, Turn: *turn, Trigger: *trigger, Steers: h.Steers > 0,
 	}, nil
 }

@@ -16,6 +16,11 @@ type Rows interface {
 	// Turn reads a turn of a session, LastTurn the one with the highest ordinal.
 	Turn(h *Head, turnID parley.ID) (*parley.Turn, error)
 	LastTurn(h *Head) (*parley.Turn, error)
+	// TurnAtEnd reads the newest turn of the message whose answer the record ends
+	// with; messages without a turn do not count.
+	TurnAtEnd(h *Head) (*parley.Turn, error)
+	// ResumedTurn finds the turn that was taken up under an idempotency key.
+	ResumedTurn(h *Head, key string) (Earlier, error)
 	// QueuedTurns reads the turns that entries of the queue are to start, by position.
 	QueuedTurns(h *Head) ([]parley.Turn, error)
 	// Open reads what stands open of a turn of the session.
@@ -75,7 +80,7 @@ type Rows interface {
 type Earlier struct {
 	ID          parley.ID
 	Fingerprint parley.Hash
-	PostedEvent int64 // of a message
+	PostedEvent int64 // of a message, and of a turn that was taken up
 }
 
 // Waiting is what a store reads to choose the sessions of one Claim.

@@ -1,0 +1,136 @@
+package transition
+
+import (
+	"parley"
+)
+
+// RetryTurn is the transition of parley.ControlStore.
+func (t *Tx) RetryTurn(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
+	if err != nil || earlier != nil {
+		return resumedOr(earlier), err
+	}
+	switch turn.Status {
+	case parley.TurnFailed, parley.TurnCancelled:
+	case parley.TurnCompleted:
+		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again")
+	default:
+		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and has not ended; cancel it first, or let it go on", turn.Status)
+	}
+	return t.takeUp(h, turn, again, claimBy)
+}
+
+// ContinueTurn is the transition of parley.ControlStore.
+func (t *Tx) ContinueTurn(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
+	if err != nil || earlier != nil {
+		return resumedOr(earlier), err
+	}
+	switch {
+	case turn.Status == parley.TurnWaiting && (turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
+		return t.goOn(h, turn, claimBy)
+	case turn.Status == parley.TurnWaiting:
+		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn waits for %s, not at a limit", turn.WaitReason)
+	case turn.Status == parley.TurnFailed && turn.Error != nil && turn.Error.Class == parley.ClassLimit:
+		return t.takeUp(h, turn, again, claimBy)
+	}
+	return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and did not stop at a limit; nothing is left to continue", turn.Status)
+}
+
+// resumedOr is an answer that was given before, or none.
+func resumedOr(resumed *parley.TurnResumed) parley.TurnResumed {
+	if resumed == nil {
+		return parley.TurnResumed{}
+	}
+	return *resumed
+}
+
+// lockEnded locks a session and reads the turn that is to go on, or the answer
+// that was given before under the same key.
+func (t *Tx) lockEnded(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain) (*Head, *parley.Turn, *parley.TurnResumed, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if earlier, err := t.resumedBefore(h, again.Idempotency); err != nil || earlier != nil {
+		return h, nil, earlier, err
+	}
+	if h.ArchivedAt != 0 {
+		return nil, nil, nil, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then try again")
+	}
+	if turnID == h.TurnID {
+		turn, err := t.currentTurn(h)
+		return h, turn, nil, err
+	}
+	turn, err := t.readTurn(h, turnID)
+	return h, turn, nil, err
+}
+
+// resumedBefore rebuilds the first answer to an idempotency key; nil when the key
+// is new.
+func (t *Tx) resumedBefore(h *Head, idempotency parley.Idempotency) (*parley.TurnResumed, error) {
+	if idempotency.Key == "" {
+		return nil, nil
+	}
+	earlier, err := t.rows.ResumedTurn(h, idempotency.Key)
+	if err != nil || earlier.ID.IsZero() {
+		return nil, err
+	}
+	if earlier.Fingerprint != idempotency.Fingerprint {
+		return nil, KeyReused()
+	}
+	turn, err := t.readTurn(h, earlier.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &parley.TurnResumed{Turn: *turn, EventSequence: earlier.PostedEvent, Replayed: true}, nil
+}
+
+// goOn makes a turn ready that waits at a limit.
+func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (parley.TurnResumed, error) {
+	resumed := parley.TurnResumed{EventSequence: h.LastEvent}
+	t.touch(h)
+	if err := t.answer(h, turn); err != nil {
+		return resumed, err
+	}
+	err := t.claimResumed(h, turn, claimBy, &resumed)
+	return resumed, err
+}
+
+// takeUp begins a new turn on the message of an ended one.
+func (t *Tx) takeUp(h *Head, ended *parley.Turn, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+	if !h.TurnID.IsZero() {
+		return parley.TurnResumed{}, parley.Conflict(h.TurnStatus, "another turn of this session is unfinished (it is %s); wait for it or cancel it first", h.TurnStatus)
+	}
+	last, err := t.rows.TurnAtEnd(h)
+	if err != nil {
+		return parley.TurnResumed{}, err
+	}
+	if last == nil || last.ID != ended.ID {
+		return parley.TurnResumed{}, parley.Conflict(ended.Status, "the conversation has gone on since this %s turn, or its message was removed; post the message again instead", ended.Status)
+	}
+	resumed := parley.TurnResumed{EventSequence: h.LastEvent}
+	turn := &parley.Turn{ID: again.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: ended.TriggerMessageID, ContinuesID: ended.ID,
+		Status: parley.TurnQueued, Iteration: ended.Iteration, CreatedAt: t.now}
+	h.addTurn(turn)
+	h.Changes.Resumed = append(h.Changes.Resumed, Resumed{TurnID: turn.ID, ContinuesID: ended.ID, PostedEvent: h.LastEvent, Idempotency: again.Idempotency})
+	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
+	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
+	h.Changes.Head, h.Changes.Ready = true, true
+	t.touch(h)
+	err = t.claimResumed(h, turn, claimBy, &resumed)
+	return resumed, err
+}
+
+// claimResumed claims the turn if it may run at once.
+func (t *Tx) claimResumed(h *Head, turn *parley.Turn, claimBy parley.ID, resumed *parley.TurnResumed) error {
+	claimed, err := t.claimsDirectly(h, claimBy)
+	if err == nil && claimed {
+		var claim parley.Claim
+		if claim, err = t.claim(h, claimBy); err == nil {
+			resumed.Claim = &claim
+		}
+	}
+	resumed.Turn = *turn
+	return err
+}
