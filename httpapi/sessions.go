@@ -188,3 +188,15 @@ func serveArchiveFeature(a *api, x *exchange) error {
 func (x *exchange) sendSession(status int, session *parley.Session) error {
 	return x.sendBytes(status, appendSession(make([]byte, 0, sessionBytes), session))
 }
+
+func serveTree(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	tree, err := a.engine.SessionTree(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, tree)
+}
