@@ -1,6 +1,9 @@
 package parley
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // AskUserTool is the built-in tool by which an agent asks the person: its calls
 // wait as input, and a tool_result from any client answers them.
@@ -53,6 +56,22 @@ const (
 	CoversCall ApprovalCovers = "call" // calls with exactly these arguments
 	CoversTool ApprovalCovers = "tool" // every call of the tool
 )
+
+// Question is the arguments of an ask_user call.
+type Question struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"` // to choose from; any other answer is as good
+}
+
+// ReadQuestion reads the arguments of an ask_user call. CodeInvalid for those
+// that ask nothing.
+func ReadQuestion(arguments json.RawMessage) (Question, error) {
+	var q Question
+	if err := json.Unmarshal(arguments, &q); err != nil || strings.TrimSpace(q.Question) == "" {
+		return q, InvalidField("question", "ask_user needs a question")
+	}
+	return q, nil
+}
 
 // Approval is a durable question to a person about one exact tool call. It is
 // answered once; the call runs under it once, and only while the call's own

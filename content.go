@@ -50,6 +50,10 @@ type ToolResultContent struct {
 // for a call that has no result.
 const EffectUnknown = "No result: this tool call was interrupted, and whether it took effect is unknown."
 
+// NotDecided is the error that stands as the result of a call that never ran,
+// because its turn ended before anybody decided about it.
+const NotDecided = "Not run: the turn ended before anybody approved this call."
+
 // TextContent is the content of summaries and imported system messages.
 type TextContent struct {
 	Text string `json:"text"`

@@ -24,6 +24,8 @@ const (
 	EventLimitWarning     EventType = "limit.warning"     // {turn_id, limit, scope, spent, of, share}
 	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
+	EventApprovalCreated  EventType = "approval.created"  // {turn_id, approval_id, session_id, root_id, message_id, tool_call_id, name, fingerprint, state, …, expires_at}; of a tool session at its root too
+	EventApprovalResolved EventType = "approval.resolved" // the same; state is another
 )
 
 // The live types: no sequence, no id, never stored.

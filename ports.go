@@ -88,6 +88,10 @@ func (o AnnotationsOverride) Over(a ToolAnnotations) ToolAnnotations {
 	return a
 }
 
+// Parallel reports whether calls may run beside others: they change nothing, or
+// nothing that another could have made.
+func (a ToolAnnotations) Parallel() bool { return a.ReadOnly || a.Idempotent && !a.Destructive }
+
 // ToolCall is one exact call of a tool.
 type ToolCall struct {
 	WorkspaceID ID

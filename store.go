@@ -26,6 +26,7 @@ type Store interface {
 	ChildStore
 	GaugeStore
 	BudgetStore
+	ApprovalStore
 
 	// Listen adds a listener that is told of every commit of this process, and as
 	// far as hints come of those of other processes (Commit.Remote). Call it before
@@ -118,8 +119,9 @@ type Claim struct {
 
 // TurnState is what a turn has in the record when a worker resumes it.
 type TurnState struct {
-	Messages []Message // of the turn, in sequence order, the trigger first; all settled
-	Attempts int       // calls recorded for Turn.Step
+	Messages  []Message  // of the turn, in sequence order, the trigger first; all settled
+	Attempts  int        // calls recorded for Turn.Step
+	Approvals []Approval // of the turn, by creation
 }
 
 // Steered names a queued steer as a worker has read it.
@@ -210,6 +212,7 @@ type StepSettle struct {
 	Call         CallSettled
 	Blocks       []BlockSettled // in sequence order, every row that the step opened
 	ToolsStarted []string       // tool_call ids whose tools start right after: tool.started
+	Asked        []Ask          // calls that a person decides about first; not with End
 	End          *TurnEnd
 }
 
@@ -234,6 +237,7 @@ type ToolSettle struct {
 	ToolName   string
 	Content    json.RawMessage // canonical ToolResultContent
 	Author     Author
+	ApprovalID ID // of a call that was asked about: pending still, it is cancelled with the result
 }
 
 // Cancelled is the answer to the two cancels.
@@ -260,7 +264,8 @@ type TurnStore interface {
 	// process that has a free slot for the workspace) a turn that may run at once
 	// is claimed in the same transaction, unless the session is in the background:
 	// such turns wait for Claim and its shares. A tool_result answers a waiting
-	// turn. CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or
+	// turn; one whose turn runs at its tools enters too if a client is to answer the
+	// call. CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or
 	// orphan result, full queue), CodeKeyReused.
 	PostMessage(ctx context.Context, scope Scope, sessionID ID, message NewMessage, claimBy ID) (Posted, error)
 
@@ -313,12 +318,15 @@ type TurnStore interface {
 	// goes on (at its tools, or with a new attempt).
 	SettleStep(ctx context.Context, fence Fence, settle StepSettle) (StepSettled, error)
 
-	// SettleTool records a tool's result. CodeConflict when the call has one.
+	// SettleTool records a tool's result, and ends a pending approval of the call.
+	// CodeConflict when the call has one.
 	SettleTool(ctx context.Context, fence Fence, settle ToolSettle) (Message, error)
 
 	// ParkTurn makes the turn wait; it holds no worker from then on. CodeMore when
-	// nothing is open (for tool_result: no tool_call of the turn lacks a result)
-	// or a steer is undelivered. A turn that was asked to stop is cancelled instead.
+	// nothing is open (for approval, input, tool_result and child: no tool_call of
+	// the turn lacks a result), when an approval of an open call was decided, or,
+	// unless it waits for a person or a child, when a steer is undelivered. A turn
+	// that was asked to stop is cancelled instead.
 	ParkTurn(ctx context.Context, fence Fence, reason WaitReason) (Turn, error)
 
 	// FinishTurn ends a turn outside any step. More as for SettleStep.
@@ -415,8 +423,8 @@ type LeaseStore interface {
 	// Sweep takes over the claims of processes whose lease has expired: flagged
 	// turns are cancelled, a turn taken over CrashLoopLimit times without progress
 	// fails as crash_loop, the others become ready. It also repairs any session
-	// whose unfinished turn is neither held, waiting nor ready. It returns how
-	// many sessions it touched.
+	// whose unfinished turn is neither held, waiting nor ready, and ends approvals
+	// whose time is over. It returns how many sessions it touched.
 	Sweep(ctx context.Context) (int, error)
 }
 

@@ -78,6 +78,18 @@ const (
 	WaitRateLimit  WaitReason = "rate_limit"
 )
 
+// Answered reports whether the reason is a call that something outside answers,
+// so that an answer may make the turn go on.
+func (r WaitReason) Answered() bool {
+	return r == WaitApproval || r == WaitInput || r == WaitToolResult || r == WaitChild
+}
+
+// Undisturbed reports whether a steer waits until the turn goes on by itself: a
+// message neither decides for a person nor takes a child's work away.
+func (r WaitReason) Undisturbed() bool {
+	return r == WaitApproval || r == WaitInput || r == WaitChild
+}
+
 // Turn is one run of the agent, from its trigger message until it stops.
 type Turn struct {
 	ID               ID         `json:"id"`

@@ -67,6 +67,8 @@ func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 	case transition.CancelChild:
 		again, err := transact(ctx, s, work.workspaceID, func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) })
 		return !again, err
+	case transition.TellRoot:
+		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.TellRoot(work.workspaceID, work.target) })
 	}
 	s.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
 	return true, nil
@@ -133,6 +135,8 @@ const (
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3) RETURNING system_hash, tools_hash`
 	purgeTurns = `DELETE FROM parley.turns WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.turns
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
+	purgeAsked = `DELETE FROM parley.approvals WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.approvals
+  WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
 	purgeTexts = `DELETE FROM parley.call_texts t WHERE t.workspace_id = $1 AND t.hash = ANY($2)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.system_hash = t.hash)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.tools_hash = t.hash)`
@@ -148,7 +152,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeVersions, logID[0]}, {purgeRecord, logID[0]}, {purgeQueue, logID[0]}, {purgeEvents, sessionID}, {purgeTurns, sessionID}} {
+	}{{purgeVersions, logID[0]}, {purgeRecord, logID[0]}, {purgeQueue, logID[0]}, {purgeEvents, sessionID}, {purgeAsked, sessionID}, {purgeTurns, sessionID}} {
 		var gone int64
 		b := tenant(workspaceID)
 		b.counted(&gone, step.statement, workspaceID, step.target, parley.PurgeBatch)

@@ -47,6 +47,10 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 			break
 		}
 	}
+	expired, err := s.expire(ctx)
+	if total += expired; err != nil {
+		return total, mapError(err)
+	}
 	b := system()
 	b.write(forget)
 	return total, mapError(s.send(ctx, b))

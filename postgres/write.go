@@ -136,6 +136,7 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 			return err
 		}
 	}
+	b.approvals(h, c)
 	b.ready(h)
 	for _, opened := range c.Opened {
 		b.write(`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)

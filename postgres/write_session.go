@@ -153,6 +153,8 @@ func (b *batch) bury(h *transition.Head) {
 		h.WorkspaceID, h.ID, h.DeletedAt)
 	b.write("UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
 		h.WorkspaceID, h.ID, h.DeletedAt)
+	b.write("UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
+		h.WorkspaceID, h.ID, h.DeletedAt)
 	b.untag(&h.Session, h.Tags)
 	b.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 }

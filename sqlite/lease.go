@@ -117,8 +117,9 @@ func (s *Store) abandonClaims(ctx context.Context) error {
 	}
 }
 
-// sweep takes over claims of unknown processes and repairs unfinished turns that
-// nobody holds, that wait for nothing and that no claimer can see.
+// sweep takes over claims of unknown processes, repairs unfinished turns that
+// nobody holds, that wait for nothing and that no claimer can see, and ends
+// approvals whose time is over.
 func (t *txn) sweep() (int, error) {
 	type orphan struct{ session, holder parley.ID }
 	var orphans []orphan
@@ -147,5 +148,6 @@ func (t *txn) sweep() (int, error) {
 			return 0, err
 		}
 	}
-	return len(orphans) + len(lost), nil
+	expired, err := t.expire(sweepBatch - len(orphans) - len(lost))
+	return len(orphans) + len(lost) + expired, err
 }

@@ -59,6 +59,8 @@ func (t *txn) apply(work outboxRow) (done bool, err error) {
 		return t.detach(work)
 	case transition.DeleteSessions:
 		return t.deleteSessions(work)
+	case transition.TellRoot:
+		return true, t.core.TellRoot(work.workspaceID, work.target)
 	}
 	t.store.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
 	return true, nil
@@ -72,6 +74,7 @@ const (
 	purgeQueue  = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND status <> 'completed' LIMIT ?2)`
 	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
 	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
+	purgeAsked  = `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE session_id = ?1 LIMIT ?2)`
 	purgeTurns  = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
@@ -93,7 +96,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeTurns, h.ID}} {
+	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeAsked, h.ID}, {purgeTurns, h.ID}} {
 		var texts []textKey
 		if step.statement == purgeCalls {
 			if texts, err = t.textsOfCalls(h, left); err != nil {

@@ -44,6 +44,9 @@ func (t *txn) write(h *transition.Head) error {
 			return err
 		}
 	}
+	if err := t.writeApprovals(c); err != nil {
+		return err
+	}
 	if err := t.writeReady(h); err != nil {
 		return err
 	}

@@ -126,6 +126,7 @@ func (t *txn) untag(s *parley.Session, tags []string) error {
 func (t *txn) bury(h *transition.Head) error {
 	for _, statement := range []string{
 		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE id = ?",
+		"UPDATE approvals SET state = 'cancelled', decided_at = ? WHERE session_id = ? AND state = 'pending'",
 		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
 	} {
 		if _, err := t.exec(statement, h.DeletedAt, h.ID); err != nil {

@@ -64,6 +64,10 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 			_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("x"), w.process)
 			return err
 		},
+		"Approvals": func() error {
+			_, err := w.store.Approvals(w.ctx, w.scope, parley.ApprovalQuery{SessionID: session, Limit: 1})
+			return err
+		},
 		"EditQueued": func() error {
 			_, err := w.store.EditQueued(w.ctx, w.scope, message, json.RawMessage(`{"text":"x"}`))
 			return err

@@ -48,6 +48,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Clients":     testClients,
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,
+		"Approvals":   testApprovals,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

@@ -281,6 +281,12 @@ func (w *world) exchange(t reporter, session parley.ID, question, reply string) 
 // returned.
 func (w *world) callTools(t reporter, fence parley.Fence, step, n int) []string {
 	t.Helper()
+	return w.callAsking(t, fence, step, n, nil)
+}
+
+// callAsking settles a step with n calls, of which some are asked about.
+func (w *world) callAsking(t reporter, fence parley.Fence, step, n int, asks map[int]parley.Ask) []string {
+	t.Helper()
 	begin := w.begin(t, fence, step)
 	settle := settlement(begin, "")
 	settle.Call.Finish = parley.FinishToolCalls
@@ -298,8 +304,13 @@ func (w *world) callTools(t reporter, fence parley.Fence, step, n int) []string 
 		must(t, "EncodeContent", err)
 		settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: name})
 		ids = append(ids, id)
+		if ask, asked := asks[i]; asked {
+			ask.ToolCallID = id
+			settle.Asked = append(settle.Asked, ask)
+		} else {
+			settle.ToolsStarted = append(settle.ToolsStarted, id)
+		}
 	}
-	settle.ToolsStarted = ids
 	w.settle(t, fence, settle)
 	return ids
 }

@@ -21,7 +21,13 @@ func (a *answer) link(messageID parley.ID) {
 func (t *turn) openChildren(step int, calls []toolCall) error {
 	for i := range calls {
 		call := &calls[i]
-		if call.child == nil || t.ctx.Err() != nil {
+		if call.child == nil || call.started || t.ctx.Err() != nil {
+			continue
+		}
+		if err := t.useApprovals(calls[i : i+1]); err != nil {
+			return err
+		}
+		if !call.opens() {
 			continue
 		}
 		err := t.openChild(call)

@@ -162,3 +162,39 @@ func (f *faults) PendingSteers(ctx context.Context, fence parley.Fence) ([]parle
 	}
 	return f.Store.PendingSteers(ctx, fence)
 }
+
+func (f *faults) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+	if err := f.before("UseApprovals"); err != nil {
+		return err
+	}
+	return f.Store.UseApprovals(ctx, fence, uses)
+}
+
+func (f *faults) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	if err := f.before("ParkTurn"); err != nil {
+		return parley.Turn{}, err
+	}
+	return f.Store.ParkTurn(ctx, fence, reason)
+}
+
+// killBefore kills the process right before the nth call of a method from now
+// on, and says when.
+func (f *faults) killBefore(method string, nth int) <-chan struct{} {
+	dead := make(chan struct{})
+	var mu sync.Mutex // guards seen
+	seen := 0
+	f.set(func(called string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if called == method && seen < nth {
+			if seen++; seen == nth {
+				close(dead)
+			}
+		}
+		if seen == nth {
+			return parley.Errorf(parley.CodeInternal, "killed")
+		}
+		return nil
+	})
+	return dead
+}

@@ -162,7 +162,7 @@ func (t *turn) allow(calls []toolCall) {
 	for i := range calls {
 		t.bounds.calls++
 		if most := t.bounds.limits.MaxToolCalls; most != nil && t.bounds.calls > *most && calls[i].refusal == "" {
-			calls[i].tool, calls[i].child, calls[i].client = nil, nil, false
+			calls[i].tool, calls[i].child, calls[i].client, calls[i].approval = nil, nil, false, nil
 			calls[i].refusal = fmt.Sprintf(resultOverCalls, *most)
 		}
 	}

@@ -128,7 +128,7 @@ func TestTakeOverAtTheTools(t *testing.T) {
 			}}}
 			dying := r.crashing()
 			r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Done."))
-			sessionID := r.session(tooled("act"), nil)
+			sessionID := r.session(granted(parley.GrantAllow, "act"), nil)
 			turnID := r.post(sessionID, "Go", "").Turn.ID
 			r.wait("the tool", reached)
 			dying.kill()
@@ -187,22 +187,7 @@ func TestTakeOverBetweenTransactions(t *testing.T) {
 			default:
 				r.model.play(script...)
 			}
-			var mu sync.Mutex // guards seen
-			seen := 0
-			dead := make(chan struct{})
-			dying.set(func(method string) error {
-				mu.Lock()
-				defer mu.Unlock()
-				if method == c.method && seen < c.nth {
-					if seen++; seen == c.nth {
-						close(dead)
-					}
-				}
-				if seen == c.nth {
-					return parley.Errorf(parley.CodeInternal, "killed")
-				}
-				return nil
-			})
+			dead := dying.killBefore(c.method, c.nth)
 			sessionID := r.session(tooled("look"), nil)
 			turnID := r.post(sessionID, "Go", "").Turn.ID
 			r.wait("the crash", dead)

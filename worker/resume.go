@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"parley"
-	"parley/prompt"
 )
 
 // resume settles what an earlier attempt left open and finds where the turn goes
@@ -71,9 +70,7 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	}
 	for i := range open {
 		t.sort(&open[i])
-		if open[i].tool != nil && (unusable != nil || !open[i].tool.Annotations().Repeatable()) || open[i].child != nil && unusable != nil {
-			open[i].tool, open[i].child, open[i].refusal = nil, nil, prompt.NoResult
-		}
+		t.takeUp(&open[i], state.Approvals, unusable != nil)
 	}
 	if len(open) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return next, nil

@@ -10,19 +10,19 @@ import (
 // turn goes on.
 func (t *turn) settle(a *answer) (place, error) {
 	if a.failure != nil {
-		_, err := t.settleAs(a, parley.MessageFailed, &parley.TurnEnd{Status: parley.TurnFailed, Failure: a.failure}, nil)
+		_, err := t.settleAs(a, parley.MessageFailed, &parley.TurnEnd{Status: parley.TurnFailed, Failure: a.failure})
 		return over(), err
 	}
 	calls := a.calls()
 	if len(calls) == 0 {
-		more, err := t.settleAs(a, parley.MessageCompleted, &parley.TurnEnd{Status: parley.TurnCompleted}, nil)
+		more, err := t.settleAs(a, parley.MessageCompleted, &parley.TurnEnd{Status: parley.TurnCompleted})
 		if err != nil || !more {
 			return over(), err
 		}
 		return place{step: a.step + 1, attempt: 1, steers: true, answered: true}, nil
 	}
 	if a.finish == parley.FinishLength {
-		if _, err := t.settleAs(a, parley.MessageCompleted, nil, nil); err != nil {
+		if _, err := t.settleAs(a, parley.MessageCompleted, nil); err != nil {
 			return over(), err
 		}
 		return t.endTruncated(a.step, calls)
@@ -30,18 +30,18 @@ func (t *turn) settle(a *answer) (place, error) {
 	var started []string
 	for i := range calls {
 		t.sort(&calls[i])
+		t.permit(&calls[i])
 	}
 	t.allow(calls)
 	for i := range calls {
-		switch {
-		case calls[i].child != nil:
-			started = append(started, calls[i].id)
+		if calls[i].child != nil {
 			a.link(calls[i].messageID)
-		case calls[i].tool != nil:
+		}
+		if calls[i].runs() || calls[i].opens() {
 			started = append(started, calls[i].id)
 		}
 	}
-	if _, err := t.settleAs(a, parley.MessageCompleted, nil, started); err != nil {
+	if _, err := t.settleWith(a, parley.StepSettle{ToolsStarted: started, Asked: t.asks(calls)}, parley.MessageCompleted); err != nil {
 		return over(), err
 	}
 	return t.runCalls(a.step, calls)
@@ -49,8 +49,13 @@ func (t *turn) settle(a *answer) (place, error) {
 
 // settleAs settles the rows of a step in one transaction, ending the turn if
 // end is set; more reports that a steer kept it from ending.
-func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *parley.TurnEnd, started []string) (more bool, err error) {
-	settle := parley.StepSettle{Step: a.step, Call: a.call, ToolsStarted: started, End: end}
+func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *parley.TurnEnd) (more bool, err error) {
+	return t.settleWith(a, parley.StepSettle{End: end}, status)
+}
+
+// settleWith is settleAs with what else comes of the step.
+func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.MessageStatus) (more bool, err error) {
+	settle.Step, settle.Call = a.step, a.call
 	settle.Blocks = make([]parley.BlockSettled, len(a.rows))
 	for i, r := range a.rows {
 		if settle.Blocks[i], err = r.settled(status, a.failure); err != nil {

@@ -109,6 +109,7 @@ type turn struct {
 	project     string // the project's directory, "" without one
 	model       parley.Model
 	info        parley.ModelInfo
+	grants      parley.Grants // the rules about its calls
 	definitions []parley.ToolDefinition
 	toolsText   []byte // canonical JSON of definitions, nil for none
 	last        int64  // the record's last sequence, as far as this run has seen
@@ -143,7 +144,10 @@ func (t *turn) prepare() (*parley.Failure, error) {
 			return nil, err
 		}
 	}
-	var err error
+	err := t.readGrants()
+	if err != nil {
+		return nil, err
+	}
 	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, t.w.models.Default())
 	if err == nil {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
@@ -325,7 +329,7 @@ func (t *turn) leave(a *answer) error {
 			_, err := t.finish(over(), parley.TurnEnd{Status: parley.TurnCancelled})
 			return err
 		}
-		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled}, nil)
+		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled})
 		return err
 	case errors.Is(cause, errOutOfTime):
 		end := parley.TurnEnd{Status: parley.TurnFailed, Failure: t.overdue()}
@@ -335,7 +339,7 @@ func (t *turn) leave(a *answer) error {
 		}
 		a.failure = end.Failure
 		a.record()
-		_, err := t.settleAs(a, parley.MessageFailed, &end, nil)
+		_, err := t.settleAs(a, parley.MessageFailed, &end)
 		return err
 	case errors.Is(cause, ErrStopped):
 		if a != nil && a.begun {

@@ -27,6 +27,9 @@ type Store interface {
 	FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error)
 	ReleaseTurn(ctx context.Context, fence parley.Fence) error
 
+	UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error
+
+	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
 	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)

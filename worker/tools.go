@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"parley"
@@ -47,6 +46,9 @@ type toolCall struct {
 	tool      parley.Tool       // set: the server runs it
 	child     *parley.AgentTool // set: a session of that agent answers it
 	client    bool              // a client answers it
+	question  bool              // a person answers it
+	approval  *parley.Approval  // of one that was asked about
+	cleared   bool              // its approval was used: it may run, or wait for its own answer
 	started   bool
 	settled   bool
 	refusal   string // why it does not run at all
@@ -55,7 +57,7 @@ type toolCall struct {
 // sort finds out who answers a call.
 func (t *turn) sort(call *toolCall) {
 	for _, ref := range t.settings.Tools {
-		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client {
+		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client || call.question {
 			continue
 		}
 		switch {
@@ -65,6 +67,11 @@ func (t *turn) sort(call *toolCall) {
 			call.child = ref.Agent
 		case ref.Definition != nil:
 			call.client = true
+		case call.name == parley.AskUserTool:
+			if _, err := parley.ReadQuestion(call.arguments); err != nil {
+				call.refusal = resultNoQuestion
+			}
+			call.question = true
 		default:
 			var ok bool
 			if call.tool, ok = t.w.tools.Tool(call.name); !ok && t.w.tools.Expects(call.name) {
@@ -72,36 +79,36 @@ func (t *turn) sort(call *toolCall) {
 			}
 		}
 	}
-	if call.tool == nil && call.child == nil && !call.client && call.refusal == "" {
+	if call.tool == nil && call.child == nil && !call.client && !call.question && call.refusal == "" {
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	}
 }
 
-// runCalls brings the settled calls of a step to their results and says where
-// the turn goes on.
+// runCalls brings the settled calls of a step to their results, as far as they
+// come without anybody, and says where the turn goes on: at the next step, or
+// nowhere, since it waits.
 func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
-	for i := range calls {
-		if calls[i].refusal != "" {
-			if err := t.refuse(step, &calls[i], calls[i].refusal); err != nil {
-				return over(), err
-			}
-		}
-	}
-	if err := t.openChildren(step, calls); err != nil { // first: they work while the tools run
-		return over(), err
-	}
-	for from := 0; from < len(calls); {
-		to := batchEnd(calls, from)
-		if err := t.runBatch(step, calls[from:to]); err != nil {
+	for {
+		if err := t.refuseThose(step, calls); err != nil {
 			return over(), err
 		}
-		if t.ctx.Err() != nil {
-			return over(), t.leaveCalls(step, calls)
+		if err := t.openChildren(step, calls); err != nil { // first: they work while the tools run
+			return over(), err
 		}
-		from = to
-	}
-	next := place{step: step + 1, attempt: 1, steers: true}
-	for _, reason := range waitsFor(calls) {
+		for from := 0; from < len(calls); {
+			to := batchEnd(calls, from)
+			if err := t.runBatch(step, calls[from:to]); err != nil {
+				return over(), err
+			}
+			if t.ctx.Err() != nil {
+				return over(), t.leaveCalls(step, calls)
+			}
+			from = to
+		}
+		reason := waitReason(calls)
+		if reason == "" {
+			return place{step: step + 1, attempt: 1, steers: true}, nil
+		}
 		err := t.persist(func() error {
 			_, err := t.w.store.ParkTurn(t.writes, t.fence, reason)
 			return err
@@ -109,36 +116,68 @@ func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
 		if parley.ErrorCode(err) != parley.CodeMore {
 			return over(), err
 		}
-		// Something came first: all answers, or a steer. The step that shows a steer
-		// needs a result for every call, so those that clients have left open get one
-		// for good. What children work at is waited for.
-		for i := range calls {
-			if calls[i].client {
-				if err := t.refuse(step, &calls[i], prompt.NoResult); err != nil {
-					return over(), err
-				}
+		if err := t.reconsider(step, calls); err != nil {
+			return over(), err
+		}
+	}
+}
+
+// refuseThose records the results of calls that do not run.
+func (t *turn) refuseThose(step int, calls []toolCall) error {
+	for i := range calls {
+		if calls[i].refusal == "" || calls[i].settled {
+			continue
+		}
+		if err := t.refuse(step, &calls[i], calls[i].refusal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reconsider reads what kept a turn from waiting: answers, or a steer. The step
+// that shows a steer needs a result for every call, so those that only clients
+// are still to answer get one for good.
+func (t *turn) reconsider(step int, calls []toolCall) error {
+	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
+	if err != nil {
+		return err
+	}
+	for i := range state.Messages {
+		m := &state.Messages[i]
+		t.wrote(m.Sequence)
+		for j := range calls {
+			if m.Role == parley.RoleToolResult && m.ToolCallID == calls[j].id {
+				calls[j].settled = true
 			}
 		}
 	}
-	return next, nil
-}
-
-// waitsFor are the reasons for which calls without a result are waited for, the
-// first first.
-func waitsFor(calls []toolCall) (reasons []parley.WaitReason) {
-	if slices.ContainsFunc(calls, func(call toolCall) bool { return call.client }) {
-		reasons = append(reasons, parley.WaitToolResult)
+	for i := range calls {
+		if calls[i].waitsFor() == parley.WaitApproval {
+			t.takeUp(&calls[i], state.Approvals, false)
+		}
 	}
-	if slices.ContainsFunc(calls, func(call toolCall) bool { return call.child != nil && !call.settled }) {
-		reasons = append(reasons, parley.WaitChild)
+	if waitReason(calls) != parley.WaitToolResult {
+		return nil
 	}
-	return reasons
+	steers, err := t.w.store.PendingSteers(t.writes, t.fence)
+	if err != nil || len(steers) == 0 {
+		return err
+	}
+	for i := range calls {
+		if calls[i].waitsFor() == parley.WaitToolResult {
+			calls[i].refusal = prompt.NoResult
+		}
+	}
+	return nil
 }
 
 // batchEnd is the end of the calls that may run at once from one on: a run of
-// repeatable ones, or a single other.
+// those that do not meet in the world, or a single other.
 func batchEnd(calls []toolCall, from int) int {
-	safe := func(call *toolCall) bool { return call.tool == nil || call.tool.Annotations().Repeatable() }
+	safe := func(call *toolCall) bool {
+		return !call.runs() && !call.approved() || call.tool == nil || call.tool.Annotations().Parallel()
+	}
 	to := from + 1
 	if !safe(&calls[from]) {
 		return to
@@ -158,12 +197,15 @@ type toolOutcome struct {
 // runBatch runs calls at once and records each result by its own transaction.
 // When the run is interrupted, calls without a result stay so.
 func (t *turn) runBatch(step int, calls []toolCall) error {
+	if err := t.useApprovals(calls); err != nil {
+		return err
+	}
 	ctx, stop := context.WithTimeout(t.at, t.w.options.ToolTimeout)
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	open := 0
 	for i := range calls {
-		if calls[i].tool == nil || t.ctx.Err() != nil {
+		if !calls[i].runs() || t.ctx.Err() != nil {
 			continue
 		}
 		open++
@@ -260,17 +302,12 @@ func failedResult(text string) parley.ToolResultContent {
 	return parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text}
 }
 
-// refuse records a result that Parley writes itself. A call that got its result
-// meanwhile keeps it.
+// refuse records a result that Parley writes itself.
 func (t *turn) refuse(step int, call *toolCall, text string) error {
-	err := t.record(step, call, failedResult(text))
-	if parley.ErrorCode(err) == parley.CodeConflict {
-		return nil
-	}
-	return err
+	return t.record(step, call, failedResult(text))
 }
 
-// record writes a call's result.
+// record writes a call's result. A call that got its result meanwhile keeps it.
 func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent) error {
 	encoded, err := parley.EncodeContent(content)
 	if err != nil {
@@ -281,12 +318,15 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 	settle := parley.ToolSettle{
 		MessageID: parley.NewID(), Step: step, ToolCallID: call.id, ToolName: call.name, Content: encoded, Author: t.author,
 	}
+	if call.approval != nil {
+		settle.ApprovalID = call.approval.ID
+	}
 	var written parley.Message
 	err = t.persist(func() (err error) {
 		written, err = t.w.store.SettleTool(t.writes, t.fence, settle)
 		return err
 	})
-	if err != nil {
+	if err != nil && parley.ErrorCode(err) != parley.CodeConflict {
 		return err
 	}
 	call.settled = true
@@ -308,7 +348,7 @@ func (t *turn) leaveCalls(step int, calls []toolCall) error {
 			switch {
 			case overdue:
 				text = resultOutOfTime
-			case calls[i].started || calls[i].client:
+			case calls[i].started || calls[i].waitsFor() == parley.WaitToolResult:
 				text = resultCancelled
 			}
 			if err := t.refuse(step, &calls[i], text); err != nil {

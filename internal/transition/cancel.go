@@ -98,7 +98,7 @@ func (t *Tx) settleCancelled(h *Head) (parley.Cancelled, error) {
 	if err != nil {
 		return parley.Cancelled{}, err
 	}
-	results, err := t.settleTools(h)
+	results, err := t.settleTools(h, turn)
 	if err != nil {
 		return parley.Cancelled{}, err
 	}

@@ -18,7 +18,7 @@ type Changes struct {
 	Claim   bool      // of it also epoch, holder, turn, cancel and deleted_at
 	Listed  bool      // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
 	Setting *Setting  // update what a PATCH may change of the listed row, and the index of tags
-	Buried  bool      // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns are cancelled
+	Buried  bool      // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
 
 	NewMessages []NewMessage
 	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
@@ -35,6 +35,10 @@ type Changes struct {
 	NewCalls []NewCall
 	Calls    []parley.CallSettled // open calls of the turn that end
 
+	NewApprovals []*parley.Approval
+	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment and used_at
+	ToldRoot     []ToldRoot
+
 	Unready bool // delete the session's ready row; before Ready
 	Ready   bool // insert it with ready_at At, if there is none
 	Opened  []ClientOpened
@@ -47,7 +51,7 @@ func (c *Changes) Any() bool {
 	return c.New != nil || c.Head || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
-		len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
+		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
 
 // Creation is how a session came to be.

@@ -148,19 +148,10 @@ func (t *Tx) BringHome(workspaceID, callMessageID parley.ID) error {
 		return err
 	}
 	turn, err := t.currentTurn(h)
-	if err != nil || turn.Status != parley.TurnWaiting {
-		return err // who runs it, or is about to, reads the record
+	if err == nil { // who runs it, or is about to, reads the record
+		_, err = t.resultArrived(h, turn, call, parley.ID{})
 	}
-	open, err := t.rows.OpenToolCalls(h)
-	for i := range open {
-		if open[i].ID != call.ID {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return t.answer(h, turn)
+	return err
 }
 
 // childResult is what a tool session brings home, and says by whom it is; nil

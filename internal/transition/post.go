@@ -231,8 +231,8 @@ func (t *Tx) postResult(h *Head, m *parley.Message, posting parley.NewMessage, c
 	if err != nil {
 		return err
 	}
-	if turn.Status != parley.TurnWaiting || turn.WaitReason != parley.WaitToolResult {
-		return parley.Errorf(parley.CodeConflict, "this call's turn is %s and does not wait for tool results from outside", turn.Status)
+	if err := t.mayAnswer(h, turn, call); err != nil {
+		return err
 	}
 	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
@@ -242,29 +242,58 @@ func (t *Tx) postResult(h *Head, m *parley.Message, posting parley.NewMessage, c
 		return err
 	}
 	t.event(h, parley.EventToolCompleted, m.TurnID, data)
-	open, err := t.rows.OpenToolCalls(h)
+	posted.Claim, err = t.resultArrived(h, turn, call, claimBy)
+	posted.Turn = turn
+	return err
+}
+
+// mayAnswer refuses a client's result for a call that is not a client's to
+// answer: one that waits for an approval, or that the server is at.
+func (t *Tx) mayAnswer(h *Head, turn *parley.Turn, call *parley.Message) error {
+	approvals, err := t.rows.TurnApprovals(h, turn.ID)
 	if err != nil {
 		return err
 	}
-	answered := func(other parley.Message) bool { return other.ID == call.ID }
-	if len(slices.DeleteFunc(open, answered)) == 0 {
-		if err := t.answer(h, turn); err != nil {
-			return err
+	for i := range approvals {
+		a := &approvals[i]
+		if a.MessageID != call.ID || a.UsedAt != 0 {
+			continue
 		}
-		claimed, err := t.claimsDirectly(h, claimBy)
-		if err != nil {
-			return err
-		}
-		if claimed {
-			claim, err := t.claim(h, claimBy)
-			if err != nil {
-				return err
-			}
-			posted.Claim = &claim
-		}
+		return parley.Conflict(a.State, "this call is subject to the approval %s, which is %s; decide there, not by a result", a.ID, a.State)
 	}
-	posted.Turn = turn
-	return nil
+	if turn.Status == parley.TurnWaiting && turn.WaitReason.Answered() {
+		return nil
+	}
+	outside, err := t.answeredOutside(h, turn, call)
+	if err != nil || outside {
+		return err
+	}
+	return parley.Errorf(parley.CodeConflict, "this call's turn is %s and does not wait for tool results from outside", turn.Status)
+}
+
+// answeredOutside reports whether a client answers a call, by the tools that the
+// turn has: one that is defined inline, or a question to the person.
+func (t *Tx) answeredOutside(h *Head, turn *parley.Turn, call *parley.Message) (bool, error) {
+	trigger, err := t.rows.Message(h.WorkspaceID, turn.TriggerMessageID)
+	if err != nil {
+		return false, err
+	}
+	var tools []parley.ToolRef
+	switch {
+	case trigger != nil && trigger.Overrides.Tools != nil:
+		tools = *trigger.Overrides.Tools
+	case h.Overrides.Tools != nil:
+		tools = *h.Overrides.Tools
+	default:
+		agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
+		if err != nil || agent == nil {
+			return false, err
+		}
+		tools = agent.Tools
+	}
+	return slices.ContainsFunc(tools, func(ref parley.ToolRef) bool {
+		return ref.Offers(call.ToolName) && (ref.Definition != nil || call.ToolName == parley.AskUserTool)
+	}), nil
 }
 
 // unanswered finds the call that a result answers: CodeConflict for an unknown

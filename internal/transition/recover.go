@@ -2,6 +2,7 @@ package transition
 
 import (
 	"encoding/json"
+	"slices"
 
 	"parley"
 )
@@ -17,6 +18,11 @@ func (t *Tx) RecoverTurn(fence parley.Fence) (state parley.TurnState, err error)
 	}
 	if state.Messages, err = t.rows.TurnMessages(h, turn.ID); err != nil {
 		return state, err
+	}
+	if slices.ContainsFunc(state.Messages, func(m parley.Message) bool { return m.Role == parley.RoleToolCall }) {
+		if state.Approvals, err = t.rows.TurnApprovals(h, turn.ID); err != nil {
+			return state, err
+		}
 	}
 	interrupted := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
 	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
@@ -98,15 +104,25 @@ func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (json.RawMessage, int, err
 }
 
 // settleTools gives each open call of a turn that ends a result that says so,
-// and returns the results.
-func (t *Tx) settleTools(h *Head) ([]parley.ID, error) {
+// ends its pending approvals, and returns the results.
+func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
+	if turn.Step == 0 { // it never came to a call
+		return nil, nil
+	}
 	open, err := t.rows.OpenToolCalls(h)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	approvals, err := t.settleApprovals(h, turn)
 	if err != nil {
 		return nil, err
 	}
 	ids := make([]parley.ID, 0, len(open))
 	for i := range open {
 		text := parley.EffectUnknown
+		if slices.ContainsFunc(approvals, func(a parley.Approval) bool { return a.MessageID == open[i].ID && a.UsedAt == 0 }) {
+			text = parley.NotDecided
+		}
 		content, err := parley.EncodeContent(parley.ToolResultContent{Error: &text, Result: json.RawMessage("null")})
 		if err != nil {
 			return nil, err
@@ -147,7 +163,7 @@ func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
 	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
 		return false, err
 	}
-	if _, err := t.settleTools(h); err != nil {
+	if _, err := t.settleTools(h, turn); err != nil {
 		return false, err
 	}
 	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed,

@@ -51,6 +51,15 @@ type Rows interface {
 	// that have no result that was not cancelled, by sequence.
 	OpenToolCalls(h *Head) ([]parley.Message, error)
 
+	// SessionOfApproval is the session of an approval of a workspace.
+	SessionOfApproval(workspaceID, approvalID parley.ID) (parley.ID, error)
+	// Approval reads an approval of a workspace.
+	Approval(workspaceID, approvalID parley.ID) (*parley.Approval, error)
+	// TurnApprovals reads the approvals of a turn of a session, by creation.
+	TurnApprovals(h *Head, turnID parley.ID) ([]parley.Approval, error)
+	// RootNews is what the root session has heard of an approval.
+	RootNews(workspaceID, approvalID parley.ID) (RootNews, error)
+
 	// Posted finds the message that was posted under an idempotency key.
 	Posted(h *Head, key string) (Earlier, error)
 	// Created finds the session that was created under an idempotency key.

@@ -20,6 +20,9 @@ func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled p
 	if err := checkBlocks(rows, settle); err != nil {
 		return settled, err
 	}
+	if settle.End != nil && len(settle.Asked) > 0 {
+		return settled, parley.Errorf(parley.CodeConflict, "a turn that ends has nothing to ask")
+	}
 	if err := t.settleRows(h, turn, settle.Step, open, settle.Blocks, settle.Call.Error); err != nil {
 		return settled, err
 	}
@@ -31,6 +34,9 @@ func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled p
 				t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, rows[i].ID, callID, rows[i].ToolName))
 			}
 		}
+	}
+	if err := t.ask(h, turn, settle.Asked, rows, settle.Blocks); err != nil {
+		return settled, err
 	}
 	switch {
 	case settle.End == nil:
@@ -146,6 +152,15 @@ func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Me
 	if call.TurnID != fence.TurnID {
 		return parley.Message{}, parley.Errorf(parley.CodeConflict, "the call belongs to another turn")
 	}
+	if !settle.ApprovalID.IsZero() {
+		a, err := t.rows.Approval(h.WorkspaceID, settle.ApprovalID)
+		if err != nil {
+			return parley.Message{}, err
+		}
+		if a != nil && a.MessageID == call.ID {
+			t.cancelApproval(h, a)
+		}
+	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
 	m.Step, m.Content = settle.Step, settle.Content
 	h.callsOff(call)
@@ -185,7 +200,7 @@ func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn
 		_, err := t.settleCancelled(h)
 		return *turn, err
 	}
-	if h.Steers > 0 && reason != parley.WaitChild { // what a child has done so far is not thrown away for it
+	if h.Steers > 0 && !reason.Undisturbed() {
 		return parley.Turn{}, parley.Errorf(parley.CodeMore, "a steer is undelivered")
 	}
 	if open, err := t.openOf(h, turn); err != nil {
@@ -193,17 +208,37 @@ func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn
 	} else if len(open.Rows) > 0 {
 		return parley.Turn{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
 	}
-	if reason == parley.WaitToolResult || reason == parley.WaitChild {
-		calls, err := t.rows.OpenToolCalls(h)
-		if err != nil {
+	if reason.Answered() {
+		if err := t.stillOpen(h, turn); err != nil {
 			return parley.Turn{}, err
-		}
-		if len(calls) == 0 {
-			return parley.Turn{}, parley.Errorf(parley.CodeMore, "every tool call has its result")
 		}
 	}
 	err = t.park(h, turn, reason)
 	return *turn, err
+}
+
+// stillOpen is CodeMore when a turn that is to wait for its calls has something
+// to do.
+func (t *Tx) stillOpen(h *Head, turn *parley.Turn) error {
+	calls, err := t.rows.OpenToolCalls(h)
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 {
+		return parley.Errorf(parley.CodeMore, "every tool call has its result")
+	}
+	approvals, err := t.rows.TurnApprovals(h, turn.ID)
+	if err != nil {
+		return err
+	}
+	for i := range approvals {
+		a := &approvals[i]
+		open := slices.ContainsFunc(calls, func(call parley.Message) bool { return call.ID == a.MessageID })
+		if open && a.State != parley.ApprovalPending && a.UsedAt == 0 {
+			return parley.Errorf(parley.CodeMore, "an approval was decided")
+		}
+	}
+	return nil
 }
 
 // FinishTurn is the transition of parley.TurnStore.
@@ -222,6 +257,9 @@ func (t *Tx) FinishTurn(fence parley.Fence, end parley.TurnEnd) (parley.StepSett
 	}
 	if end.Status == parley.TurnCompleted && h.Steers > 0 {
 		return parley.StepSettled{Turn: *turn, More: true}, nil
+	}
+	if _, err := t.settleApprovals(h, turn); err != nil {
+		return parley.StepSettled{}, err
 	}
 	err = t.end(h, turn, end)
 	return parley.StepSettled{Turn: *turn}, err

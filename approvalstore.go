@@ -1,0 +1,56 @@
+package parley
+
+import (
+	"context"
+	"time"
+)
+
+// Ask is a question about one call of a step that settles.
+type Ask struct {
+	ApprovalID ID // minted by the caller
+	ToolCallID string
+	Timeout    time.Duration
+}
+
+// ApprovalUse begins an approved call.
+type ApprovalUse struct {
+	ApprovalID  ID
+	Fingerprint Hash // of the call as it is about to run
+}
+
+// Decided is the answer to DecideApproval.
+type Decided struct {
+	Approval Approval
+	Claim    *Claim
+}
+
+// ApprovalQuery lists approvals, newest first unless Ascending.
+type ApprovalQuery struct {
+	SessionID    ID // this session's, and those of the tool sessions below it when it is their root; zero: any
+	AgentID      ID // zero: any
+	State        ApprovalState
+	Ascending    bool
+	AfterCreated Time // the last row of the page before; with AfterID
+	AfterID      ID
+	Limit        int
+}
+
+// ApprovalStore keeps the questions about tool calls. They are made by
+// SettleStep, expire by Sweep and end with their turn.
+type ApprovalStore interface {
+	// DecideApproval answers a pending approval, adds the grant of a yes for the
+	// session, and makes a turn that waits ready again; with claimBy it may be
+	// claimed in the same transaction, as by PostMessage. CodeNotFound;
+	// CodeConflict with the state for one that is not pending, or whose time is
+	// over; CodeConflict when the session has no room for the grant.
+	DecideApproval(ctx context.Context, scope Scope, id ID, decision Decision, claimBy ID) (Decided, error)
+	// UseApprovals notes, before the tools run, that calls of the running turn run
+	// under their approvals: each once. CodeConflict unless each is approved and
+	// unused, its call has no result, and all three fingerprints (the approval's, the
+	// recorded call's and the given one) are equal.
+	UseApprovals(ctx context.Context, fence Fence, uses []ApprovalUse) error
+	Approval(ctx context.Context, scope Scope, id ID) (Approval, error)
+	// Approvals lists those of the sessions that the scope sees. CodeNotFound for a
+	// foreign SessionID.
+	Approvals(ctx context.Context, scope Scope, query ApprovalQuery) ([]Approval, error)
+}

@@ -1,0 +1,404 @@
+package transition
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"parley"
+)
+
+// TellRoot is the errand of an approval of a tool session: the session at the
+// root of its tree hears of it.
+const TellRoot = "approval_to_root"
+
+// RootNews is how much of an approval the root session has heard.
+type RootNews int
+
+// The news, in order.
+const (
+	RootKnowsNothing RootNews = iota
+	RootKnowsCreated
+	RootKnowsResolved
+)
+
+// ToldRoot notes what the root has heard of an approval.
+type ToldRoot struct {
+	ApprovalID parley.ID
+	News       RootNews
+}
+
+// ask records the questions of a step that settles: each with the exact call as
+// it stands in the record from now on.
+func (t *Tx) ask(h *Head, turn *parley.Turn, asks []parley.Ask, rows []OpenRow, blocks []parley.BlockSettled) error {
+	for _, ask := range asks {
+		at := rowOfCall(rows, ask.ToolCallID)
+		if at < 0 {
+			return parley.Errorf(parley.CodeConflict, "the step has no call %q to ask about", parley.Clip(ask.ToolCallID, 64))
+		}
+		arguments, fingerprint, err := exactCall(blocks[at].Content)
+		if err != nil {
+			return err
+		}
+		a := &parley.Approval{
+			ID: ask.ApprovalID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, RootID: h.RootID, AgentID: turn.AgentID, TurnID: turn.ID,
+			MessageID: rows[at].ID, ToolCallID: ask.ToolCallID, ToolName: rows[at].ToolName, Arguments: arguments, Fingerprint: fingerprint,
+			State: parley.ApprovalPending, CreatedAt: t.now, ExpiresAt: t.now + parley.Time(ask.Timeout/time.Millisecond),
+		}
+		if a.RootID.IsZero() { // of a session from before there were trees
+			a.RootID = h.ID
+		}
+		h.Changes.NewApprovals = append(h.Changes.NewApprovals, a)
+		t.tellApproval(h, parley.EventApprovalCreated, a)
+	}
+	return nil
+}
+
+func rowOfCall(rows []OpenRow, callID string) int {
+	for i := range rows {
+		if rows[i].Role == parley.RoleToolCall && rows[i].ToolCallID == callID {
+			return i
+		}
+	}
+	return -1
+}
+
+// exactCall reads arguments and fingerprint from a tool_call's content.
+func exactCall(content json.RawMessage) (json.RawMessage, parley.Hash, error) {
+	var call parley.ToolCallContent
+	if err := json.Unmarshal(content, &call); err != nil {
+		return nil, parley.Hash{}, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read")
+	}
+	fingerprint, err := parley.Fingerprint(call.Name, call.Arguments)
+	return call.Arguments, fingerprint, err
+}
+
+// tellApproval writes an approval's event, for the lists too, and leaves word
+// for the root.
+func (t *Tx) tellApproval(h *Head, kind parley.EventType, a *parley.Approval) {
+	data := approvalData(a)
+	t.event(h, kind, a.TurnID, data)
+	t.feed(h, kind, data)
+	if a.RootID != a.SessionID {
+		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: TellRoot, TargetID: a.ID})
+	}
+}
+
+// lockApproval locks the session of an approval and reads it.
+func (t *Tx) lockApproval(scope parley.Scope, id parley.ID) (*Head, *parley.Approval, error) {
+	sessionID, err := t.rows.SessionOfApproval(scope.WorkspaceID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if sessionID.IsZero() {
+		return nil, nil, NotFound("approval")
+	}
+	h, err := t.lock(scope, sessionID)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return nil, nil, NotFound("approval")
+	} else if err != nil {
+		return nil, nil, err
+	}
+	a, err := t.rows.Approval(h.WorkspaceID, id)
+	if err == nil && a == nil {
+		err = NotFound("approval")
+	}
+	return h, a, err
+}
+
+// DecideApproval is the transition of parley.ApprovalStore.
+func (t *Tx) DecideApproval(scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (decided parley.Decided, err error) {
+	h, a, err := t.lockApproval(scope, id)
+	if err != nil {
+		return decided, err
+	}
+	state := a.State
+	if state == parley.ApprovalPending && a.ExpiresAt <= t.now { // the sweep has not come by yet
+		state = parley.ApprovalExpired
+	}
+	if state != parley.ApprovalPending {
+		return decided, parley.Conflict(state, "this approval is %s: it was answered, or its time or its turn is over", state)
+	}
+	by := decision.By
+	a.DecidedBy, a.Comment, a.DecidedAt, a.State = &by, decision.Comment, t.now, parley.ApprovalDenied
+	if decision.Decision == parley.DecideApprove {
+		a.State, a.Scope = parley.ApprovalApproved, parley.ScopeOnce
+		if decision.Scope == parley.ScopeSession {
+			if err := t.grantSession(h, a, decision.Covers); err != nil {
+				return decided, err
+			}
+		}
+	}
+	t.resolved(h, a)
+	if a.Scope == parley.ScopeSession {
+		if err := t.approveAlike(h, a); err != nil {
+			return decided, err
+		}
+	}
+	decided.Approval = *a
+	decided.Claim, err = t.wakeDecided(h, a.TurnID, claimBy)
+	return decided, err
+}
+
+// grantSession adds the grant of a yes for the session.
+func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCovers) error {
+	a.Scope, a.Covers = parley.ScopeSession, parley.CoversCall
+	fingerprint := a.Fingerprint
+	if covers == parley.CoversTool {
+		a.Covers, fingerprint = parley.CoversTool, parley.Hash{}
+	}
+	var grants []parley.Grant
+	if h.Overrides.Grants != nil {
+		grants = *h.Overrides.Grants
+	}
+	grants, err := parley.WithAllowed(grants, a.ToolName, fingerprint)
+	if err != nil {
+		return err
+	}
+	h.Overrides.Grants = &grants
+	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
+	t.updatedFeed(h)
+	return nil
+}
+
+// approveAlike gives a yes for the session to the turn's other questions that its
+// grant answers: nobody is asked again what was just said.
+func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
+	approvals, err := t.rows.TurnApprovals(h, a.TurnID)
+	if err != nil {
+		return err
+	}
+	for i := range approvals {
+		other := &approvals[i]
+		covered := other.ToolName == a.ToolName && (a.Covers == parley.CoversTool || other.Fingerprint == a.Fingerprint)
+		if other.ID == a.ID || other.State != parley.ApprovalPending || other.ExpiresAt <= t.now || !covered {
+			continue
+		}
+		other.State, other.Scope, other.Covers = a.State, a.Scope, a.Covers
+		other.DecidedBy, other.Comment, other.DecidedAt = a.DecidedBy, a.Comment, a.DecidedAt
+		t.resolved(h, other)
+	}
+	return nil
+}
+
+// resolved writes an approval in its last state.
+func (t *Tx) resolved(h *Head, a *parley.Approval) {
+	h.Changes.Approvals = append(h.Changes.Approvals, a)
+	t.tellApproval(h, parley.EventApprovalResolved, a)
+}
+
+// wakeDecided makes a turn that waits for what people and other systems answer
+// ready, once one of its approvals was settled, and claims it if it may.
+func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*parley.Claim, error) {
+	if h.TurnID != turnID || h.TurnStatus != parley.TurnWaiting {
+		return nil, nil
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil || !turn.WaitReason.Answered() {
+		return nil, err
+	}
+	return t.wake(h, turn, claimBy)
+}
+
+// wake makes a waiting turn ready and claims it for a process that has a place.
+func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*parley.Claim, error) {
+	if err := t.answer(h, turn); err != nil {
+		return nil, err
+	}
+	claimed, err := t.claimsDirectly(h, claimBy)
+	if err != nil || !claimed {
+		return nil, err
+	}
+	claim, err := t.claim(h, claimBy)
+	if err != nil {
+		return nil, err
+	}
+	return &claim, nil
+}
+
+// resultArrived follows the result of a call that came from outside: a turn that
+// waits is ready once none of its calls is open, else it says what it waits for now.
+func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, claimBy parley.ID) (*parley.Claim, error) {
+	if turn.Status != parley.TurnWaiting || !turn.WaitReason.Answered() {
+		return nil, nil
+	}
+	open, err := t.rows.OpenToolCalls(h)
+	if err != nil {
+		return nil, err
+	}
+	open = slices.DeleteFunc(open, func(other parley.Message) bool { return other.ID == call.ID })
+	if len(open) == 0 {
+		return t.wake(h, turn, claimBy)
+	}
+	reason := openReason(open)
+	if turn.WaitReason == parley.WaitApproval || turn.WaitReason == reason { // an approval is nobody else's to answer
+		return nil, nil
+	}
+	turn.WaitReason, h.WaitReason = reason, reason
+	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn))
+	h.saveTurn(turn)
+	return nil, nil
+}
+
+// openReason is what calls that wait for no approval wait for.
+func openReason(open []parley.Message) parley.WaitReason {
+	reason := parley.WaitChild
+	for i := range open {
+		switch {
+		case !childOf(&open[i]).IsZero():
+		case open[i].ToolName == parley.AskUserTool:
+			return parley.WaitInput
+		default:
+			reason = parley.WaitToolResult
+		}
+	}
+	return reason
+}
+
+// UseApprovals is the transition of parley.ApprovalStore.
+func (t *Tx) UseApprovals(fence parley.Fence, uses []parley.ApprovalUse) error {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	approvals, err := t.rows.TurnApprovals(h, turn.ID)
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		a := approvalOf(approvals, use.ApprovalID)
+		switch {
+		case a == nil:
+			return NotFound("approval")
+		case a.State != parley.ApprovalApproved || a.UsedAt != 0:
+			return parley.Errorf(parley.CodeConflict, "the approval of the call %q is %s and used %t", parley.Clip(a.ToolCallID, 64), a.State, a.UsedAt != 0)
+		}
+		call, err := t.unanswered(h, a.ToolCallID)
+		if err != nil {
+			return err
+		}
+		_, fingerprint, err := exactCall(call.Content)
+		if err != nil {
+			return err
+		}
+		if call.ID != a.MessageID || fingerprint != a.Fingerprint || use.Fingerprint != a.Fingerprint {
+			return parley.Errorf(parley.CodeConflict, "the call %q is not the one that was approved", parley.Clip(a.ToolCallID, 64))
+		}
+		a.UsedAt = t.now
+		h.Changes.Approvals = append(h.Changes.Approvals, a)
+		t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, call.ID, a.ToolCallID, a.ToolName))
+	}
+	return nil
+}
+
+func approvalOf(approvals []parley.Approval, id parley.ID) *parley.Approval {
+	for i := range approvals {
+		if approvals[i].ID == id {
+			return &approvals[i]
+		}
+	}
+	return nil
+}
+
+// settleApprovals ends the pending approvals of a turn that ends.
+func (t *Tx) settleApprovals(h *Head, turn *parley.Turn) ([]parley.Approval, error) {
+	if turn.Step == 0 { // it never came to a call
+		return nil, nil
+	}
+	approvals, err := t.rows.TurnApprovals(h, turn.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range approvals {
+		t.cancelApproval(h, &approvals[i])
+	}
+	return approvals, nil
+}
+
+// cancelApproval ends an approval that nobody is asked about any more.
+func (t *Tx) cancelApproval(h *Head, a *parley.Approval) {
+	if a.State == parley.ApprovalPending {
+		a.State, a.DecidedAt = parley.ApprovalCancelled, t.now
+		t.resolved(h, a)
+	}
+}
+
+// ExpireApproval ends an approval whose time is over; false when there is
+// nothing to do.
+func (t *Tx) ExpireApproval(sessionID, approvalID parley.ID) (bool, error) {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return false, err
+	}
+	a, err := t.rows.Approval(h.WorkspaceID, approvalID)
+	if err != nil || a == nil || a.State != parley.ApprovalPending || a.ExpiresAt > t.now {
+		return false, err
+	}
+	a.State, a.DecidedAt = parley.ApprovalExpired, t.now
+	t.resolved(h, a)
+	_, err = t.wakeDecided(h, a.TurnID, parley.ID{})
+	return true, err
+}
+
+// TellRoot tells the root of a tool session's tree of an approval. What it has
+// heard before it is not told again; a root that is gone needs no telling.
+func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
+	found, err := t.rows.Approval(workspaceID, approvalID)
+	if err != nil || found == nil {
+		return err
+	}
+	h, err := t.load(found.RootID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return err
+	}
+	a, err := t.rows.Approval(workspaceID, approvalID) // as it is under the lock
+	if err != nil || a == nil {
+		return err
+	}
+	news, err := t.rows.RootNews(workspaceID, approvalID)
+	if err != nil {
+		return err
+	}
+	before := news
+	if news < RootKnowsCreated {
+		t.event(h, parley.EventApprovalCreated, parley.ID{}, approvalData(a))
+		news = RootKnowsCreated
+	}
+	if news < RootKnowsResolved && a.State != parley.ApprovalPending {
+		t.event(h, parley.EventApprovalResolved, parley.ID{}, approvalData(a))
+		news = RootKnowsResolved
+	}
+	if news != before {
+		h.Changes.ToldRoot = append(h.Changes.ToldRoot, ToldRoot{approvalID, news})
+	}
+	return nil
+}
+
+// approvalData is the data of an approval's events: all but the arguments,
+// which stand in the tool_call.
+func approvalData(a *parley.Approval) json.RawMessage {
+	out := appendID(append(turnData(a.TurnID), `,"approval_id":`...), a.ID)
+	out = appendID(append(out, `,"session_id":`...), a.SessionID)
+	out = appendID(append(out, `,"root_id":`...), a.RootID)
+	out = appendID(append(out, `,"message_id":`...), a.MessageID)
+	out = parley.AppendJSONString(append(out, `,"tool_call_id":`...), a.ToolCallID)
+	out = parley.AppendJSONString(append(out, `,"name":`...), a.ToolName)
+	out = append(append(append(out, `,"fingerprint":"`...), a.Fingerprint.String()...), '"')
+	out = append(append(append(out, `,"state":"`...), a.State...), '"')
+	out = appendWordOrNull(append(out, `,"scope":`...), string(a.Scope))
+	out = appendWordOrNull(append(out, `,"covers":`...), string(a.Covers))
+	if a.DecidedBy == nil {
+		out = append(out, `,"decided_by":null`...)
+	} else {
+		out = parley.AppendJSONString(append(out, `,"decided_by":`...), a.DecidedBy.Name)
+	}
+	out = appendWordOrNull(append(out, `,"comment":`...), a.Comment)
+	return append(a.ExpiresAt.AppendJSON(append(out, `,"expires_at":`...)), '}')
+}
+
+func appendWordOrNull(to []byte, word string) []byte {
+	if word == "" {
+		return append(to, "null"...)
+	}
+	return parley.AppendJSONString(to, word)
+}

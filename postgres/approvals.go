@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// DecideApproval implements parley.ApprovalStore.
+func (s *Store) DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Decided, error) {
+		return a.tx.DecideApproval(scope, id, decision, claimBy)
+	})
+}
+
+// UseApprovals implements parley.ApprovalStore.
+func (s *Store) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.UseApprovals(fence, uses) })
+}
+
+// Approval implements parley.ApprovalStore.
+func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Approval, error) {
+	var l filter
+	l.must("a.workspace_id = "+here+" AND a.id = ?", id)
+	l.visible(scope)
+	return one(ctx, s, tenant(scope.WorkspaceID), "approval", scanApproval,
+		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE "+l.where.String(), l.args...)
+}
+
+// Approvals implements parley.ApprovalStore.
+func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) (approvals []parley.Approval, err error) {
+	text, rows, args := approvalsQuery(scope, query)
+	if query.SessionID.IsZero() {
+		return all(ctx, s, ordered(scope.WorkspaceID), scanApproval, text, rows, args...)
+	}
+	err = s.page(ctx, scope, query.SessionID, func(b *batch) {
+		approvals = []parley.Approval{}
+		b.inOrder = false // two short runs are merged
+		b.read(text, upTo(rows, func(r *row) error {
+			approval, err := scanApproval(r)
+			approvals = append(approvals, approval)
+			return err
+		}), args...)
+	})
+	return approvals, err
+}
+
+// approvalsQuery builds the list query. A session's own approvals and those of
+// the tool sessions below it are two runs along two indexes.
+func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (text string, rows int, args []arg) {
+	var l filter
+	word, after := direction(q.Ascending)
+	order := " ORDER BY a.created_at " + word + ", a.id " + word
+	limit, rows := limited(q.Limit)
+	part := func(term string, values ...arg) string {
+		terms := filter{args: l.args}
+		terms.must("a.workspace_id = " + here)
+		terms.visible(scope)
+		if term != "" {
+			terms.must(term, values...)
+		}
+		if q.State != "" {
+			terms.must("a.state = '" + string(q.State) + "'") // one of a closed list; a partial index is known to serve
+		}
+		if !q.AgentID.IsZero() {
+			terms.must("a.agent_id = ?", q.AgentID)
+		}
+		if !q.AfterID.IsZero() {
+			terms.must("(a.created_at, a.id) "+after+" (?, ?)", int64(q.AfterCreated), q.AfterID)
+		}
+		l.args = terms.args
+		return "SELECT " + approvalColumns + " FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE " +
+			terms.where.String() + order + limit
+	}
+	if q.SessionID.IsZero() {
+		return part(""), rows, l.args
+	}
+	own, below := part("a.session_id = ?", q.SessionID), part("a.root_id = ? AND a.session_id <> a.root_id", q.SessionID)
+	return "SELECT * FROM ((" + own + ") UNION ALL (" + below + ")) a" + order + limit, rows, l.args
+}
+
+// approvalColumns reads "a".
+const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at`
+
+func scanApproval(r *row) (parley.Approval, error) {
+	a := parley.Approval{
+		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), RootID: r.id(), AgentID: r.id(), TurnID: r.id(), MessageID: r.id(),
+		ToolCallID: r.text(), ToolName: r.text(), Arguments: transition.ReadableObject(r.json()), Fingerprint: r.hash(), State: parley.ApprovalState(r.text()),
+		Scope: parley.ApprovalScope(r.text()), Covers: parley.ApprovalCovers(r.text()),
+	}
+	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
+	if by.Kind != "" {
+		a.DecidedBy = &by
+	}
+	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
+	return a, nil
+}
+
+// SessionOfApproval implements transition.Rows.
+func (a *attempt) SessionOfApproval(workspaceID, approvalID parley.ID) (parley.ID, error) {
+	return a.id("SELECT session_id FROM parley.approvals WHERE workspace_id = $1 AND id = $2", workspaceID, approvalID)
+}
+
+// Approval implements transition.Rows.
+func (a *attempt) Approval(workspaceID, approvalID parley.ID) (*parley.Approval, error) {
+	return first(a, scanApproval, "SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.id = $2", workspaceID, approvalID)
+}
+
+// TurnApprovals implements transition.Rows.
+func (a *attempt) TurnApprovals(h *transition.Head, turnID parley.ID) ([]parley.Approval, error) {
+	return rowsOf(a, scanApproval, "SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.turn_id = $2 ORDER BY a.created_at, a.id", h.WorkspaceID, turnID)
+}
+
+// RootNews implements transition.Rows.
+func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
+	err = a.read(func() { news = 0 }, "SELECT root_news FROM parley.approvals WHERE workspace_id = $1 AND id = $2", func(r *row) error {
+		news = transition.RootNews(r.int())
+		return nil
+	}, workspaceID, approvalID)
+	return news, err
+}
+
+// approvals writes what a transition changed of approvals.
+func (b *batch) approvals(h *transition.Head, c *transition.Changes) {
+	for _, a := range c.NewApprovals {
+		b.write(`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+ state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
+			string(a.State), a.CreatedAt, a.ExpiresAt)
+	}
+	for _, a := range c.Approvals {
+		var by parley.Author
+		if a.DecidedBy != nil {
+			by = *a.DecidedBy
+		}
+		b.write(`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11
+ WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, a.ID, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt)
+	}
+	for _, told := range c.ToldRoot {
+		b.write("UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, told.ApprovalID, int(told.News))
+	}
+}
+
+// overdue finds approvals whose time is over.
+const overdue = `SELECT session_id, workspace_id, id FROM parley.approvals WHERE state = 'pending' AND expires_at <= (SELECT parley.now_ms()) ORDER BY expires_at LIMIT $1`
+
+// expire ends approvals whose time is over, one transition each.
+func (s *Store) expire(ctx context.Context) (int, error) {
+	type due struct{ session, workspace, approval parley.ID }
+	total := 0
+	for {
+		var found []due
+		err := s.read(ctx, func() *batch {
+			found = nil
+			b := system()
+			b.read(overdue, func(r *row) error {
+				found = append(found, due{r.id(), r.id(), r.id()})
+				return nil
+			}, sweepBatch)
+			return b
+		})
+		if err != nil {
+			return total, err
+		}
+		done := 0
+		for _, one := range found {
+			touched, err := transact(ctx, s, one.workspace, func(a *attempt) (bool, error) { return a.tx.ExpireApproval(one.session, one.approval) })
+			if err != nil {
+				return total + done, err
+			}
+			if touched {
+				done++
+			}
+		}
+		if total += done; len(found) < sweepBatch || done == 0 {
+			return total, nil
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// DecideApproval implements parley.ApprovalStore.
+func (s *Store) DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Decided, error) { return tx.core.DecideApproval(scope, id, decision, claimBy) })
+}
+
+// UseApprovals implements parley.ApprovalStore.
+func (s *Store) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.UseApprovals(fence, uses) })
+}
+
+// Approval implements parley.ApprovalStore.
+func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) (approval parley.Approval, err error) {
+	var l list
+	l.must("a.id = ?", id)
+	l.visible(scope)
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+l.where.String(),
+			func(r *row) error {
+				approval = scanApproval(r)
+				return nil
+			}, l.args...)
+		if err == nil && !found {
+			err = transition.NotFound("approval")
+		}
+		return err
+	})
+	return approval, err
+}
+
+// Approvals implements parley.ApprovalStore.
+func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) (approvals []parley.Approval, err error) {
+	text, args := approvalsQuery(scope, query)
+	err = s.read(ctx, func(c *conn) error {
+		if !query.SessionID.IsZero() {
+			if _, err := placeOf(c, scope, query.SessionID); err != nil {
+				return err
+			}
+		}
+		approvals = []parley.Approval{}
+		return c.each(text, func(r *row) error {
+			approvals = append(approvals, scanApproval(r))
+			return nil
+		}, args...)
+	})
+	return approvals, err
+}
+
+// approvalsQuery builds the list query; the narrowest filters name the index. A
+// session's own approvals and those below it are two runs along two indexes.
+func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (string, []arg) {
+	word, after := direction(q.Ascending)
+	order := " ORDER BY a.created_at " + word + ", a.id " + word + " LIMIT ?"
+	if q.SessionID.IsZero() {
+		text, args := approvalsPart(scope, q, after, "", "")
+		return text + order, append(args, limited(q.Limit))
+	}
+	own, args := approvalsPart(scope, q, after, "approvals_session", "a.session_id = ?")
+	below, more := approvalsPart(scope, q, after, "approvals_root", "a.root_id = ? AND a.session_id <> a.root_id")
+	return "SELECT * FROM (" + own + " UNION ALL " + below + ") a" + order, append(append(args, more...), limited(q.Limit))
+}
+
+func approvalsPart(scope parley.Scope, q parley.ApprovalQuery, after, index, term string) (string, []arg) {
+	var l list
+	l.visible(scope)
+	if term != "" {
+		l.by(index, term, q.SessionID)
+	}
+	if q.State == parley.ApprovalPending {
+		l.by("approvals_pending", "a.workspace_id = ? AND a.state = 'pending'", scope.WorkspaceID)
+	} else if q.State != "" {
+		l.must("a.state = ?", string(q.State))
+	}
+	if !q.AgentID.IsZero() {
+		l.by("approvals_agent", "a.workspace_id = ? AND a.agent_id = ?", scope.WorkspaceID, q.AgentID)
+	}
+	l.must("a.workspace_id = ?", scope.WorkspaceID)
+	if !q.AfterID.IsZero() {
+		l.must("(a.created_at, a.id) "+after+" (?, ?)", int64(q.AfterCreated), q.AfterID[:])
+	}
+	return "SELECT " + approvalColumns + " FROM approvals a" + l.indexed("approvals_recent") +
+		"CROSS JOIN sessions s ON s.id = a.session_id WHERE " + l.where.String(), l.args
+}
+
+// approvalColumns reads "FROM approvals a".
+const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at`
+
+func scanApproval(r *row) parley.Approval {
+	a := parley.Approval{
+		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), RootID: r.id(), AgentID: r.id(), TurnID: r.id(), MessageID: r.id(),
+		ToolCallID: r.text(), ToolName: r.text(), Arguments: transition.ReadableObject(r.json()), Fingerprint: r.hash(), State: parley.ApprovalState(r.text()),
+		Scope: parley.ApprovalScope(r.text()), Covers: parley.ApprovalCovers(r.text()),
+	}
+	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
+	if by.Kind != "" {
+		a.DecidedBy = &by
+	}
+	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
+	return a
+}
+
+// SessionOfApproval implements transition.Rows.
+func (t *txn) SessionOfApproval(workspaceID, approvalID parley.ID) (parley.ID, error) {
+	return t.id("SELECT session_id FROM approvals WHERE id = ? AND workspace_id = ?", approvalID, workspaceID)
+}
+
+// Approval implements transition.Rows.
+func (t *txn) Approval(workspaceID, approvalID parley.ID) (*parley.Approval, error) {
+	found, err := t.approvals("a.id = ? AND a.workspace_id = ?", approvalID, workspaceID)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// TurnApprovals implements transition.Rows.
+func (t *txn) TurnApprovals(_ *transition.Head, turnID parley.ID) ([]parley.Approval, error) {
+	return t.approvals("a.turn_id = ? ORDER BY a.created_at, a.id", turnID)
+}
+
+func (t *txn) approvals(where string, args ...arg) (found []parley.Approval, err error) {
+	err = t.each("SELECT "+approvalColumns+" FROM approvals a WHERE "+where, func(r *row) error {
+		found = append(found, scanApproval(r))
+		return nil
+	}, args...)
+	return found, err
+}
+
+// RootNews implements transition.Rows.
+func (t *txn) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
+	_, err = t.one("SELECT root_news FROM approvals WHERE id = ? AND workspace_id = ?", func(r *row) error {
+		news = transition.RootNews(r.int())
+		return nil
+	}, approvalID, workspaceID)
+	return news, err
+}
+
+// writeApprovals writes what a transition changed of approvals.
+func (t *txn) writeApprovals(c *transition.Changes) error {
+	for _, a := range c.NewApprovals {
+		if _, err := t.exec(`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+ state, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
+			string(a.State), a.CreatedAt, a.ExpiresAt); err != nil {
+			return err
+		}
+	}
+	for _, a := range c.Approvals {
+		var by parley.Author
+		if a.DecidedBy != nil {
+			by = *a.DecidedBy
+		}
+		if _, err := t.exec(`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?
+ WHERE id = ?`, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, a.ID); err != nil {
+			return err
+		}
+	}
+	for _, told := range c.ToldRoot {
+		if _, err := t.exec("UPDATE approvals SET root_news = ? WHERE id = ?", int(told.News), told.ApprovalID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expire ends approvals whose time is over.
+func (t *txn) expire(limit int) (int, error) {
+	type due struct{ session, approval parley.ID }
+	var found []due
+	if err := t.each("SELECT session_id, id FROM approvals INDEXED BY approvals_due WHERE state = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?", func(r *row) error {
+		found = append(found, due{r.id(), r.id()})
+		return nil
+	}, t.now, limit); err != nil {
+		return 0, err
+	}
+	for _, one := range found {
+		if _, err := t.core.ExpireApproval(one.session, one.approval); err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
+}

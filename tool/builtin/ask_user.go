@@ -1,0 +1,35 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// askUser lets an agent ask the person. The runtime never calls it: the turn
+// waits until somebody posts the result.
+type askUser struct{}
+
+var _ parley.Tool = askUser{}
+
+// Definition implements parley.Tool.
+func (askUser) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{
+		Name:        parley.AskUserTool,
+		Description: "Asks the user a question and waits for the answer. Use it when you cannot go on without a decision or a fact that only the user has.",
+		Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{"options":{"description":"Answers to choose from, if there are some. The user may answer otherwise.",` +
+			`"items":{"type":"string"},"type":"array"},"question":{"description":"The question, complete in itself.","type":"string"}},"required":["question"],"type":"object"}`),
+	}
+}
+
+// Annotations implements parley.Tool: asking changes nothing.
+func (askUser) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{ReadOnly: true} }
+
+// Source implements parley.Tool.
+func (askUser) Source() string { return sourceName }
+
+// Call implements parley.Tool: there is nobody to ask in here.
+func (askUser) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	return nil, parley.Errorf(parley.CodeUnsupported, "ask_user is answered by a person: the runtime has to wait for a tool_result message")
+}

@@ -1,0 +1,234 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"parley"
+)
+
+// The results of calls that a rule or a person did not let run.
+const (
+	resultForbidden  = "Denied: a rule of this agent or session does not allow this call."
+	resultDenied     = "Denied by %s."
+	resultDeniedWhy  = "Denied by %s: %s"
+	resultNoAnswer   = "Not run: nobody approved this call in time."
+	resultOtherCall  = "Not run: this is not the call that was approved."
+	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be left out.`
+)
+
+// mostAbove bounds the sessions above a tool session whose denials are read.
+const mostAbove = 64
+
+// readGrants collects the rules that hold for the turn's calls. Of the sessions
+// above a tool session, and of their agents, the denials hold too.
+func (t *turn) readGrants() error {
+	session := &t.claim.Session
+	t.grants = parley.Grants{Agent: t.claim.Agent.Grants}
+	if session.Grants != nil {
+		t.grants.Session = *session.Grants
+	}
+	if session.Kind != parley.KindTool {
+		return nil
+	}
+	above := session.ParentSessionID
+	for range mostAbove {
+		if above.IsZero() {
+			break
+		}
+		parent, err := t.w.store.Session(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
+		if parley.ErrorCode(err) == parley.CodeNotFound {
+			break
+		} else if err != nil {
+			return err
+		}
+		agent, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, parent.AgentID.String())
+		if err != nil {
+			return err
+		}
+		if parent.Grants != nil {
+			t.grants.Inherited = append(t.grants.Inherited, *parent.Grants...)
+		}
+		t.grants.Inherited = append(t.grants.Inherited, agent.Grants...)
+		above = parent.ParentSessionID
+		if parent.Kind != parley.KindTool {
+			break
+		}
+	}
+	return nil
+}
+
+// decide is what the rules say of a call. A question to a person needs nobody's
+// leave.
+func (t *turn) decide(call *toolCall) parley.GrantEffect {
+	var annotations parley.ToolAnnotations
+	if call.tool != nil {
+		annotations = call.tool.Annotations()
+	}
+	effect := t.grants.Decide(call.name, call.arguments, annotations)
+	if effect == parley.GrantAsk && call.question {
+		return parley.GrantAllow
+	}
+	return effect
+}
+
+// permit decides about a call that its model has just made: it may run, is
+// refused, or is to be asked about.
+func (t *turn) permit(call *toolCall) {
+	if call.refusal != "" {
+		return
+	}
+	switch t.decide(call) {
+	case parley.GrantDeny:
+		call.refusal = resultForbidden
+	case parley.GrantAsk:
+		call.approval = &parley.Approval{ID: parley.NewID(), State: parley.ApprovalPending}
+	}
+}
+
+// asks are the questions of a step that settles.
+func (t *turn) asks(calls []toolCall) (asks []parley.Ask) {
+	seconds := parley.ApprovalTimeoutOf(t.claim.Session.ApprovalTimeout, t.claim.Agent.ApprovalTimeout)
+	for i := range calls {
+		if calls[i].approval != nil {
+			asks = append(asks, parley.Ask{ApprovalID: calls[i].approval.ID, ToolCallID: calls[i].id,
+				Timeout: time.Duration(seconds) * time.Second})
+		}
+	}
+	return asks
+}
+
+// takeUp decides about a call of an earlier run that has no result. What was
+// never asked about may have run: it runs again only if its tool may repeat it.
+func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) {
+	call.approval = nil
+	for i := range approvals {
+		if approvals[i].ToolCallID == call.id {
+			call.approval = &approvals[i]
+		}
+	}
+	if call.refusal != "" {
+		return
+	}
+	effect := t.decide(call)
+	// A session that a call has opened is opened once, whatever happens.
+	again := call.tool == nil && (call.child == nil || !unusable) || call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
+	switch {
+	case call.approval != nil:
+		t.heed(call, effect, again)
+	case !again || call.tool != nil && effect == parley.GrantAsk:
+		call.refusal = parley.EffectUnknown
+	case effect == parley.GrantDeny:
+		call.refusal = resultForbidden
+	}
+}
+
+// heed follows the answer to the question about a call.
+func (t *turn) heed(call *toolCall, effect parley.GrantEffect, again bool) {
+	a := call.approval
+	switch {
+	case a.State == parley.ApprovalPending && effect == parley.GrantDeny:
+		call.refusal = resultForbidden
+	case a.State == parley.ApprovalPending:
+	case a.State == parley.ApprovalExpired:
+		call.refusal = resultNoAnswer
+	case a.State == parley.ApprovalCancelled:
+		call.refusal = parley.NotDecided
+	case a.State == parley.ApprovalDenied:
+		call.refusal = deniedText(a)
+	case a.UsedAt != 0 && !again:
+		call.refusal = parley.EffectUnknown
+	case effect == parley.GrantDeny:
+		call.refusal = resultForbidden
+	case a.UsedAt != 0:
+		call.cleared = true
+	default:
+		fingerprint, err := parley.Fingerprint(call.name, call.arguments)
+		if err != nil || fingerprint != a.Fingerprint {
+			call.refusal = resultOtherCall
+		}
+	}
+}
+
+func deniedText(a *parley.Approval) string {
+	by := "a person"
+	if a.DecidedBy != nil && a.DecidedBy.Name != "" {
+		by = a.DecidedBy.Name
+	}
+	if a.Comment == "" {
+		return fmt.Sprintf(resultDenied, by)
+	}
+	return fmt.Sprintf(resultDeniedWhy, by, a.Comment)
+}
+
+// useApprovals notes, before the calls run, that those that were approved run now.
+func (t *turn) useApprovals(calls []toolCall) error {
+	var uses []parley.ApprovalUse
+	for i := range calls {
+		if !calls[i].approved() {
+			continue
+		}
+		fingerprint, err := parley.Fingerprint(calls[i].name, calls[i].arguments)
+		if err != nil {
+			return err
+		}
+		uses = append(uses, parley.ApprovalUse{ApprovalID: calls[i].approval.ID, Fingerprint: fingerprint})
+	}
+	if len(uses) == 0 {
+		return nil
+	}
+	if err := t.persist(func() error { return t.w.store.UseApprovals(t.writes, t.fence, uses) }); err != nil {
+		return err
+	}
+	for i := range calls {
+		calls[i].cleared = calls[i].cleared || calls[i].approved()
+	}
+	return nil
+}
+
+// approved reports a call that a person has allowed and that has not begun.
+func (c *toolCall) approved() bool {
+	return !c.settled && c.refusal == "" && !c.cleared && c.approval != nil && c.approval.State == parley.ApprovalApproved
+}
+
+// runs reports a call that the server may run now.
+func (c *toolCall) runs() bool {
+	return c.tool != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
+}
+
+// opens reports a call that a tool session may answer now.
+func (c *toolCall) opens() bool {
+	return c.child != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
+}
+
+// waitsFor is what an open call waits for; "" for one that does not wait.
+func (c *toolCall) waitsFor() parley.WaitReason {
+	switch {
+	case c.settled || c.refusal != "":
+		return ""
+	case c.approval != nil && !c.cleared:
+		return parley.WaitApproval
+	case c.question:
+		return parley.WaitInput
+	case c.client:
+		return parley.WaitToolResult
+	case c.child != nil:
+		return parley.WaitChild
+	}
+	return ""
+}
+
+// waitReason is what a turn with such calls waits for: the first of approval,
+// input, tool_result and child; "" when all calls have their results.
+func waitReason(calls []toolCall) parley.WaitReason {
+	waiting := map[parley.WaitReason]bool{}
+	for i := range calls {
+		waiting[calls[i].waitsFor()] = true
+	}
+	for _, reason := range []parley.WaitReason{parley.WaitApproval, parley.WaitInput, parley.WaitToolResult, parley.WaitChild} {
+		if waiting[reason] {
+			return reason
+		}
+	}
+	return ""
+}
