@@ -26,9 +26,18 @@ type Store interface {
 	parley.ProjectStore
 	parley.KeyStore
 	parley.ClientStore
+	Approvals
 	parley.ControlStore
 	Trees
 	Transitions
+}
+
+// Approvals are the questions about tool calls, as the API sees them. See
+// parley.ApprovalStore for their contracts.
+type Approvals interface {
+	DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error)
+	Approval(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Approval, error)
+	Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) ([]parley.Approval, error)
 }
 
 // Transitions are the moves of the state machine that the API may make; the

@@ -11,24 +11,25 @@ type Verb string
 
 // The verbs. Reading covers every list, view and stream.
 const (
-	ReadAgents    Verb = "agents.read"
-	WriteAgents   Verb = "agents.write"
-	ReadSessions  Verb = "sessions.read"
-	OpenSessions  Verb = "sessions.open"
-	PostMessages  Verb = "sessions.post"
-	CancelTurns   Verb = "sessions.cancel"
-	PatchSessions Verb = "sessions.patch"
-	ShareSessions Verb = "sessions.share"
-	DropSessions  Verb = "sessions.delete"
-	ReadProjects  Verb = "projects.read"
-	WriteProjects Verb = "projects.write"
-	DropProjects  Verb = "projects.delete"
-	ReadModels    Verb = "models.read"
-	ReadTools     Verb = "tools.read"
-	SetClients    Verb = "clients.write"
-	ReadKeys      Verb = "keys.read"
-	WriteKeys     Verb = "keys.write"
-	ReadMetrics   Verb = "server.metrics"
+	ReadAgents      Verb = "agents.read"
+	WriteAgents     Verb = "agents.write"
+	ReadSessions    Verb = "sessions.read"
+	OpenSessions    Verb = "sessions.open"
+	PostMessages    Verb = "sessions.post"
+	CancelTurns     Verb = "sessions.cancel"
+	AnswerApprovals Verb = "approvals.answer"
+	PatchSessions   Verb = "sessions.patch"
+	ShareSessions   Verb = "sessions.share"
+	DropSessions    Verb = "sessions.delete"
+	ReadProjects    Verb = "projects.read"
+	WriteProjects   Verb = "projects.write"
+	DropProjects    Verb = "projects.delete"
+	ReadModels      Verb = "models.read"
+	ReadTools       Verb = "tools.read"
+	SetClients      Verb = "clients.write"
+	ReadKeys        Verb = "keys.read"
+	WriteKeys       Verb = "keys.write"
+	ReadMetrics     Verb = "server.metrics"
 )
 
 // Reach says on which sessions a role may use a verb.
@@ -60,10 +61,11 @@ func Permissions() []Permission { return slices.Clone(permissions[:]) }
 var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{WriteAgents, "create, change and archive agents", ReachNone, ReachAll, ReachAll},
-	{ReadSessions, "read and list sessions, messages, turns, calls and events; watch", ReachVisible, ReachVisible, ReachAll},
+	{ReadSessions, "read and list sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
 	{OpenSessions, "create sessions", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
+	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},

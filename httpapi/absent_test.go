@@ -172,6 +172,16 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))
 
+	approval := s.asked(`{"feature":"f"`, "Authorization", "Bearer "+testToken)
+	atApproval, approvals := "/v1/approvals/"+approval.ID.String(), reflect.TypeFor[page[parley.Approval]]()
+	do("listApprovals", approvals, 200, "GET", "/v1/approvals", "")
+	do("listSessionApprovals", approvals, 200, "GET", "/v1/sessions/"+approval.SessionID.String()+"/approvals", "")
+	do("getApproval", reflect.TypeFor[parley.Approval](), 200, "GET", atApproval, "")
+	do("decideApproval", reflect.TypeFor[parley.Approval](), 200, "POST", atApproval, `{"decision":"approve","scope":"session"}`)
+	do("problem", reflect.TypeFor[Problem](), 409, "POST", atApproval, `{"decision":"approve"}`)
+	s.finished(approval.SessionID.String())
+	do("getSession", session, 200, "GET", "/v1/sessions/"+approval.SessionID.String(), "")
+
 	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")

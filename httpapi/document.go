@@ -49,6 +49,7 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 		Paths:   map[string]*huma.PathItem{},
 		Tags: []*huma.Tag{
 			{Name: "agents", Description: "Configurations of agentic loops, versioned."},
+			{Name: "approvals", Description: "Questions to people about exact tool calls."},
 			{Name: "sessions", Description: "Conversations of one agent."},
 			{Name: "messages", Description: "The entries of a session's record."},
 			{Name: "turns", Description: "Runs of the agent and their model calls."},

@@ -45,6 +45,10 @@ const (
 	callExample       = `{` + callFields + `}`
 	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null}`
 
+	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` + turnIDExample + `",` +
+		`"message_id":"` + messageIDExample + `","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
+		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null}`
+
 	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
 	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"price":null}],"default":"sim/echo","next":null}`
 	toolExample      = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`

@@ -81,6 +81,10 @@ func TestRolesOverHTTP(t *testing.T) {
 			project := want[parley.Project](s, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory(string(role))), "Authorization", admin)
 			return "DELETE", "/v1/projects/" + project.ID.String(), ""
 		},
+		engine.AnswerApprovals: func(parley.PrincipalRole) (string, string, string) {
+			approval := s.asked(`{"visibility":"workspace"`, "Authorization", admin)
+			return "POST", "/v1/approvals/" + approval.ID.String(), `{"decision":"deny"}`
+		},
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {

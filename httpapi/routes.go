@@ -127,6 +127,17 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/calls/{call}"}, name: "getCall", tag: "turns", verb: engine.ReadSessions,
 			says: "Read a model call", about: "With the request that it made, rebuilt from the record; exact says whether its hash is that of the bytes sent.", serve: serveCall, answers: found[engine.CallDetail]("The call.", callDetailExample)},
 
+		{method: http.MethodGet, paths: []string{"/v1/approvals"}, name: "listApprovals", tag: "approvals", verb: engine.ReadSessions,
+			says: "List approvals", about: "Questions about tool calls, of all sessions that the caller may see, newest first. state=pending is what waits for somebody.",
+			query: with(approvalFilters(), id("session_id", "Only those of this session and of the tool sessions below it.")), serve: serveListApprovals, answers: listed[parley.Approval](approvalExample)},
+		{method: http.MethodGet, paths: bothPaths("/approvals"), name: "listSessionApprovals", tag: "approvals", verb: engine.ReadSessions,
+			says: "List a session's approvals", about: "With those of the tool sessions below it, newest first.", query: approvalFilters(), serve: serveSessionApprovals, answers: listed[parley.Approval](approvalExample)},
+		{method: http.MethodGet, paths: []string{"/v1/approvals/{approval}"}, name: "getApproval", tag: "approvals", verb: engine.ReadSessions,
+			says: "Read an approval", about: "With the exact arguments of the call.", serve: serveApproval, answers: found[parley.Approval]("The approval.", approvalExample)},
+		{method: http.MethodPost, paths: []string{"/v1/approvals/{approval}"}, name: "decideApproval", tag: "approvals", verb: engine.AnswerApprovals,
+			says: "Answer an approval", about: "Once: the waiting turn goes on at once, and a denial is what the model reads as the call's result. With scope session a grant is added to the session, for these exact arguments or, covers tool, for the tool, and answers the turn's other questions that it covers. An approval that was answered, that has expired or whose turn has ended is 409 with its state, a repeat of the same answer too.",
+			input: inputOf[engine.DecisionInput](`{"decision":"approve"}`), serve: serveDecide, answers: found[parley.Approval]("The approval, answered.", approvalExample), fails: conflicting()},
+
 		{method: http.MethodPost, paths: []string{"/v1/projects"}, name: "chooseProject", tag: "projects", verb: engine.WriteProjects,
 			says: "Choose a directory as a project", about: "Adds it, or refreshes the one with this path (200).", input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`), serve: serveChooseProject,
 			answers: append(created[parley.Project]("The new project.", projectExample), found[parley.Project]("The project, its last access refreshed.", projectExample)...)},

@@ -49,24 +49,29 @@ func valuesOf[T ~string](values ...T) closed {
 // closedLists are the closed lists of the root package, by type.
 func closedLists() map[reflect.Type]closed {
 	return map[reflect.Type]closed{
-		reflect.TypeFor[parley.Role]():          valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
-		reflect.TypeFor[parley.MessageStatus](): valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
-		reflect.TypeFor[parley.AuthorKind]():    valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
-		reflect.TypeFor[parley.During]():        valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
-		reflect.TypeFor[parley.AgentStatus]():   valuesOf(parley.AgentActive, parley.AgentArchived),
-		reflect.TypeFor[parley.PolicyKind]():    valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
-		reflect.TypeFor[parley.Backoff]():       valuesOf(parley.BackoffExponential, parley.BackoffLinear),
-		reflect.TypeFor[parley.SessionStatus](): valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
-		reflect.TypeFor[parley.Visibility]():    valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
-		reflect.TypeFor[parley.SessionKind]():   valuesOf(parley.KindAgent, parley.KindTool),
-		reflect.TypeFor[parley.Mode]():          valuesOf(parley.ModeForeground, parley.ModeBackground),
-		reflect.TypeFor[parley.TurnStatus]():    valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
-		reflect.TypeFor[parley.WaitReason]():    valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
-		reflect.TypeFor[parley.ErrorClass]():    valuesOf(parley.ErrorClasses()...),
-		reflect.TypeFor[parley.CallOutcome]():   valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
-		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
-		reflect.TypeFor[parley.ContentKind]():   valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
-		reflect.TypeFor[parley.Code]():          codeList(),
+		reflect.TypeFor[parley.Role]():             valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
+		reflect.TypeFor[parley.MessageStatus]():    valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
+		reflect.TypeFor[parley.AuthorKind]():       valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
+		reflect.TypeFor[parley.During]():           valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
+		reflect.TypeFor[parley.AgentStatus]():      valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.PolicyKind]():       valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
+		reflect.TypeFor[parley.Backoff]():          valuesOf(parley.BackoffExponential, parley.BackoffLinear),
+		reflect.TypeFor[parley.SessionStatus]():    valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
+		reflect.TypeFor[parley.Visibility]():       valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
+		reflect.TypeFor[parley.SessionKind]():      valuesOf(parley.KindAgent, parley.KindTool),
+		reflect.TypeFor[parley.Mode]():             valuesOf(parley.ModeForeground, parley.ModeBackground),
+		reflect.TypeFor[parley.TurnStatus]():       valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
+		reflect.TypeFor[parley.WaitReason]():       valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
+		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
+		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
+		reflect.TypeFor[parley.ApprovalScope]():    valuesOf(parley.ScopeOnce, parley.ScopeSession),
+		reflect.TypeFor[parley.ApprovalCovers]():   valuesOf(parley.CoversCall, parley.CoversTool),
+		reflect.TypeFor[parley.ApprovalState]():    valuesOf(parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled),
+		reflect.TypeFor[parley.ErrorClass]():       valuesOf(parley.ErrorClasses()...),
+		reflect.TypeFor[parley.CallOutcome]():      valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
+		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
+		reflect.TypeFor[parley.ContentKind]():      valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
+		reflect.TypeFor[parley.Code]():             codeList(),
 	}
 }
 
@@ -200,6 +205,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["archived_at"].Description = "Null unless archived."
 	case "Problem":
 		s.Properties["errors"].Nullable = true
+	case "Approval":
+		s.Properties["arguments"] = object("Exactly those that the tool would get.")
 	case "SettledMessage":
 		s.Properties["content"] = object("By role, as in a message.")
 	case "ToolDefinition":

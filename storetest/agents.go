@@ -16,7 +16,7 @@ func (w *world) newAgent(slug string, tags ...string) parley.Agent {
 		tags = []string{}
 	}
 	return parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: slug, Name: slug, Runtime: parley.StandardRuntime,
-		Tools: []parley.ToolRef{}, Tags: tags, Status: parley.AgentActive}
+		Tools: []parley.ToolRef{}, Grants: []parley.Grant{}, Tags: tags, Status: parley.AgentActive}
 }
 
 func (w *world) createAgent(t reporter, slug string, tags ...string) parley.Agent {

@@ -39,6 +39,9 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	}
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
 	tools, _ := w.parked(t, 2)
+	asking, _, _ := w.asked(t)
+	answered, _, approval := w.asked(t)
+	w.decide(t, approval, no("not on Fridays"))
 	stopped := w.started(t, "stop")
 	w.cancel(t, stopped.Fence.SessionID)
 	_, err = w.store.TakeCancel(w.ctx, w.scope, stopped.Fence.SessionID, stopped.Turn.ID)
@@ -51,7 +54,7 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
 	filled.Running = w.fillRunning(t)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running}
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running}
 
 	other := w.neighbour(t, "acme")
 	other.exchange(t, other.session(t), "elsewhere", "there")

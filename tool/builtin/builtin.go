@@ -24,7 +24,7 @@ var _ parley.ToolSource = Source{}
 
 // Tools are the tools that every server has.
 func Tools() Source {
-	return sourceOf(currentTime{now: time.Now}, newListFiles(), newReadFile(), newSearchFiles(), newWriteFile())
+	return sourceOf(askUser{}, currentTime{now: time.Now}, newListFiles(), newReadFile(), newSearchFiles(), newWriteFile())
 }
 
 func sourceOf(tools ...parley.Tool) Source {

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// ApprovalList asks for approvals, newest first by default.
+type ApprovalList struct {
+	Paging
+	State     parley.ApprovalState
+	SessionID parley.ID // with those of the tool sessions below it, when it is their root
+	Agent     string    // id or slug
+}
+
+// DecisionInput answers an approval.
+type DecisionInput struct {
+	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
+	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session" doc:"once, the default, is for this call alone; session adds a grant to the session."`
+	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool."`
+	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads that of a denial."`
+}
+
+// Approval reads one.
+func (e *Engine) Approval(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Approval, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Approval{}, err
+	}
+	return e.store.Approval(ctx, scope, id)
+}
+
+// Approvals lists those of the sessions that the principal sees.
+func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list ApprovalList) (Page[parley.Approval], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Approval]{}, err
+	}
+	switch list.State {
+	case "", parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled:
+	default:
+		return Page[parley.Approval]{}, parley.InvalidField("state", "%q is not one of pending, approved, denied, expired, cancelled", parley.Clip(string(list.State), 32))
+	}
+	from, order, limit, err := list.start("approvals", Descending)
+	if err != nil {
+		return Page[parley.Approval]{}, err
+	}
+	query := parley.ApprovalQuery{SessionID: list.SessionID, State: list.State, Ascending: order == Ascending,
+		AfterCreated: from.At, AfterID: from.ID, Limit: limit + 1}
+	if list.Agent != "" {
+		agent, err := e.agent(ctx, scope, list.Agent)
+		if err != nil {
+			return Page[parley.Approval]{}, err
+		}
+		query.AgentID = agent.ID
+	}
+	rows, err := e.store.Approvals(ctx, scope, query)
+	if err != nil {
+		return Page[parley.Approval]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Approval) cursor {
+		return cursor{List: "approvals", Order: order, At: last.CreatedAt, ID: last.ID}
+	}), nil
+}
+
+// SessionApprovals lists those of a session, and of the tool sessions below it.
+func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (Page[parley.Approval], error) {
+	list.SessionID = sessionID
+	return e.Approvals(ctx, principal, list)
+}
+
+// Decide answers an approval. The turn that waits for it goes on at once, here
+// if there is a place. CodeConflict with the state for one that is answered, whose
+// time is over or whose turn has ended.
+func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parley.ID, input DecisionInput) (parley.Approval, error) {
+	scope, err := authorise(principal, AnswerApprovals)
+	if err != nil {
+		return parley.Approval{}, err
+	}
+	decision := parley.Decision{Decision: input.Decision, Scope: input.Scope, Covers: input.Covers, Comment: input.Comment, By: principal.Author()}
+	if err := decision.Validate(); err != nil {
+		return parley.Approval{}, err
+	}
+	run := e.offer(scope.WorkspaceID, true)
+	decided, err := e.store.DecideApproval(ctx, scope, id, decision, run.processID())
+	run.settle(decided.Claim)
+	return decided.Approval, err
+}
