@@ -149,14 +149,14 @@ func (l *link) drop(c *connection) {
 
 // failed is what a model is told of a call that brought no result.
 func (l *link) failed(ctx context.Context, err error) error {
-	var refusal *jsonrpc.Error
+	refusal, refused := refusalOf(err)
 	var slow errSlow
 	switch {
 	case errors.As(context.Cause(ctx), &slow):
 		return parley.Errorf(parley.CodeUnavailable, "%s", slow.Error())
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &refusal):
+	case refused:
 		return parley.Errorf(parley.CodeConflict, "The tool server %s refused the call: %s", quoted(l.server.Name), withoutNUL(refusal.Message))
 	}
 	l.log.Warn("an MCP call failed", "error", l.server.redact(err.Error()))
@@ -164,10 +164,25 @@ func (l *link) failed(ctx context.Context, err error) error {
 		fmt.Sprintf("The connection to the tool server %s broke before it answered. Whether the call took effect is unknown.", quoted(l.server.Name)))
 }
 
-// answered reports whether an error is the server's own: it is there.
-func answered(err error) bool {
+// The codes by which the SDK itself marks that nothing came back: the client or
+// the server closes, or the transport has refused.
+const (
+	codeClientCloses = -32003
+	codeServerCloses = -32004
+	codeNotSent      = -32005
+)
+
+// refusalOf is the server's own answer in an error; false for an error on the way.
+func refusalOf(err error) (*jsonrpc.Error, bool) {
 	var refusal *jsonrpc.Error
-	return errors.As(err, &refusal)
+	if !errors.As(err, &refusal) {
+		return nil, false
+	}
+	switch refusal.Code {
+	case codeClientCloses, codeServerCloses, codeNotSent:
+		return nil, false
+	}
+	return refusal, true
 }
 
 // wakeUp leaves a note in a channel of one.

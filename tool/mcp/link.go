@@ -26,7 +26,7 @@ const (
 	// relistEvery is how often the tools are listed again: not every server tells of changes.
 	relistEvery = 5 * time.Minute
 	// askTime bounds one list and the sign of life that a silent server is asked for.
-	askTime = 10 * time.Second
+	askTime = 5 * time.Second
 	// maxWarned bounds what a link remembers of warnings, each given once.
 	maxWarned = 1024
 )
@@ -161,9 +161,14 @@ func (l *link) watch(ctx context.Context, c *connection) error {
 		case <-l.suspect:
 			err = l.ask(ctx, func(ctx context.Context) error { return c.session.Ping(ctx, nil) })
 		}
-		if err != nil && !answered(err) {
-			return err
+		if err == nil {
+			continue
 		}
+		if refusal, refused := refusalOf(err); refused { // it is there
+			l.log.Debug("an MCP server refuses a question", "error", l.server.redact(refusal.Message))
+			continue
+		}
+		return err
 	}
 }
 

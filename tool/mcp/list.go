@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -45,8 +44,7 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 	params := &sdk.ListToolsParams{}
 	for range maxListPages {
 		page, err := session.ListTools(ctx, params)
-		var refusal *jsonrpc.Error
-		if errors.As(err, &refusal) && refusal.Code == jsonrpc.CodeMethodNotFound {
+		if refusal, refused := refusalOf(err); refused && refusal.Code == jsonrpc.CodeMethodNotFound {
 			return nil, nil // a server without tools
 		}
 		if err != nil {

@@ -1,0 +1,194 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/tool/mcp"
+)
+
+// logged opens a source with a log that is kept, and waits for its servers.
+func logged(t *testing.T, servers ...mcp.Server) (*mcp.Source, *lockedLog) {
+	t.Helper()
+	log := &lockedLog{}
+	source, err := mcp.Open(servers, mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.Close)
+	source.Await(t.Context())
+	return source, log
+}
+
+// TestCancelIsTold: a call whose turn is cancelled ends at once, its server is
+// told, and other calls of the same server go on.
+func TestCancelIsTold(t *testing.T) {
+	t.Parallel()
+	source, log := logged(t, childServer(t, "zoo", "tools"))
+	before, err := call(t.Context(), t, source, "zoo__pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := call(ctx, t, source, "zoo__hang", `{}`)
+		ended <- err
+	}()
+	for range 8 { // beside it
+		if got, err := call(t.Context(), t, source, "zoo__echo", `{"text":"x"}`); err != nil || got != `"x"` {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled call ended with %v", err)
+	}
+	until(t, "a server that knows", func() bool { return strings.Contains(log.String(), "the call was cancelled") })
+	if after, err := call(t.Context(), t, source, "zoo__pid", `{}`); err != nil || after != before {
+		t.Errorf("the server is %s after %s, %v", after, before, err)
+	}
+}
+
+// TestSlowCallCostsItself: the server's own time for calls ends one; a server
+// that still answers is left alone.
+func TestSlowCallCostsItself(t *testing.T) {
+	t.Parallel()
+	server := childServer(t, "zoo", "tools")
+	server.CallTime = 200 * time.Millisecond
+	source, _ := logged(t, server)
+	before, err := call(t.Context(), t, source, "zoo__pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), t, source, "zoo__hang", `{}`); err == nil || !strings.Contains(err.Error(), "within 200ms. Whether it took effect is unknown") {
+		t.Errorf("the slow call ended with %v", err)
+	}
+	if after, err := call(t.Context(), t, source, "zoo__pid", `{}`); err != nil || after != before {
+		t.Errorf("the server is %s after %s, %v", after, before, err)
+	}
+}
+
+// TestHungServerIsStartedAnew: one that gives no sign of life after a call that
+// it did not answer is ended, and its tools work again.
+func TestHungServerIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	server := childServer(t, "zoo", "tools")
+	server.CallTime = 200 * time.Millisecond
+	source, log := logged(t, server)
+	text, err := call(t.Context(), t, source, "zoo__pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.Trim(text, `"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), t, source, "zoo__echo", `{"text":"x"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+		t.Errorf("a call of a hung server ended with %v", err)
+	}
+	until(t, "another process", func() bool {
+		got, err := call(t.Context(), t, source, "zoo__pid", `{}`)
+		return err == nil && got != text
+	})
+	if syscall.Kill(pid, 0) == nil {
+		t.Error("the hung process is still there")
+	}
+	if !strings.Contains(log.String(), "it does not answer") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// TestServerThatDiesCostsItsCalls: the tools stay known, calls on their way are
+// told that the effect is unknown, and the next ones find it back.
+func TestServerThatDiesCostsItsCalls(t *testing.T) {
+	t.Parallel()
+	source, log := logged(t, childServer(t, "zoo", "tools"), childServer(t, "ark", "tools"))
+	before := names(source)
+	_, err := call(t.Context(), t, source, "zoo__die", `{}`)
+	if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "took effect is unknown") {
+		t.Errorf("the call that killed it ended with %v", err)
+	}
+	if got, err := call(t.Context(), t, source, "ark__echo", `{"text":"x"}`); err != nil || got != `"x"` {
+		t.Errorf("the other server: %s, %v", got, err)
+	}
+	if got, err := call(t.Context(), t, source, "zoo__echo", `{"text":"back"}`); err != nil || got != `"back"` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if after := names(source); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the tools were %v and are %v", before, after)
+	}
+	if !strings.Contains(log.String(), "exit status 4") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// TestManyCallsAtOnce share one connection.
+func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	source := open(t, childServer(t, "zoo", "tools"))
+	var calls sync.WaitGroup
+	for i := range 64 {
+		calls.Go(func() {
+			text := strconv.Itoa(i)
+			if got, err := call(t.Context(), t, source, "zoo__echo", `{"text":"`+text+`"}`); err != nil || got != `"`+text+`"` {
+				t.Errorf("call %d: %s, %v", i, got, err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// TestProcessesEndWithTheSource, grandchildren too, also those that hold the
+// pipes of their parents.
+func TestProcessesEndWithTheSource(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "pid")
+	server := childServer(t, "zoo", "grandchild")
+	server.Environment = append(server.Environment, "PID_FILE="+file)
+	source, err := mcp.Open([]mcp.Server{server}, mcp.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Await(t.Context())
+	text, err := call(t.Context(), t, source, "zoo__pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Close()
+	for _, text := range []string{strings.Trim(text, `"`), string(written)} {
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the end of process "+text, func() bool { return gone(pid) })
+	}
+	if _, err := call(t.Context(), t, source, "zoo__echo", `{"text":"x"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+		t.Errorf("a call after the end: %v", err)
+	}
+}
+
+// gone reports whether a process has ended; an orphan's remains may wait for
+// somebody to collect them.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}

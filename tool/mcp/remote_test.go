@@ -1,0 +1,313 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+	"parley/tool/mcp"
+)
+
+// serve serves a server over streamable HTTP, behind a handler if one is given.
+func serve(t *testing.T, server *sdk.Server, options *sdk.StreamableHTTPOptions, around func(http.Handler) http.Handler) (url string) {
+	t.Helper()
+	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, options)
+	if around != nil {
+		handler = around(handler)
+	}
+	web := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+		forget(server)
+	})
+	return web.URL
+}
+
+// forget ends the sessions that nobody has deleted.
+func forget(server *sdk.Server) {
+	for session := range server.Sessions() {
+		_ = session.Close()
+	}
+}
+
+// until waits for something that another goroutine brings about.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("it did not come to %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// TestVersionsOfTheProtocol: the newest that both speak, over HTTP; a changed list
+// is followed in each of them.
+func TestVersionsOfTheProtocol(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			server := newServer()
+			log := &lockedLog{}
+			source, err := mcp.Open([]mcp.Server{{Name: "web", URL: serve(t, server, &sdk.StreamableHTTPOptions{Stateless: version == "2026-07-28"}, nil), AllowPrivate: true, Protocol: version}},
+				mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer source.Close()
+			source.Await(t.Context())
+			if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
+				t.Errorf("%s, %v", got, err)
+			}
+			if !strings.Contains(log.String(), "protocol="+version) {
+				t.Errorf("the log says %s", log)
+			}
+			sdk.AddTool(server, &sdk.Tool{Name: "added"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+				return said("new"), nil, nil
+			})
+			until(t, "the new tool", func() bool { return slices.Contains(names(source), "web__added") })
+			server.RemoveTools("added", "echo")
+			until(t, "the tools without those removed", func() bool { return !slices.Contains(names(source), "web__echo") })
+			if !slices.IsSorted(names(source)) {
+				t.Errorf("the order is %v", names(source))
+			}
+		})
+	}
+}
+
+// TestPrivateAddressesNeedLeave is failure 56: a URL that leads into private
+// networks is not connected to, and its server is never asked.
+func TestPrivateAddressesNeedLeave(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	url := serve(t, newServer(), nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); next.ServeHTTP(w, r) })
+	})
+	source := open(t, mcp.Server{Name: "web", URL: url})
+	if len(source.Tools()) > 0 || asked.Load() > 0 {
+		t.Errorf("a loopback address was asked %d times and offers %v", asked.Load(), names(source))
+	}
+	if source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true}); len(source.Tools()) == 0 {
+		t.Error("leave was given, and there are no tools")
+	}
+}
+
+// TestCredentialsStayWithTheirHost is failure 56: headers go with every request
+// to the server, and a redirect to another host is not followed.
+func TestCredentialsStayWithTheirHost(t *testing.T) {
+	t.Parallel()
+	var elsewhere, without atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	var away atomic.Bool
+	url := serve(t, newServer(), nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer s3cret-key" {
+				without.Add(1)
+			}
+			if away.Load() {
+				http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	log := &lockedLog{}
+	source, err := mcp.Open([]mcp.Server{{Name: "web", URL: url, AllowPrivate: true, Headers: http.Header{"Authorization": {"Bearer s3cret-key"}}}},
+		mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	source.Await(t.Context())
+	if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
+		t.Errorf("%s, %v", got, err)
+	}
+	away.Store(true)
+	if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err == nil {
+		t.Errorf("a redirected call brought %s", got)
+	}
+	if elsewhere.Load() > 0 || without.Load() > 0 {
+		t.Errorf("another host was asked %d times, the server %d times without its credentials", elsewhere.Load(), without.Load())
+	}
+	if !strings.Contains(log.String(), "redirects to another host") || strings.Contains(log.String(), "s3cret-key") {
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// TestAnswersAreBounded: an answer that does not end costs its call, not memory.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	var flood atomic.Bool
+	url := serve(t, newServer(), nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !flood.Load() || r.Method != http.MethodPost {
+				next.ServeHTTP(w, r)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			piece := []byte(strings.Repeat(" ", 1<<16))
+			for range 4 * mcp.MaxMessageBytes / len(piece) {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
+		})
+	})
+	source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true})
+	flood.Store(true)
+	if _, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+		t.Errorf("the flood came to %v", err)
+	}
+	flood.Store(false)
+	until(t, "a call that is answered again", func() bool {
+		got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`)
+		return err == nil && got == `"hello"`
+	})
+}
+
+// TestServerThatWasStartedAnew forgets its sessions: not even a call is lost.
+func TestServerThatWasStartedAnew(t *testing.T) {
+	t.Parallel()
+	var handler atomic.Pointer[http.Handler]
+	fresh := func() {
+		server := newServer()
+		t.Cleanup(func() { forget(server) })
+		var h http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+		handler.Store(&h)
+	}
+	fresh()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	source := open(t, mcp.Server{Name: "web", URL: web.URL, AllowPrivate: true, Protocol: "2025-11-25"})
+	fresh()
+	if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestWhatServersAskOfTheirClient is refused in words of the protocol, and never hangs.
+func TestWhatServersAskOfTheirClient(t *testing.T) {
+	t.Parallel()
+	server := newServer()
+	for name, ask := range map[string]func(context.Context, *sdk.ServerSession) error{
+		"roots": func(ctx context.Context, s *sdk.ServerSession) error { _, err := s.ListRoots(ctx, nil); return err },
+		"sampling": func(ctx context.Context, s *sdk.ServerSession) error {
+			_, err := s.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 1, Messages: []*sdk.SamplingMessage{}})
+			return err
+		},
+		"elicitation": func(ctx context.Context, s *sdk.ServerSession) error {
+			_, err := s.Elicit(ctx, &sdk.ElicitParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
+			return err
+		},
+	} {
+		sdk.AddTool(server, &sdk.Tool{Name: name}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
+			return said("%v", ask(ctx, r.Session)), nil, nil
+		})
+	}
+	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"})
+	for name, want := range map[string]string{"roots": "method not found", "sampling": "sampling", "elicitation": "elicitation"} {
+		got, err := call(t.Context(), t, source, "web__"+name, `{}`)
+		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "nil") {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// TestListsAreBounded: pages are followed, to an end.
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	server := sdk.NewServer(&sdk.Implementation{Name: "many", Version: "1"}, &sdk.ServerOptions{PageSize: 50})
+	handler := func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return said("ok"), nil }
+	for i := range 600 {
+		server.AddTool(&sdk.Tool{Name: fmt.Sprintf("tool_%03d", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, handler)
+	}
+	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true})
+	if got := len(source.Tools()); got != mcp.MaxServerTools {
+		t.Errorf("%d tools are taken", got)
+	}
+}
+
+// TestSchemas: one that cannot be read goes unchecked, what it refers to
+// elsewhere is never fetched, one beyond its bound takes its tool along.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	var fetched atomic.Int64
+	schemas := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fetched.Add(1)
+		fmt.Fprint(w, `{"type":"object","required":["never"]}`)
+	}))
+	t.Cleanup(schemas.Close)
+	server := sdk.NewServer(&sdk.Implementation{Name: "schemas", Version: "1"}, nil)
+	for name, schema := range map[string]string{
+		"remote": `{"type":"object","properties":{"x":{"$ref":"` + schemas.URL + `/x.json"}},"$ref":"` + schemas.URL + `/all.json"}`,
+		"broken": `{"type":"object","properties":{"x":{"pattern":"(?!look)"}}}`,
+		"local":  `{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"required":["x"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`,
+		"draft7": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}}`,
+		"big":    `{"type":"object","description":"` + strings.Repeat("x", mcp.MaxSchemaBytes) + `"}`,
+		"deep":   strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
+	} {
+		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return said("%s", r.Params.Arguments), nil
+		})
+	}
+	log := &lockedLog{}
+	source, err := mcp.Open([]mcp.Server{{Name: "s", URL: serve(t, server, nil, nil), AllowPrivate: true}}, mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	source.Await(t.Context())
+	if diff := cmp.Diff([]string{"s__broken", "s__draft7", "s__local", "s__remote"}, names(source)); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		ok              bool
+	}{
+		{"s__remote", `{"y":1}`, true}, {"s__broken", `{"x":"look"}`, true},
+		{"s__local", `{"x":3}`, true}, {"s__local", `{"x":2}`, false}, {"s__local", `{}`, false}, {"s__local", `{"x":3,"y":1}`, false}, {"s__local", `{"x":"3"}`, false},
+		{"s__draft7", `{"x":1}`, true}, {"s__draft7", `{"x":"one"}`, false},
+	} {
+		got, err := call(t.Context(), t, source, c.tool, c.arguments)
+		if (err == nil) != c.ok || (c.ok && got != mustQuote(t, c.arguments)) || (!c.ok && parley.ErrorCode(err) != parley.CodeInvalid) {
+			t.Errorf("%s(%s): %s, %v", c.tool, c.arguments, got, err)
+		}
+	}
+	if fetched.Load() > 0 {
+		t.Error("a schema was fetched")
+	}
+	text := log.String()
+	if strings.Count(text, "cannot be read here") != 2 || strings.Count(text, "left out") != 2 {
+		t.Errorf("the log says %s", text)
+	}
+}
+
+func mustQuote(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
