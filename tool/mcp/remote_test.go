@@ -286,7 +286,7 @@ func TestSchemas(t *testing.T) {
 		ok              bool
 	}{
 		{"s__remote", `{"y":1}`, true}, {"s__broken", `{"x":"look"}`, true},
-		{"s__local", `{"x":3}`, true}, {"s__local", `{"x":2}`, false}, {"s__local", `{}`, false}, {"s__local", `{"x":3,"y":1}`, false}, {"s__local", `{"x":"3"}`, false},
+		{"s__draft7", `{"x":null}`, true}, {"s__local", `{"x":null}`, false}, {"s__local", `{"x":3}`, true}, {"s__local", `{"x":2}`, false}, {"s__local", `{}`, false}, {"s__local", `{"x":3,"y":1}`, false}, {"s__local", `{"x":"3"}`, false},
 		{"s__draft7", `{"x":1}`, true}, {"s__draft7", `{"x":"one"}`, false},
 	} {
 		got, err := call(t.Context(), t, source, c.tool, c.arguments)

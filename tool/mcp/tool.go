@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -161,7 +162,14 @@ func (t *tool) check(arguments json.RawMessage) (err error) {
 	if err := json.Unmarshal(arguments, &value); err != nil || value == nil {
 		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments of %s are not a JSON object.", t.definition.Name)
 	}
-	if err := t.schema.Validate(value); err != nil {
+	err = t.schema.Validate(value)
+	if err == nil {
+		return nil
+	}
+	// Models write null for what they leave out, and the protocol reads it so: it
+	// may stand where an argument need not.
+	maps.DeleteFunc(value, func(_ string, given any) bool { return given == nil })
+	if t.schema.Validate(value) != nil {
 		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, parley.Clip(err.Error(), maxViolationBytes))
 	}
 	return nil
