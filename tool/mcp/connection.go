@@ -110,7 +110,11 @@ func (l *link) call(ctx context.Context, name string, call parley.ToolCall) (*sd
 		switch {
 		case err == nil:
 			return result, nil
-		case !again && errors.Is(err, sdk.ErrSessionMissing): // it was started anew, and ran nothing
+		case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, sdk.ErrConnectionClosed):
+			// The server was started anew, or the connection had ended: it ran nothing.
+			if again {
+				return nil, l.away(err)
+			}
 			l.drop(c)
 		default:
 			return nil, l.failed(ctx, err)
