@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ const twoHundredTokens = `[
 const (
 	shortLease = 2 * time.Second
 	grace      = 2 * time.Second
+	recovered  = shortLease + grace + 2*time.Second // the rest of the turn itself takes 0.4 s
 )
 
 // TestKillAtRandomInstants is failures 30 to 33: whatever the instant of a
@@ -40,13 +42,15 @@ func killAtRandomInstants(t *testing.T, at place) {
 			lane := at.beside(t)
 			random := rand.New(rand.NewPCG(20260101, uint64(n))) //nolint:gosec // instants, not secrets
 			for range kills / lanes {
-				killOnce(t, lane, time.Duration(random.IntN(700))*time.Millisecond)
+				after := time.Duration(random.IntN(700)) * time.Millisecond
+				inTime(t, fmt.Sprintf("recovery, killed after %s,", after), recovered, func() time.Duration { return killOnce(t, lane, after) })
 			}
 		})
 	}
 }
 
-func killOnce(t *testing.T, at place, after time.Duration) {
+// killOnce tells how long it took from the next start until the turn was settled.
+func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) {
 	t.Helper()
 	s := startAt(t, at, "--lease", shortLease.String())
 	session := newSession(t, s.client, "sim/script")
@@ -61,7 +65,9 @@ func killOnce(t *testing.T, at place, after time.Duration) {
 	s.kill()
 
 	again := startAt(t, at, "--lease", shortLease.String())
-	settled(t, again.client, session.ID, shortLease+grace+2*time.Second) // the rest of the turn itself takes 0.4 s
+	started := time.Now()
+	settled(t, again.client, session.ID, turnDeadline)
+	took = time.Since(started)
 	messages := record(t, again.client, session.ID)
 	if messages[0].ID != posted.Message.ID || text(t, messages[0]) != twoHundredTokens {
 		t.Fatalf("killed after %s: the user's message is not what was posted", after)
@@ -78,6 +84,7 @@ func killOnce(t *testing.T, at place, after time.Duration) {
 	}
 	watched.check(messages)
 	again.terminate()
+	return took
 }
 
 // checkNothingRepeated holds the answer of a turn that was killed against its

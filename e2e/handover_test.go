@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"syscall"
@@ -50,11 +51,29 @@ func begun(t *testing.T, c *client.Client, script string) client.Posted {
 	return posted
 }
 
-// attempts waits until a turn has been claimed so many times.
-func attempts(t *testing.T, c *client.Client, posted client.Posted, want int, within time.Duration) {
+// inTime tries what has to be done within a bound, as often as a busy machine may
+// need: one that takes longer each time takes longer.
+func inTime(t *testing.T, what string, within time.Duration, once func() time.Duration) {
+	t.Helper()
+	const tries = 3
+	for try := 1; ; try++ {
+		took := once()
+		t.Logf("%s took %s", what, took.Round(time.Millisecond))
+		if took <= within {
+			return
+		}
+		if try == tries {
+			t.Fatalf("%s took longer than %s, %d times in a row", what, within, tries)
+		}
+	}
+}
+
+// attempts waits until a turn has been claimed so many times, and tells how long
+// that took.
+func attempts(t *testing.T, c *client.Client, posted client.Posted, want int) time.Duration {
 	t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
 	for frame, err := range c.Watch(ctx, posted.Message.SessionID, posted.EventSequence) {
 		if err != nil {
@@ -68,11 +87,11 @@ func attempts(t *testing.T, c *client.Client, posted client.Posted, want int, wi
 			t.Fatal(err)
 		}
 		if started.Attempt == want {
-			t.Logf("attempt %d began after %s", want, time.Since(began).Round(time.Millisecond))
-			return
+			return time.Since(began)
 		}
 	}
-	t.Fatalf("attempt %d of the turn did not begin within %s", want, within)
+	t.Fatalf("attempt %d of the turn did not begin within %s", want, turnDeadline)
+	return 0
 }
 
 // whole checks that a session's one answer is complete, and what came before it
@@ -110,33 +129,41 @@ func TestHandOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at := shared(t)
-			first := startAt(t, at, "--lease", shortLease.String(), "--drain", "0s")
-			posted := begun(t, first.client, slowAnswer)
-			second := startAt(t, at.beside(t), "--lease", shortLease.String())
-			if err := first.command.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
-			attempts(t, second.client, posted, 2, c.within)
-			if c.signal == syscall.SIGSTOP { // back to life beside the one that has taken over
-				if err := first.command.Process.Signal(syscall.SIGCONT); err != nil {
-					t.Fatal(err)
-				}
-			}
-			after := settled(t, second.client, posted.Message.SessionID, turnDeadline)
-			if after.Status != parley.SessionCompleted {
-				t.Errorf("the session is %s", after.Status)
-			}
-			whole(t, second.client, posted.Message.SessionID, strings.Repeat("word ", 300))
-			if c.signal == syscall.SIGSTOP { // and it works again
-				again := newSession(t, first.client, "sim/echo")
-				if _, err := first.client.PostMessage(t.Context(), again.ID, client.UserMessage("back"), ""); err != nil {
-					t.Fatal(err)
-				}
-				settled(t, first.client, again.ID, turnDeadline)
-			}
+			inTime(t, "the hand-over", c.within, func() time.Duration { return handedOver(t, c.signal) })
 		})
 	}
+}
+
+// handedOver tells how long another process took to take up what one ran that got a
+// signal.
+func handedOver(t *testing.T, signal syscall.Signal) time.Duration {
+	t.Helper()
+	at := shared(t)
+	first := startAt(t, at, "--lease", shortLease.String(), "--drain", "0s")
+	second := startAt(t, at.beside(t), "--lease", shortLease.String())
+	posted := begun(t, first.client, slowAnswer)
+	if err := first.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	took := attempts(t, second.client, posted, 2)
+	if signal == syscall.SIGSTOP { // back to life beside the one that has taken over
+		if err := first.command.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := settled(t, second.client, posted.Message.SessionID, turnDeadline)
+	if after.Status != parley.SessionCompleted {
+		t.Errorf("the session is %s", after.Status)
+	}
+	whole(t, second.client, posted.Message.SessionID, strings.Repeat("word ", 300))
+	if signal == syscall.SIGSTOP { // and it works again
+		again := newSession(t, first.client, "sim/echo")
+		if _, err := first.client.PostMessage(t.Context(), again.ID, client.UserMessage("back"), ""); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, first.client, again.ID, turnDeadline)
+	}
+	return took
 }
 
 // TestStoppedAlone is the other half of failure 34: a process that was stopped
@@ -169,28 +196,35 @@ func TestNewcomer(t *testing.T) { onEach(t, newcomer) }
 func newcomer(t *testing.T, at place) {
 	const slots, long = 4, 40
 	s := startAt(t, at, "--workers", "4", "--drain", "0s")
-	clients := map[string]*client.Client{}
-	for _, workspace := range []string{"busy", "new"} {
+	enters := func(workspace string) *client.Client {
 		c, err := client.New(client.Options{URL: s.url, Key: s.key(), Workspace: workspace})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
-		clients[workspace] = c
+		return c
 	}
+	busy := enters("busy")
 	for range long {
-		session := newSession(t, clients["busy"], "sim/script")
-		if _, err := clients["busy"].PostMessage(t.Context(), session.ID, client.UserMessage(endless), ""); err != nil {
+		session := newSession(t, busy, "sim/script")
+		if _, err := busy.PostMessage(t.Context(), session.ID, client.UserMessage(endless), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	session := newSession(t, clients["new"], "sim/echo")
-	if _, err := clients["new"].PostMessage(t.Context(), session.ID, client.UserMessage("quick"), ""); err != nil {
-		t.Fatal(err)
-	}
-	if after := settled(t, clients["new"], session.ID, firstTurn); after.Status != parley.SessionCompleted {
-		t.Errorf("the newcomer's session is %s", after.Status)
-	}
+	newcomers := 0
+	inTime(t, "a newcomer's first turn", firstTurn, func() time.Duration {
+		newcomers++
+		own := enters(fmt.Sprintf("new-%d", newcomers))
+		session := newSession(t, own, "sim/echo")
+		posted := time.Now()
+		if _, err := own.PostMessage(t.Context(), session.ID, client.UserMessage("quick"), ""); err != nil {
+			t.Fatal(err)
+		}
+		if after := settled(t, own, session.ID, turnDeadline); after.Status != parley.SessionCompleted {
+			t.Errorf("the newcomer's session is %s", after.Status)
+		}
+		return time.Since(posted)
+	})
 	s.terminate()
 }
 
