@@ -24,6 +24,7 @@ type Store interface {
 	ClientStore
 	OutboxStore
 	ChildStore
+	AuditStore
 	GaugeStore
 	BudgetStore
 	ApprovalStore

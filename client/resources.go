@@ -98,11 +98,6 @@ func (c *Client) Session(ctx context.Context, id parley.ID) (parley.Session, err
 	return read[parley.Session](ctx, c, "/v1/sessions/"+id.String(), nil)
 }
 
-// SessionTree reads a session and the tool sessions below it.
-func (c *Client) SessionTree(ctx context.Context, id parley.ID) (parley.Tree, error) {
-	return read[parley.Tree](ctx, c, "/v1/sessions/"+id.String()+"/tree", nil)
-}
-
 // Sessions lists sessions, last activity first.
 func (c *Client) Sessions(ctx context.Context, query url.Values) (Page[parley.Session], error) {
 	return read[Page[parley.Session]](ctx, c, "/v1/sessions", query)
@@ -186,4 +181,9 @@ func (c *Client) Keys(ctx context.Context) (Page[parley.Key], error) {
 func (c *Client) RevokeKey(ctx context.Context, id parley.ID) error {
 	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/keys/"+id.String(), nil, nil, nil)
 	return err
+}
+
+// Audit lists who did what; query holds the list parameters of the API.
+func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.AuditEntry], error) {
+	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
 }

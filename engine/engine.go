@@ -27,6 +27,7 @@ type Store interface {
 	parley.KeyStore
 	parley.ClientStore
 	Approvals
+	parley.AuditStore
 	parley.ControlStore
 	Trees
 	Transitions

@@ -29,6 +29,7 @@ const (
 	SetClients      Verb = "clients.write"
 	ReadKeys        Verb = "keys.read"
 	WriteKeys       Verb = "keys.write"
+	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
 )
 
@@ -77,6 +78,7 @@ var permissions = [...]Permission{
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
 }
 

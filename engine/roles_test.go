@@ -85,6 +85,10 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.Decide(ctx, p, h.asked(t, s), engine.DecisionInput{Decision: parley.DecideApprove})
 			return err
 		},
+		engine.ReadAudit: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Audit(ctx, p, engine.AuditList{})
+			return err
+		},
 		engine.ReadTools:  func(p parley.Principal, _ parley.ID) error { _, err := h.Tools(p); return err },
 		engine.ReadModels: func(p parley.Principal, _ parley.ID) error { _, err := h.Models(p); return err },
 		engine.SetClients: func(p parley.Principal, s parley.ID) error { return h.SetClientSession(ctx, p, "tab", s) },

@@ -132,7 +132,6 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	w.check("feed", reflect.TypeFor[feedData](), updated[len(updated)-1].data.Data)
 	at := "/v1/sessions/" + id
 	do("getSession", session, 200, "GET", at, "")
-	do("getSessionTree", reflect.TypeFor[parley.Tree](), 200, "GET", at+"/tree", "")
 	do("updateSession", session, 200, "PATCH", at, `{"pinned":true}`)
 	do("ensureSession", session, 201, "PUT", "/v1/sessions/by-key", `{"key":"k","feature":"f"}`)
 	do("getSessionByKey", session, 200, "GET", "/v1/sessions/by-key?key=k", "")
@@ -185,6 +184,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
+	do("listAudit", reflect.TypeFor[page[parley.AuditEntry]](), 200, "GET", "/v1/audit", "")
 	do("listTools", reflect.TypeFor[page[engine.ToolInfo]](), 200, "GET", "/v1/tools", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
 	do("getPrincipal", reflect.TypeFor[parley.Principal](), 200, "GET", "/v1/principal", "")
@@ -196,6 +196,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("problem", reflect.TypeFor[Problem](), 404, "GET", "/v1/agents/none", "")
 	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/agents?limit=x", "")
 
+	s.everythingIsAudited(answered)
 	list := routes()
 	for i := range list {
 		for _, answer := range list[i].answers {

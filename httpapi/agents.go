@@ -22,6 +22,7 @@ func serveCreateAgent(a *api, x *exchange) error {
 		return err
 	}
 	x.w.Header().Set("Location", "/v1/agents/"+agent.ID.String())
+	x.target = agent.ID
 	return sendJSON(x, http.StatusCreated, agent)
 }
 
@@ -43,6 +44,7 @@ func serveAgent(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
@@ -55,6 +57,7 @@ func serveAgentVersion(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
@@ -67,12 +70,15 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
 func serveArchiveAgent(a *api, x *exchange) error {
-	if _, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent")); err != nil {
+	agent, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent"))
+	if err != nil {
 		return err
 	}
+	x.target = agent.ID
 	return x.sendNothing()
 }

@@ -34,6 +34,7 @@ type Options struct {
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
+	Audit   *AuditLog                   // takes down who did what; nil: nothing does
 	Version string                      // in the document; "dev" when empty
 	Flush   time.Duration               // standard pace of merged deltas; 0: StandardFlush
 	Log     *slog.Logger                // nil: slog.Default()
@@ -49,6 +50,7 @@ type api struct {
 	ready    func(context.Context) error
 	page     http.Handler
 	metrics  http.Handler
+	audit    *AuditLog
 	flush    time.Duration
 	log      *slog.Logger
 
@@ -66,7 +68,7 @@ func New(options Options) (http.Handler, error) {
 	}
 	a := &api{
 		engine: options.Engine, hub: options.Hub, gate: newGate(options.Engine, options.LocalToken, options.Loopback),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, flush: options.Flush, log: options.Log,
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, audit: options.Audit, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
 	for _, host := range options.Hosts {

@@ -52,6 +52,7 @@ func serveApproval(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(approval.SessionID, id)
 	return sendJSON(x, http.StatusOK, approval)
 }
 
@@ -68,5 +69,6 @@ func serveDecide(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(approval.SessionID, id)
 	return sendJSON(x, http.StatusOK, approval)
 }

@@ -56,6 +56,7 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},
 			{Name: "models", Description: "What can answer."},
+			{Name: "audit", Description: "Who did what."},
 			{Name: "tools", Description: "What agents may use."},
 			{Name: "clients", Description: "What windows and tabs have open."},
 			{Name: "keys", Description: "Who may ask."},

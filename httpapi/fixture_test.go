@@ -48,6 +48,7 @@ type testServer struct {
 	log    *logBuffer
 	root   string // directories that projects may lie in
 	data   string // the store's directory
+	audit  *AuditLog
 }
 
 // subdirectory makes a directory for a project.
@@ -104,7 +105,8 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 		t.Fatal(err)
 	}
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, ProjectRoots: []string{s.root}, Log: log})
-	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	s.audit = NewAuditLog(s.store, log)
+	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}
@@ -136,6 +138,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 		if err := w.Stop(ctx); err != nil {
 			t.Error(err)
 		}
+		s.audit.Close()
 		if err := s.store.Close(); err != nil {
 			t.Error(err)
 		}

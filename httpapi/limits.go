@@ -59,6 +59,12 @@ type exchange struct {
 	body      []byte       // whole; nil when there is none
 	schema    *huma.Schema // of the body
 	route     string       // name of the route
+	of        *route
+
+	// For the audit.
+	about   []concern
+	target  parley.ID // the row that the path names, beside its session
+	audited bool
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

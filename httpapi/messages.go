@@ -52,7 +52,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 	if streams {
 		// Watching already while the post commits keeps its events at hand in the
 		// hub, so that the stream need not read them back.
-		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush, Posting: true})
+		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush})
 		defer early.Close()
 	}
 	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)
@@ -69,6 +69,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
 func (x *exchange) tellPosted(posted *parley.Posted) {
+	x.concerns(posted.Message.SessionID, posted.Message.ID)
 	header := x.w.Header()
 	header.Set(messageHeader, posted.Message.ID.String())
 	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
@@ -96,6 +97,7 @@ func (a *api) watchUntil(x *exchange, sessionID parley.ID, after int64, turnID p
 // relayTurn answers with a turn's frames and ends its watcher.
 func (a *api) relayTurn(x *exchange, turn *live.Watcher) {
 	defer turn.Close()
+	a.audited(x)
 	a.relay(x, newStream(x.w), turn)
 }
 
@@ -190,9 +192,11 @@ func serveRemoveMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.engine.RemoveMessage(x.r.Context(), x.principal, id); err != nil {
+	removed, err := a.engine.RemoveMessage(x.r.Context(), x.principal, id)
+	if err != nil {
 		return err
 	}
+	x.concerns(removed.SessionID, id)
 	return x.sendNothing()
 }
 
@@ -201,6 +205,11 @@ func serveVersions(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	message, err := a.engine.Message(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	x.concerns(message.SessionID, id)
 	versions, err := a.engine.Versions(x.r.Context(), x.principal, id)
 	if err != nil {
 		return err
@@ -209,5 +218,6 @@ func serveVersions(a *api, x *exchange) error {
 }
 
 func (x *exchange) sendMessage(status int, message *parley.Message) error {
+	x.concerns(message.SessionID, message.ID)
 	return x.sendBytes(status, appendMessage(make([]byte, 0, messageBytes), message))
 }

@@ -85,6 +85,7 @@ func TestRolesOverHTTP(t *testing.T) {
 			approval := s.asked(`{"visibility":"workspace"`, "Authorization", admin)
 			return "POST", "/v1/approvals/" + approval.ID.String(), `{"decision":"deny"}`
 		},
+		engine.ReadAudit:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/audit", "" },
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {

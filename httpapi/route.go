@@ -100,7 +100,9 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	}
 	if err := r.serve(a, x); err != nil {
 		a.fail(x, err)
+		return
 	}
+	a.audited(x)
 }
 
 func (a *api) prepare(r *route, x *exchange) (err error) {
@@ -115,7 +117,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		return err
 	}
 	x.schema = r.schema
-	x.route = r.name
+	x.route, x.of = r.name, r
 	return a.readBody(x) // of a route without input it is dropped
 }
 
@@ -193,6 +195,11 @@ func (x *exchange) pathID(name string) (parley.ID, error) {
 	id, err := parley.ParseID(x.r.PathValue(name))
 	if err != nil {
 		return parley.ID{}, parley.Errorf(parley.CodeNotFound, "There is no such %s: %s is not an id.", name, strconv.Quote(parley.Clip(x.r.PathValue(name), 64)))
+	}
+	if name == "session" {
+		x.concerns(id, parley.ID{})
+	} else {
+		x.target = id
 	}
 	return id, nil
 }

@@ -200,6 +200,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object("By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.")
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
+	case "AuditEntry":
+		s.Properties["session_id"].Nullable = true
 	case "Session":
 		s.Properties["metadata"] = object("Whatever the client keeps with the session.")
 		s.Properties["archived_at"].Description = "Null unless archived."
@@ -211,8 +213,6 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["content"] = object("By role, as in a message.")
 	case "ToolDefinition":
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
-	case "AgentTool":
-		inputObjects(s, "parameters")
 	case "MessageInput":
 		inputObjects(s, "content", "metadata")
 		for _, scoped := range []string{"grants", "approval_timeout"} { // a session's, not a message's

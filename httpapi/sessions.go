@@ -182,21 +182,13 @@ func serveArchiveFeature(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range archived.Archived {
+		x.concerns(id, parley.ID{})
+	}
 	return sendJSON(x, http.StatusOK, archived)
 }
 
 func (x *exchange) sendSession(status int, session *parley.Session) error {
+	x.concerns(session.ID, parley.ID{})
 	return x.sendBytes(status, appendSession(make([]byte, 0, sessionBytes), session))
-}
-
-func serveTree(a *api, x *exchange) error {
-	id, err := a.session(x)
-	if err != nil {
-		return err
-	}
-	tree, err := a.engine.SessionTree(x.r.Context(), x.principal, id)
-	if err != nil {
-		return err
-	}
-	return sendJSON(x, http.StatusOK, tree)
 }

@@ -261,6 +261,7 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if !readable {
 		after = live.FromNow
 	}
+	a.audited(x)
 	watcher := a.hub.Watch(live.WatchRequest{
 		Scope: scope, Sessions: []live.Place{{SessionID: session, After: after}}, Flush: flush,
 	})
@@ -311,6 +312,10 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range ids {
+		x.concerns(id, parley.ID{})
+	}
+	a.audited(x)
 	watcher := a.hub.Watch(request)
 	defer watcher.Close()
 	s := newStream(x.w)

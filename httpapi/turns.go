@@ -45,6 +45,7 @@ func serveTurn(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(turn.SessionID, id)
 	return sendJSON(x, http.StatusOK, turn)
 }
 
@@ -70,6 +71,7 @@ func serveCall(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(call.SessionID, id)
 	return sendJSON(x, http.StatusOK, call)
 }
 

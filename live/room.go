@@ -26,8 +26,7 @@ type room struct {
 	parked  bool          // in the hub's idle line
 	said    int64         // the last event that another process spoke of
 	asked   int64         // the last event when the poller had it looked up what streams
-	mine    parley.ID     // the turn that was started here, while it runs: nobody else has text of it
-	pace    time.Duration // at which its watchers were said to need new text; 0: that was not said
+	pace    time.Duration // at which its watchers are said to need new text; 0: nobody watches
 	wanted  time.Duration // the same of watchers in other processes
 	over    []parley.ID   // settled messages that streamed in other processes; of rememberOver
 }
@@ -46,13 +45,11 @@ func (r *room) clear() {
 	r.ring, r.bytes, r.over = nil, 0, nil
 }
 
-// paceOfSeats is the fastest pace of the watchers that wait for other processes; 0
-// when there are none. r.mu is held.
-func (r *room) paceOfSeats() (pace time.Duration) {
+// paceOfSeats is the fastest pace of the watchers; r.mu is held.
+func (r *room) paceOfSeats() time.Duration {
+	pace := slowestPace
 	for _, s := range r.seats {
-		if own := s.watcher.pace(); !s.watcher.own && (pace == 0 || own < pace) {
-			pace = own
-		}
+		pace = min(pace, s.watcher.pace())
 	}
 	return pace
 }
@@ -71,13 +68,8 @@ func (r *room) learn(c parley.Commit) (empty bool) {
 	}
 	r.raise(c.Epoch)
 	for i := range c.Events {
-		switch event := &c.Events[i]; {
-		case event.Type == parley.EventSessionStarted:
-			r.mine = event.TurnID
-		case event.Type == parley.EventSessionWaiting:
-			r.mine = parley.ID{} // whoever hears the answer goes on
-		case event.Type.EndsTurn():
-			r.endTurn(event.TurnID)
+		if c.Events[i].Type.EndsTurn() {
+			r.endTurn(c.Events[i].TurnID)
 		}
 	}
 	if len(c.Events) > 0 {
@@ -170,15 +162,12 @@ func (r *room) raise(epoch int64) {
 	if epoch <= r.epoch {
 		return
 	}
-	r.epoch, r.mine = epoch, parley.ID{}
+	r.epoch = epoch
 	r.drop(func(stream *Stream) bool { return stream.ref.Epoch < epoch })
 }
 
 // endTurn drops what still streams in a turn that is over.
 func (r *room) endTurn(turnID parley.ID) {
-	if r.mine == turnID {
-		r.mine = parley.ID{}
-	}
 	r.drop(func(stream *Stream) bool { return !turnID.IsZero() && stream.ref.TurnID == turnID })
 }
 
@@ -237,10 +226,7 @@ func (r *room) moved(x *exchange, head parley.HeadState) {
 	}
 	r.hide(head.OwnerID, head.Visibility)
 	if x != nil && len(r.seats) > 0 {
-		if r.known && head.LastEvent > r.reach() {
-			r.mine = parley.ID{} // that was not committed here
-		}
-		if r.pace > 0 && r.mine.IsZero() && head.LastEvent != r.asked {
+		if head.LastEvent != r.asked {
 			r.asked = head.LastEvent
 			x.ask(r.id) // something may stream of which no hint came
 		}

@@ -113,6 +113,7 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"call_texts":     {"workspace_id", "hash"},
 	"events":         {"workspace_id", "session_id", "sequence"},
 	"outbox":         {"id"},
+	"audit":          {"workspace_id", "at", "id"},
 	"clients":        {"workspace_id", "principal_id", "client"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,11 @@ func following(t *testing.T, up string) (fs.FS, int64) {
 		}
 		files[strings.TrimPrefix(name, "migrations/")] = &fstest.MapFile{Data: text}
 	}
-	next := int64(len(names) + 1)
+	last, err := strconv.ParseInt(strings.TrimPrefix(names[len(names)-1], "migrations/")[:5], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := last + 1
 	files[fmt.Sprintf("%05d_next.sql", next)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + up + "\n-- +goose Down\n")}
 	return files, next
 }

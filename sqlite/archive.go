@@ -54,6 +54,7 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"versions":       {"message_id", "n"},
 	"call_texts":     {"workspace_id", "hash"},
 	"events":         {"session_id", "sequence"},
+	"audit":          {"workspace_id", "at", "id"},
 	"clients":        {"workspace_id", "principal_id", "client"},
 }
 

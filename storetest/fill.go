@@ -38,6 +38,8 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
+	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Now(),
+		PrincipalID: w.owner.ID, PrincipalName: w.owner.Name, Action: "createMessage", SessionID: plain, TargetID: parley.NewID(), RequestID: parley.NewID()}}))
 	tools, _ := w.parked(t, 2)
 	asking, _, _ := w.asked(t)
 	answered, _, approval := w.asked(t)

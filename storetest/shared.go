@@ -29,7 +29,6 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"AnAgentsNewVersion":               sharedAgent,
 		"ChangesOfDifferentParts":          changesMeet,
 		"OneOfEachName":                    sharedNames,
-		"AChildThatIsMadeMeanwhile":        deleteWhileChildren,
 		"AnExpiredLeaseClaimsNothing":      sharedExpired,
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
 	} {

@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Agents":      testAgents,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
+		"Audit":       testAudit,
 		"Clients":     testClients,
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,

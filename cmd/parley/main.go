@@ -79,6 +79,7 @@ func rootCommand(term terminal) *cobra.Command {
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		keysCommand(shared, term),
+		auditCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),
 		migrateCommand(shared, term),

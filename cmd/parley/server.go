@@ -42,8 +42,9 @@ type server struct {
 	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
-	sources   []closer       // of tools
-	worker    *worker.Worker // nil with roleAPI
+	sources   []closer          // of tools
+	worker    *worker.Worker    // nil with roleAPI
+	audit     *httpapi.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
 	http      *http.Server
@@ -158,7 +159,9 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if s.worker != nil {
 		options.Runner = s.worker
 	}
+	s.audit = httpapi.NewAuditLog(s.store, s.log)
 	return httpapi.New(httpapi.Options{
+		Audit:  s.audit,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
@@ -255,6 +258,9 @@ func (s *server) close() error {
 	}
 	for _, c := range slices.Concat(s.providers, s.sources) {
 		c.Close()
+	}
+	if s.audit != nil {
+		s.audit.Close()
 	}
 	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
 	if s.store != nil {

@@ -65,6 +65,7 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("call_texts", ids("workspace_id"), raw("hash", "text")),
 	table("events", ids("session_id"), integers("sequence"), ids("workspace_id"), texts("type"), ids("turn_id"), texts("data"), integers("created_at")),
 	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
+	table("audit", ids("workspace_id"), integers("at"), ids("id", "principal_id"), texts("principal_name", "action"), ids("session_id", "target_id", "request_id")),
 	table("clients", ids("workspace_id", "principal_id"), texts("client"), ids("session_id"), integers("updated_at")),
 }
 

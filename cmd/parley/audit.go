@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+// shownAudit is how many entries are listed when no number is given.
+const shownAudit = 50
+
+func auditCommand(shared *flags, term terminal) *cobra.Command {
+	var session, principal string
+	var limit int
+	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		entries, err := server.Audit(ctx, query)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(entries.Data)
+		}
+		rows := make([][]string, len(entries.Data))
+		for i, e := range entries.Data {
+			rows[i] = []string{e.At.String(), e.PrincipalName, e.Action, orDash(e.SessionID), orDash(e.TargetID)}
+		}
+		return term.printTable([]string{"AT", "WHO", "ACTION", "SESSION", "TARGET"}, rows)
+	})}
+	command.Flags().StringVar(&session, "session", "", "only what concerns this session, though it be deleted")
+	command.Flags().StringVar(&principal, "principal", "", "only what this principal did")
+	command.Flags().IntVar(&limit, "limit", shownAudit, "how many at most")
+	return command
+}
+
+func orDash(id parley.ID) string {
+	if id.IsZero() {
+		return "-"
+	}
+	return id.String()
+}

@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// AuditList asks for audit entries, newest first by default.
+type AuditList struct {
+	Paging
+	SessionID   parley.ID
+	PrincipalID parley.ID
+}
+
+// Audit lists who did what in the workspace. A session that is gone has its
+// entries still.
+func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list AuditList) (Page[parley.AuditEntry], error) {
+	scope, err := authorise(principal, ReadAudit)
+	if err != nil {
+		return Page[parley.AuditEntry]{}, err
+	}
+	from, order, limit, err := list.start("audit", Descending)
+	if err != nil {
+		return Page[parley.AuditEntry]{}, err
+	}
+	entries, err := e.store.Audit(ctx, scope.WorkspaceID, parley.AuditQuery{
+		SessionID: list.SessionID, PrincipalID: list.PrincipalID, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
+	})
+	if err != nil {
+		return Page[parley.AuditEntry]{}, err
+	}
+	return pageOf(entries, limit, func(last parley.AuditEntry) cursor {
+		return cursor{List: "audit", Order: order, At: last.At, ID: last.ID}
+	}), nil
+}

@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+)
+
+// auditOf closes the log, so that all of it is written, and reads it.
+func (s *testServer) auditOf(session string) []parley.AuditEntry {
+	s.Helper()
+	s.audit.Close()
+	query := parley.AuditQuery{Ascending: true, Limit: parley.MaxPage}
+	if session != "" {
+		id, err := parley.ParseID(session)
+		if err != nil {
+			s.Fatal(err)
+		}
+		query.SessionID = id
+	}
+	workspace, err := s.store.Workspace(s.Context(), parley.DefaultWorkspace)
+	if err != nil {
+		s.Fatal(err)
+	}
+	entries, err := s.store.Audit(s.Context(), workspace, query)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return entries
+}
+
+// everythingIsAudited wants an entry of every action that was answered, with its
+// session if it concerns one.
+func (s *testServer) everythingIsAudited(answered map[string]bool) {
+	s.Helper()
+	seen, session := map[string]bool{}, map[string]bool{}
+	for _, e := range s.auditOf("") {
+		if e.PrincipalID.IsZero() || e.PrincipalName == "" || e.RequestID.IsZero() || e.At == 0 {
+			s.Errorf("an entry that says too little: %+v", e)
+		}
+		seen[e.Action] = true
+		session[e.Action] = session[e.Action] || !e.SessionID.IsZero()
+	}
+	list := routes()
+	for i := range list {
+		r := &list[i]
+		if !answered[r.name] {
+			continue
+		}
+		if seen[r.name] == r.unaudited() {
+			s.Errorf("%s: audited %v", r.name, seen[r.name])
+		}
+		path := r.paths[0]
+		for _, of := range []string{"{session}", "{message}", "{turn}", "{call}", "{approval}"} {
+			if strings.Contains(path, of) && !session[r.name] && !r.unaudited() {
+				s.Errorf("%s: no entry names a session", r.name)
+			}
+		}
+	}
+}
+
+// TestAuditOfASession: who did what, without content, and refusals leave nothing.
+func TestAuditOfASession(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := want[parley.Session](s, 201, "POST", "/v1/sessions", `{"title":"a secret title"}`)
+	at := "/v1/sessions/" + session.ID.String()
+	answer := s.do("POST", at+"/messages", `{"content":{"text":"a secret"},"respond":false}`)
+	message, err := parley.ParseID(answer.header.Get(messageHeader))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stream("GET", at+"/events", "").until("message.created")
+	s.do("GET", "/v1/messages/"+message.String(), "")
+	s.do("GET", "/v1/messages/"+parley.NewID().String(), "")
+	s.do("PATCH", at, `{"colour":"x"}`)
+	s.do("DELETE", at, "")
+	s.do("GET", at, "")
+	type act struct {
+		Action string
+		Target parley.ID
+	}
+	var acts []act
+	entries := s.auditOf(session.ID.String())
+	for _, e := range entries {
+		acts = append(acts, act{e.Action, e.TargetID})
+	}
+	want := []act{{"createSession", parley.ID{}}, {"postMessage", message}, {"watchSession", parley.ID{}}, {"getMessage", message}, {"deleteSession", parley.ID{}}}
+	if diff := cmp.Diff(want, acts); diff != "" {
+		t.Error(diff)
+	}
+	if len(entries) > 1 && entries[1].RequestID.String() != answer.header.Get(requestIDHeader) {
+		t.Errorf("request %s was answered as %s", entries[1].RequestID, answer.header.Get(requestIDHeader))
+	}
+	if strings.Contains(fmt.Sprint(entries), "secret") {
+		t.Error("the audit holds content")
+	}
+}
+
+// interrupted refuses the first batches, as a store does whose disk is full.
+type interrupted struct {
+	parley.AuditStore
+	mu       sync.Mutex // guards refusals
+	refusals int
+}
+
+func (i *interrupted) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.refusals > 0 {
+		i.refusals--
+		return errors.New("no room")
+	}
+	return i.AuditStore.AppendAudit(ctx, entries)
+}
+
+// TestAuditSurvivesARefusal: entries that the store does not take wait, and the
+// last ones are written when the log is closed.
+func TestAuditSurvivesARefusal(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	principal := want[parley.Principal](s, 200, "GET", "/v1/principal", "")
+	audit := NewAuditLog(&interrupted{AuditStore: s.store, refusals: 1}, slog.New(slog.NewTextHandler(s.log, nil)))
+	const entries = auditBatch + 10
+	session := parley.NewID()
+	for range entries {
+		audit.record(t.Context(), parley.AuditEntry{ID: parley.NewID(), WorkspaceID: principal.WorkspaceID, At: parley.Now(), PrincipalID: principal.ID,
+			PrincipalName: "ada", Action: "getSession", SessionID: session, RequestID: parley.NewID()})
+	}
+	audit.Close()
+	if got := s.auditOf(session.String()); len(got) != entries {
+		t.Errorf("%d entries of %d", len(got), entries)
+	}
+	if audit.lost.Load() != 0 {
+		t.Errorf("%d lost", audit.lost.Load())
+	}
+}

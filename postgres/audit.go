@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
+
+func scanAudit(r *row) (parley.AuditEntry, error) {
+	return parley.AuditEntry{
+		WorkspaceID: r.id(), At: r.time(), ID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(),
+		SessionID: r.id(), TargetID: r.id(), RequestID: r.id(),
+	}, nil
+}
+
+// AppendAudit implements parley.AuditStore. Entries of one batch belong to any
+// workspaces, so that the batch is the system's.
+func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.read(ctx, func() *batch { // which repeats what is safe to repeat
+		b := system()
+		for i := range entries {
+			e := &entries[i]
+			b.write(`INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+				e.WorkspaceID, e.At, e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID)
+		}
+		return b
+	})
+}
+
+// Audit implements parley.AuditStore.
+func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query parley.AuditQuery) ([]parley.AuditEntry, error) {
+	text, rows, args := auditQuery(query)
+	return all(ctx, s, ordered(workspaceID), scanAudit, text, rows, args...)
+}
+
+func auditQuery(q parley.AuditQuery) (text string, rows int, args []arg) {
+	var l filter
+	l.must("a.workspace_id = " + here)
+	if !q.SessionID.IsZero() {
+		l.must("a.session_id = ?", q.SessionID)
+	}
+	if !q.PrincipalID.IsZero() {
+		l.must("a.principal_id = ?", q.PrincipalID)
+	}
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("(a.at, a.id) "+after+" (?, ?)", int64(q.AfterAt), q.AfterID)
+	}
+	limit, rows := limited(q.Limit)
+	return "SELECT " + auditColumns + " FROM parley.audit a WHERE " + l.where.String() + " ORDER BY a.at " + word + ", a.id " + word + limit, rows, l.args
+}

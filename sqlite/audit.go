@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
+
+func scanAudit(r *row) parley.AuditEntry {
+	return parley.AuditEntry{
+		WorkspaceID: r.id(), At: r.time(), ID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(),
+		SessionID: r.id(), TargetID: r.id(), RequestID: r.id(),
+	}
+}
+
+// AppendAudit implements parley.AuditStore.
+func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.write(ctx, func(tx *txn) error {
+		for i := range entries {
+			e := &entries[i]
+			if _, err := tx.exec(`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				e.WorkspaceID, int64(e.At), e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Audit implements parley.AuditStore.
+func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query parley.AuditQuery) (entries []parley.AuditEntry, err error) {
+	text, args := auditQuery(workspaceID, query)
+	err = s.read(ctx, func(c *conn) error {
+		entries = []parley.AuditEntry{}
+		return c.each(text, func(r *row) error {
+			entries = append(entries, scanAudit(r))
+			return nil
+		}, args...)
+	})
+	return entries, err
+}
+
+func auditQuery(workspaceID parley.ID, q parley.AuditQuery) (string, []arg) {
+	var l list
+	l.must("a.workspace_id = ?", workspaceID)
+	if !q.SessionID.IsZero() {
+		l.by("audit_session", "a.session_id = ?", q.SessionID)
+	}
+	if !q.PrincipalID.IsZero() {
+		l.by("audit_principal", "a.principal_id = ?", q.PrincipalID)
+	}
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("(a.at, a.id) "+after+" (?, ?)", int64(q.AfterAt), q.AfterID)
+	}
+	by := ""
+	if l.index != "" {
+		by = " INDEXED BY " + l.index
+	}
+	return "SELECT " + auditColumns + " FROM audit a" + by + " WHERE " + l.where.String() +
+		" ORDER BY a.at " + word + ", a.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+}
