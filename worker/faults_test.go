@@ -174,7 +174,33 @@ func (f *faults) ParkTurn(ctx context.Context, fence parley.Fence, reason parley
 	if err := f.before("ParkTurn"); err != nil {
 		return parley.Turn{}, err
 	}
-	return f.Store.ParkTurn(ctx, fence, reason)
+	turn, err := f.Store.ParkTurn(ctx, fence, reason)
+	if err == nil {
+		err = f.before("ParkedTurn")
+	}
+	return turn, err
+}
+
+func (f *faults) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
+	if err := f.before("OpenChild"); err != nil {
+		return parley.Session{}, err
+	}
+	session, err := f.Store.OpenChild(ctx, fence, child)
+	if err == nil {
+		err = f.before("OpenedChild")
+	}
+	return session, err
+}
+
+func (f *faults) ApplyOutbox(ctx context.Context) (bool, error) {
+	if err := f.before("ApplyOutbox"); err != nil {
+		return false, err
+	}
+	more, err := f.Store.ApplyOutbox(ctx)
+	if err == nil {
+		err = f.before("AppliedOutbox")
+	}
+	return more, err
 }
 
 // killBefore kills the process right before the nth call of a method from now
