@@ -12,7 +12,7 @@ const (
 	EventSessionCompleted EventType = "session.completed" // {turn_id, turn}
 	EventSessionFailed    EventType = "session.failed"    // {turn_id, turn}
 	EventSessionCancelled EventType = "session.cancelled" // {turn_id, turn}
-	EventSessionWaiting   EventType = "session.waiting"   // {turn_id, reason}
+	EventSessionWaiting   EventType = "session.waiting"   // {turn_id, reason}; for budget and rate_limit also limit and sentence
 	EventMessageCreated   EventType = "message.created"   // {message_id, turn_id, role, message_sequence}
 	EventMessageQueued    EventType = "message.queued"    // {message_id, turn_id, position, steer}
 	EventMessageRemoved   EventType = "message.removed"   // {message_id}

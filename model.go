@@ -67,14 +67,16 @@ type ModelInfo struct {
 	Tools         bool    `json:"tools"`
 	Vision        bool    `json:"vision"`
 	ContextLength int     `json:"context_length"` // tokens
+	MaxOutput     int     `json:"max_output"`     // tokens of one answer
 	Price         *Price  `json:"price"`
 }
 
 // Price is in US dollars per million tokens.
 type Price struct {
-	Input       float64 `json:"input"`
-	Output      float64 `json:"output"`
-	CachedInput float64 `json:"cached_input"`
+	Input       float64  `json:"input"`
+	Output      float64  `json:"output"`
+	CachedInput float64  `json:"cached_input"`
+	CacheWrite  *float64 `json:"cache_write"` // of input that the provider puts into its cache; null: unknown, and taken for Input
 }
 
 // Cost is the price of a call, nil when usage is unknown. CachedTokens are
@@ -83,13 +85,37 @@ func (p *Price) Cost(u Usage) *Money {
 	if p == nil || u.InputTokens == nil || u.OutputTokens == nil {
 		return nil
 	}
-	var cached int64
+	var cached, written int64
 	if u.CachedTokens != nil {
 		cached = min(*u.CachedTokens, *u.InputTokens)
 	}
-	// dollars per million tokens are thousands of nanodollars per token
-	nano := 1000 * (p.Input*float64(*u.InputTokens-cached) + p.CachedInput*float64(cached) + p.Output*float64(*u.OutputTokens))
-	cost := Money(nano + 0.5)
+	if u.CacheWriteTokens != nil {
+		written = min(*u.CacheWriteTokens, *u.InputTokens-cached)
+	}
+	return dollars(p.Input*float64(*u.InputTokens-cached-written) + p.CachedInput*float64(cached) +
+		p.written()*float64(written) + p.Output*float64(*u.OutputTokens))
+}
+
+// Most is the highest price of a call with so many tokens, nil when prices are
+// unknown.
+func (p *Price) Most(input, output int64) *Money {
+	if p == nil {
+		return nil
+	}
+	return dollars(max(p.Input, p.written())*float64(input) + p.Output*float64(output))
+}
+
+func (p *Price) written() float64 {
+	if p.CacheWrite == nil {
+		return p.Input
+	}
+	return *p.CacheWrite
+}
+
+// dollars makes money of dollars per million tokens, which are thousands of
+// nanodollars per token.
+func dollars(perMillion float64) *Money {
+	cost := Money(1000*perMillion + 0.5)
 	return &cost
 }
 

@@ -141,6 +141,9 @@ type StepBegin struct {
 	// AgentType is the trigger's: what a turn writes is found by it too.
 	AgentType string
 	Steers    []Steered
+	// Reservation is what the call wants to be sure of first; nil without limits on
+	// tokens and money. CodeOverBudget, and nothing is written, when there is no room.
+	Reservation *Reservation
 }
 
 // StepBegun is the answer to BeginStep.

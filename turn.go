@@ -202,6 +202,8 @@ type Call struct {
 	EncoderVersion int          `json:"encoder_version"`
 	Usage          Usage        `json:"usage"`
 	Cost           *Money       `json:"cost"`
+	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money held
+	Estimated      bool         `json:"estimated"` // the estimate stands for a usage that nobody knows
 	Finish         FinishReason `json:"finish_reason,omitempty"`
 	Outcome        CallOutcome  `json:"outcome"`
 	Error          *Failure     `json:"error"`

@@ -116,6 +116,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
  WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)`,
 			next.WorkspaceID, next.ID, next.Slug, string(next.Status), next.Version, tags, body, next.UpdatedAt)
 		recordAgent(b, &next, body, current.Tags)
+		b.relimitAgent(&current, &next)
 		switch err := s.send(ctx, b); {
 		case err == nil:
 			return next, nil

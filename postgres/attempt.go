@@ -125,7 +125,7 @@ const (
 	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.heads h
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
-	callsOfHead = `SELECT c.id FROM parley.heads h JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
+	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
 )
 
@@ -155,7 +155,7 @@ func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 			return nil
 		}, id, workspaceID)
 		b.read(callsOfHead, func(r *row) error {
-			open.Calls = append(open.Calls, r.id())
+			open.Calls = append(open.Calls, scanOpenCall(r))
 			return nil
 		}, id, workspaceID)
 		return b
@@ -169,6 +169,15 @@ func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 
 func scanOpenRow(r *row) transition.OpenRow {
 	return transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()), ToolCallID: r.text(), ToolName: r.text()}
+}
+
+func scanOpenCall(r *row) transition.OpenCall {
+	call := transition.OpenCall{ID: r.id()}
+	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	if tokens != nil {
+		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
+	}
+	return call
 }
 
 // Turn implements transition.Rows.
@@ -197,8 +206,8 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 			open.Rows = append(open.Rows, scanOpenRow(r))
 			return nil
 		}, h.WorkspaceID, h.LogID, turnID)
-		b.read("SELECT c.id FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal", func(r *row) error {
-			open.Calls = append(open.Calls, r.id())
+		b.read("SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal", func(r *row) error {
+			open.Calls = append(open.Calls, scanOpenCall(r))
 			return nil
 		}, h.WorkspaceID, turnID)
 		return b

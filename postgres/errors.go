@@ -10,12 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // The states that the server answers with, as far as they are told apart here.
 const (
 	stateStale       = "PY001" // parley.stale(): the revision is another one
 	stateLeaseGone   = "PY002" // parley.lease_gone()
+	stateOverBudget  = "PY003" // parley.over_budget()
+	stateFitsAgain   = "PY004" // parley.fits_again()
+	stateWarned      = "PY005" // parley.warned_before()
 	stateUnique      = "23505"
 	stateSerialize   = "40001"
 	stateDeadlock    = "40P01"
@@ -119,6 +123,12 @@ func mapError(err error) error {
 		return err
 	}
 	switch state := stateOf(err); {
+	case state == stateOverBudget:
+		return transition.OverBudget()
+	case state == stateFitsAgain:
+		return transition.FitsAgain()
+	case state == stateWarned:
+		return transition.WarnedBefore()
 	case state == stateDiskFull:
 		return parley.WrapError(parley.CodeStorageFull, err, "the disk of the database is full; make room and try again. Reading still works.")
 	case state == stateBadText:

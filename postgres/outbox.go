@@ -64,6 +64,8 @@ func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 		return s.emptyProject(ctx, work)
 	case transition.ChildHome:
 		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.BringHome(work.workspaceID, work.target) })
+	case transition.WakeSession:
+		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.Wake(work.target) })
 	case transition.CancelChild:
 		again, err := transact(ctx, s, work.workspaceID, func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) })
 		return !again, err
@@ -165,6 +167,9 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		return false, err
 	}
 	b := tenant(workspaceID)
+	for _, statement := range []string{"parked WHERE workspace_id = $1 AND session_id = $2", "budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
+		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
+	}
 	b.write("DELETE FROM parley.sessions WHERE workspace_id = $1 AND id = $2", workspaceID, sessionID)
 	b.write("DELETE FROM parley.heads WHERE workspace_id = $1 AND session_id = $2", workspaceID, sessionID)
 	return true, s.send(ctx, b)

@@ -38,6 +38,9 @@ func (a *attempt) write() error {
 			b.unmoved(l.Head)
 		}
 	}
+	for _, h := range a.tx.Locked() { // last: many sessions share a budget
+		b.budgets(h)
+	}
 	if a.talk != nil {
 		return a.talk.commit(b)
 	}
@@ -144,8 +147,8 @@ func (b *batch) ready(h *transition.Head) {
 
 // errand leaves work for the outbox.
 func (b *batch) errand(errand transition.Errand) {
-	b.write("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now FROM parley.now_ms() now",
-		errand.WorkspaceID, errand.Kind, errand.TargetID)
+	b.write("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
+		errand.WorkspaceID, errand.Kind, errand.TargetID, errand.Delay.Milliseconds())
 }
 
 const eventsPerInsert = 8

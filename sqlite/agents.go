@@ -94,6 +94,9 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			next.Slug, string(next.Status), next.Version, tags, body, tx.now, next.ID, next.WorkspaceID); err != nil {
 			return parley.Agent{}, err
 		}
+		if err := tx.relimitAgent(&current, &next); err != nil {
+			return parley.Agent{}, err
+		}
 		return next, recordAgent(tx, &next, body, current.Tags)
 	})
 }

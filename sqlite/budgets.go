@@ -2,11 +2,331 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"time"
 
 	"parley"
+	"parley/internal/transition"
 )
 
+// The writer is alone: what a transition read of a budget is still so when it
+// writes.
+
+const dayMS = 24 * 60 * 60 * 1000
+
+func dayOf(now parley.Time) int64 { return int64(now) / dayMS }
+
+// budgetColumns reads "b" of a day (?1). 12 is parley.DailyWarned.
+const budgetColumns = `b.subject_id IS NOT NULL, b.revision, b.tokens, b.cost, iif(b.day = ?1, b.day_tokens, 0), iif(b.day = ?1, b.day_cost, 0),
+ b.reserved_tokens, b.reserved_cost, iif(b.day = ?1, b.warned, b.warned & ~12)`
+
+const (
+	sessionBudget = "SELECT s.agent_id, s.overrides, " + budgetColumns + ` FROM sessions s LEFT JOIN budgets b ON b.workspace_id = s.workspace_id AND b.subject_id = s.id
+ WHERE s.workspace_id = ?2 AND s.id = ?3 AND s.deleted_at IS NULL`
+	agentBudget = "SELECT NULL, a.body, " + budgetColumns + ` FROM agents a LEFT JOIN budgets b ON b.workspace_id = a.workspace_id AND b.subject_id = a.id
+ WHERE a.workspace_id = ?2 AND a.id = ?3`
+)
+
+// limitsHolder is the part of an agent's body and of a session's overrides that holds
+// the limits.
+type limitsHolder struct {
+	Limits *parley.Limits `json:"limits"`
+}
+
+func scanBudget(r *row, subject parley.BudgetSubject) (parley.Budget, error) {
+	budget := parley.Budget{BudgetSubject: subject, AgentID: r.id()}
+	var settings limitsHolder
+	if err := json.Unmarshal([]byte(r.text()), &settings); err != nil {
+		return budget, fmt.Errorf("sqlite: the limits of %s cannot be read: %w", subject.ID, err)
+	}
+	if settings.Limits != nil {
+		budget.Limits = *settings.Limits
+	}
+	budget.Made, budget.Revision, budget.Tokens, budget.Cost = r.bool(), r.int64(), r.int64(), parley.Money(r.int64())
+	budget.DayTokens, budget.DayCost = r.int64(), parley.Money(r.int64())
+	budget.ReservedTokens, budget.ReservedCost, budget.Warned = r.int64(), parley.Money(r.int64()), r.int64()
+	return budget, nil
+}
+
+// Budgets implements parley.BudgetStore.
+func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) (budgets []parley.Budget, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		budgets = nil
+		now := parley.Now()
+		for _, subject := range subjects {
+			query := sessionBudget
+			if subject.Scope == parley.BudgetOfAgent {
+				query = agentBudget
+			}
+			if _, err := c.one(query, func(r *row) error {
+				budget, err := scanBudget(r, subject)
+				budget.DayLeft = time.Duration(dayMS-int64(now)%dayMS) * time.Millisecond
+				budgets = append(budgets, budget)
+				return err
+			}, dayOf(now), workspaceID, subject.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return budgets, err
+}
+
+// What the record says was spent. Calls whose estimate stays count with it in
+// what they cost, and with their tokens.
+const (
+	spentOfCalls = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'), iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0)
+ FROM sessions s JOIN calls c ON c.session_id = s.id WHERE s.workspace_id = ?1 AND c.outcome <> 'open' AND `
+	spentOfTree = spentOfCalls + `(s.id = ?2 OR s.root_id = ?2)`
+	spentToday  = spentOfTree + ` AND c.created_at >= ?3`
+	agentToday  = spentOfCalls + `s.agent_id = ?2 AND s.updated_at >= ?3 AND c.created_at >= ?3`
+)
+
+// MakeBudgets implements parley.BudgetStore.
+func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) error {
+	return s.write(ctx, func(tx *txn) error {
+		for _, subject := range subjects {
+			if err := tx.makeBudget(workspaceID, subject); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *txn) makeBudget(workspaceID parley.ID, subject parley.BudgetSubject) error {
+	made, err := t.has("SELECT 1 FROM budgets WHERE workspace_id = ? AND subject_id = ?", workspaceID, subject.ID)
+	if err != nil || made {
+		return err
+	}
+	var tokens, cost, dayTokens, dayCost int64
+	begun := dayOf(t.now) * dayMS
+	sum := func(query string, tokens, cost *int64, args ...arg) error {
+		_, err := t.one(query, func(r *row) error {
+			*tokens, *cost = r.int64(), r.int64()
+			return nil
+		}, args...)
+		return err
+	}
+	if subject.Scope == parley.BudgetOfAgent {
+		err = sum(agentToday, &dayTokens, &dayCost, workspaceID, subject.ID, begun)
+	} else if err = sum(spentOfTree, &tokens, &cost, workspaceID, subject.ID); err == nil {
+		err = sum(spentToday, &dayTokens, &dayCost, workspaceID, subject.ID, begun)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT INTO budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		workspaceID, subject.ID, tokens, cost, dayOf(t.now), dayTokens, dayCost)
+	return err
+}
+
 // WarnLimit implements parley.BudgetStore.
-func (s *Store) WarnLimit(ctx context.Context, fence parley.Fence, warning parley.LimitWarning) error {
-	return s.write(ctx, func(tx *txn) error { return tx.core.WarnLimit(fence, warning) })
+func (s *Store) WarnLimit(ctx context.Context, fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.WarnLimit(fence, warning, subject) })
+}
+
+// ParkRefused implements parley.BudgetStore.
+func (s *Store) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Turn, error) { return tx.core.ParkRefused(fence, refusal) })
+}
+
+// budget reads a budget's row; nil when there is none.
+func (t *txn) budget(workspaceID, subject parley.ID) (budget *parley.Budget, err error) {
+	_, err = t.one("SELECT NULL, '{}', "+budgetColumns+" FROM budgets b WHERE b.workspace_id = ?2 AND b.subject_id = ?3", func(r *row) error {
+		found, err := scanBudget(r, parley.BudgetSubject{ID: subject})
+		budget = &found
+		return err
+	}, dayOf(t.now), workspaceID, subject)
+	return budget, err
+}
+
+// Fits implements transition.Rows. A budget that is gone has no limit any more.
+func (t *txn) Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley.Reserved) (bool, error) {
+	budget, err := t.budget(workspaceID, charge.Subject)
+	if err != nil || budget == nil {
+		return true, err
+	}
+	return charge.Fits(budget, estimate), nil
+}
+
+// Refuses implements transition.Rows.
+func (t *txn) Refuses(workspaceID parley.ID, refusal *parley.Refusal) (bool, error) {
+	full := refusal.Certain
+	for i := range refusal.Charges {
+		charge := &refusal.Charges[i]
+		budget, err := t.budget(workspaceID, charge.Subject)
+		if err != nil || budget == nil || budget.Revision != charge.Revision {
+			return false, err
+		}
+		full = full || !charge.Fits(budget, refusal.Reserved)
+	}
+	return full, nil
+}
+
+// Warned implements transition.Rows.
+func (t *txn) Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, error) {
+	budget, err := t.budget(workspaceID, subject)
+	return budget == nil || budget.Warned&limit.WarnedBit() != 0, err
+}
+
+// writeBudgets writes what a transition changed of budgets.
+func (t *txn) writeBudgets(h *transition.Head) error {
+	c := &h.Changes
+	for i := range c.NewCalls {
+		if err := t.reserve(h, &c.NewCalls[i]); err != nil {
+			return err
+		}
+	}
+	for i := range c.Spent {
+		if err := t.spend(h, &c.Spent[i]); err != nil {
+			return err
+		}
+	}
+	if c.Parked != nil {
+		for _, charge := range c.Parked.Refusal.Charges {
+			if _, err := t.exec("INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parked_at = excluded.parked_at",
+				h.WorkspaceID, charge.Subject, h.ID, t.now); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Warned != nil {
+		if _, err := t.exec("UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 WHERE workspace_id = ?3 AND subject_id = ?4",
+			dayOf(t.now), c.Warned.Limit.WarnedBit(), h.WorkspaceID, c.Warned.Subject); err != nil {
+			return err
+		}
+	}
+	if c.Relimited {
+		return t.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
+	}
+	return nil
+}
+
+// reserve charges the budgets of a new call with its estimate.
+func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
+	if call.Reservation == nil {
+		return nil
+	}
+	reserved := call.Reservation.Reserved
+	var from []parley.ID
+	for _, charge := range call.Reservation.Charges {
+		if charge.Watched {
+			continue
+		}
+		from = append(from, charge.Subject)
+		if _, err := t.exec("UPDATE budgets SET reserved_tokens = reserved_tokens + ?, reserved_cost = reserved_cost + ? WHERE workspace_id = ? AND subject_id = ?",
+			reserved.Tokens, orNothing(reserved.Cost), h.WorkspaceID, charge.Subject); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec("UPDATE calls SET reserved_tokens = ?, reserved_cost = ?, reserved_from = ? WHERE id = ?",
+		reserved.Tokens, reserved.Cost, transition.JoinIDs(from), call.Call.ID)
+	return err
+}
+
+// spend puts what a call used in the place of its estimate, and lets those go on
+// who wait for the room.
+func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
+	for _, subject := range spent.From {
+		if _, err := t.exec(`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2, day_cost = iif(day = ?1, day_cost, 0) + ?3,
+ warned = iif(day = ?1, warned, warned & ~12), day = ?1, reserved_tokens = max(0, reserved_tokens - ?4), reserved_cost = max(0, reserved_cost - ?5) WHERE workspace_id = ?6 AND subject_id = ?7`,
+			dayOf(t.now), spent.Used.Tokens, orNothing(spent.Used.Cost), spent.Reserved.Tokens, orNothing(spent.Reserved.Cost), h.WorkspaceID, subject); err != nil {
+			return err
+		}
+		if err := t.wakeParked(h.WorkspaceID, subject); err != nil {
+			return err
+		}
+	}
+	if !spent.Estimated {
+		return nil
+	}
+	_, err := t.exec("UPDATE calls SET estimated = 1 WHERE id = ?", spent.CallID)
+	return err
+}
+
+// wakeParked leaves errands for the sessions that have waited longest for a
+// budget: for all of them when no open call will leave room any more.
+func (t *txn) wakeParked(workspaceID, subject parley.ID) error {
+	waiting, err := t.has("SELECT 1 FROM parked WHERE workspace_id = ? AND subject_id = ?", workspaceID, subject)
+	if err != nil || !waiting {
+		return err
+	}
+	budget, err := t.budget(workspaceID, subject)
+	if err != nil {
+		return err
+	}
+	if budget == nil || budget.ReservedTokens == 0 && budget.ReservedCost == 0 {
+		return t.wakeAll(workspaceID, subject, -1)
+	}
+	return t.wakeAll(workspaceID, subject, transition.WokenAtOnce)
+}
+
+// wakeAll leaves errands for up to n sessions; all for -1.
+func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
+	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
+	if _, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+transition.WakeSession+"', session_id, "+
+		fmt.Sprintf("%d, %d", t.now, t.now)+oldest, workspaceID, subject, n); err != nil {
+		return err
+	}
+	_, err := t.exec("DELETE FROM parked WHERE (workspace_id, subject_id, session_id) IN (SELECT workspace_id, subject_id, session_id"+oldest+")", workspaceID, subject, n)
+	return err
+}
+
+// relimit follows a change of a subject's limits: who waits for it may go on, and
+// a budget that nothing limits any more goes.
+func (t *txn) relimit(workspaceID, subject parley.ID, budgeted bool) error {
+	if err := t.wakeAll(workspaceID, subject, -1); err != nil {
+		return err
+	}
+	statement := "DELETE FROM budgets WHERE workspace_id = ? AND subject_id = ?"
+	if budgeted {
+		statement = "UPDATE budgets SET revision = revision + 1, warned = 0 WHERE workspace_id = ? AND subject_id = ?"
+	}
+	_, err := t.exec(statement, workspaceID, subject)
+	return err
+}
+
+// relimitAgent is relimit for an agent. Its limits are also those of its sessions:
+// without any of them these budgets go too.
+func (t *txn) relimitAgent(before, agent *parley.Agent) error {
+	if transition.SameLimits(&before.Limits, &agent.Limits) {
+		return nil
+	}
+	if before.Limits.Budgeted() && !agent.Limits.Budgeted() {
+		if _, err := t.exec("DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
+			agent.WorkspaceID, agent.ID); err != nil {
+			return err
+		}
+	}
+	return t.relimit(agent.WorkspaceID, agent.ID, agent.Limits.Budgeted())
+}
+
+func orNothing(cost *parley.Money) int64 {
+	if cost == nil {
+		return 0
+	}
+	return int64(*cost)
+}
+
+// TakeRate implements parley.BudgetStore.
+func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
+	return transact(ctx, s, func(tx *txn) (time.Duration, error) { return tx.takeRate(workspaceID, subject, perMinute) })
+}
+
+func (t *txn) takeRate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
+	now, each := int64(t.now)*1000, time.Minute.Microseconds()/int64(perMinute)
+	until := now
+	if _, err := t.one("SELECT max(used_until, ?) FROM rates WHERE workspace_id = ? AND subject_id = ?", func(r *row) error {
+		until = r.int64()
+		return nil
+	}, now, workspaceID, subject); err != nil {
+		return 0, err
+	}
+	if over := until + each - now - time.Minute.Microseconds(); over > 0 {
+		return time.Duration(over) * time.Microsecond, nil
+	}
+	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used_until = excluded.used_until", workspaceID, subject, until+each)
+	return 0, err
 }

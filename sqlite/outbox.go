@@ -50,6 +50,8 @@ func (t *txn) apply(work outboxRow) (done bool, err error) {
 	switch work.kind {
 	case transition.ChildHome:
 		return true, t.core.BringHome(work.workspaceID, work.target)
+	case transition.WakeSession:
+		return true, t.core.Wake(work.target)
 	case transition.CancelChild:
 		again, err := t.core.StopChild(work.target)
 		return !again, err
@@ -114,7 +116,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 			return false, nil
 		}
 	}
-	for _, statement := range []string{"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
+	for _, statement := range []string{"DELETE FROM parked WHERE session_id = ?", "DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?", "DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err
 		}

@@ -60,11 +60,20 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 	}, h.LogID, turnID); err != nil {
 		return open, err
 	}
-	err = t.each("SELECT id FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal", func(r *row) error {
-		open.Calls = append(open.Calls, r.id())
+	err = t.each("SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal", func(r *row) error {
+		open.Calls = append(open.Calls, scanOpenCall(r))
 		return nil
 	}, turnID)
 	return open, err
+}
+
+func scanOpenCall(r *row) transition.OpenCall {
+	call := transition.OpenCall{ID: r.id()}
+	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	if tokens != nil {
+		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
+	}
+	return call
 }
 
 // Attempts implements transition.Rows.

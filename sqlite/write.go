@@ -44,6 +44,9 @@ func (t *txn) write(h *transition.Head) error {
 			return err
 		}
 	}
+	if err := t.writeBudgets(h); err != nil {
+		return err
+	}
 	if err := t.writeApprovals(c); err != nil {
 		return err
 	}
@@ -83,7 +86,7 @@ func (t *txn) writeReady(h *transition.Head) error {
 // leaveFor leaves work for the outbox.
 func (t *txn) leaveFor(errand transition.Errand) error {
 	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
-		errand.WorkspaceID, errand.Kind, errand.TargetID, t.now, t.now)
+		errand.WorkspaceID, errand.Kind, errand.TargetID, t.now, t.now+parley.Time(errand.Delay.Milliseconds()))
 	return err
 }
 

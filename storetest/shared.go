@@ -31,6 +31,8 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"OneOfEachName":                    sharedNames,
 		"AnExpiredLeaseClaimsNothing":      sharedExpired,
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
+		"ATreeCannotOverspend":             treeCannotOverspend,
+		"RatesOfManyAtOnce":                ratesRace,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

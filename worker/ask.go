@@ -17,6 +17,8 @@ type question struct {
 	system  string
 	tools   []byte
 	steers  []parley.Steered
+	// reservation is what the call is sure of before it is sent; nil without limits.
+	reservation *parley.Reservation
 }
 
 // ask makes attempts at a request until one answers, or fails for good, or the
@@ -33,10 +35,16 @@ func (t *turn) ask(q *question) (*answer, error) {
 		if !t.w.pauses.wait(t.ctx, credential, &t.w.options) {
 			return a, nil
 		}
-		if err := t.attempt(a, q); err != nil {
+		err := t.attempt(a, q)
+		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // between two attempts others took what was left
+			a.failure = t.atLimit("budget", "what the first attempt had reserved was taken by other calls before the next one")
+			return a, nil
+		}
+		if err != nil {
 			a.drop()
 			return nil, err
 		}
+		t.charge(&a.call, q.reservation)
 		if a.failure == nil {
 			return a, nil
 		}
@@ -76,15 +84,19 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	defer stop(nil)
 	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request})
 	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, err)) }()
-	opened := make(chan error, 1)
-	go func() { // ends with the transaction; this attempt waits for it
+	waiting, opened := true, make(chan error, 1)
+	opening := func() {
 		err := t.open(a, begin)
 		if err != nil {
 			stop(errNotBegun)
 		}
 		opened <- err
-	}()
-	waiting := true
+	}
+	if q.reservation == nil {
+		go opening() // ends with the transaction; this attempt waits for it
+	} else if opening(); ctx.Err() != nil && context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
+		return <-opened // nothing is sent that was not reserved
+	}
 	ready := func() error {
 		waiting = false
 		return <-opened
@@ -121,7 +133,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 // beginning is the record that an attempt starts with.
 func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
-	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers}
+	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Reservation: q.reservation}
 	call := &begin.Call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}

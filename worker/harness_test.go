@@ -37,6 +37,7 @@ type scripted struct {
 	requests []parley.ModelRequest
 	streams  int
 	endless  answerFunc // played when the others are over
+	unpriced bool
 }
 
 func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
@@ -91,7 +92,11 @@ func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 	if id.Provider() != "test" {
 		return nil, parley.ModelInfo{}, parley.InvalidField("model", "no provider %q", id.Provider())
 	}
-	return m, parley.ModelInfo{ID: id, Provider: "test", Known: true, Price: &parley.Price{Input: 1, Output: 2}}, nil
+	info := parley.ModelInfo{ID: id, Provider: "test", Known: true, Price: &parley.Price{Input: 1, Output: 2}}
+	if m.unpriced {
+		info.Price = nil
+	}
+	return m, info, nil
 }
 func (m *scripted) Models() []parley.ModelInfo { return nil }
 func (m *scripted) Default() parley.ModelID    { return scriptedID }

@@ -23,6 +23,8 @@ type bounds struct {
 	calls  int           // tools asked for
 	used   time.Duration // by earlier runs
 	began  time.Time     // of this run
+	tokens int64         // charged, of the whole turn; counted while tokens or money are limited
+	cost   parley.Money
 	warned map[parley.Limit]bool
 	clock  context.CancelFunc // of the time limit; nil without
 }
@@ -34,9 +36,9 @@ func (b *bounds) stop() {
 	}
 }
 
-// limitsOf reads the limits that hold for a claim. Those of the agent are its
+// readLimits reads the limits that hold for a claim. Those of the agent are its
 // current version's: a turn that goes on may have begun under another one.
-func (t *turn) limitsOf() error {
+func (t *turn) readLimits() error {
 	agent := t.claim.Agent.Limits
 	if t.claim.Turn.Attempt > 1 {
 		current, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID.String())
@@ -58,8 +60,8 @@ func (t *turn) setLimits(agent parley.Limits) {
 	t.bounds.agent, t.bounds.limits = agent, session.Over(agent)
 }
 
-// countUsed counts what earlier runs have used: tools by the record's calls, time by
-// what its model calls and tools took, if that is limited.
+// countUsed counts what earlier runs have used: tools by the record's calls, time and
+// money by those of the model, if that is limited.
 func (t *turn) countUsed(messages []parley.Message) error {
 	for i := range messages {
 		m := &messages[i]
@@ -67,7 +69,7 @@ func (t *turn) countUsed(messages []parley.Message) error {
 			t.bounds.calls++
 		}
 	}
-	if t.bounds.limits.Time() == 0 {
+	if t.bounds.limits.Time() == 0 && !t.bounds.limits.Budgeted() {
 		return nil
 	}
 	for i := range messages {
@@ -78,8 +80,12 @@ func (t *turn) countUsed(messages []parley.Message) error {
 	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
 	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, parley.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage})
 	for i := range calls {
-		if calls[i].TotalMS != nil {
-			t.bounds.used += time.Duration(*calls[i].TotalMS) * time.Millisecond
+		c := &calls[i]
+		if c.TotalMS != nil {
+			t.bounds.used += time.Duration(*c.TotalMS) * time.Millisecond
+		}
+		if c.Outcome != parley.CallOpen && c.Reserved != nil {
+			t.charge(&parley.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS}, &parley.Reservation{Reserved: *c.Reserved})
 		}
 	}
 	return err
@@ -154,7 +160,7 @@ func (t *turn) warn(warning parley.LimitWarning) error {
 	}
 	t.bounds.warned[warning.Limit] = true
 	warning.Scope = parley.BudgetOfTurn
-	return t.persist(func() error { return t.w.store.WarnLimit(t.writes, t.fence, warning) })
+	return t.persist(func() error { return t.w.store.WarnLimit(t.writes, t.fence, warning, parley.ID{}) })
 }
 
 // allow counts an answer's calls of tools, and refuses those beyond the limit.

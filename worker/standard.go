@@ -49,7 +49,7 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 	if err != nil {
 		return err
 	}
-	if err := t.limitsOf(); err != nil { //nolint:contextcheck // the turn holds its contexts
+	if err := t.readLimits(); err != nil { //nolint:contextcheck // the turn holds its contexts
 		return err
 	}
 	defer t.bounds.stop()
@@ -60,6 +60,9 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 		}
 	} else {
 		t.within()
+	}
+	if waits, err := t.keepPace(); err != nil || waits { //nolint:contextcheck // as above
+		return err
 	}
 	if failure != nil && !at.over {
 		_, err := t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
@@ -277,7 +280,7 @@ func (t *turn) advance(at place) (place, error) {
 	t.at = t.w.observer.StepBegan(t.ctx, at.step)
 	next, err := t.take(at, steers)
 	broken := err
-	if parley.ErrorCode(err) == parley.CodeMore { // a steer changed meanwhile
+	if code := parley.ErrorCode(err); code == parley.CodeMore || code == parley.CodeOverBudget { // a steer changed meanwhile, or others took what was left
 		next, err, broken = at, nil, nil
 		next.steers = true
 	}
@@ -293,6 +296,13 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 	}
 	if failure != nil {
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	var refusal *parley.Refusal
+	if q.reservation, refusal, err = t.afford(q); err != nil {
+		return over(), err
+	}
+	if refusal != nil {
+		return t.parkRefused(at, refusal)
 	}
 	a, err := t.ask(q)
 	switch {

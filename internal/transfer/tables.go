@@ -31,7 +31,7 @@ type Table struct {
 var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("workspaces", ids("id"), texts("name"), integers("created_at")),
 	table("principals", ids("id", "workspace_id"), texts("name", "kind", "role"), flags("local_owner"), integers("created_at")),
-	table("keys", ids("id", "workspace_id", "principal_id"), texts("name"), raw("hash"), texts("prefix"), integers("created_at", "revoked_at")),
+	table("keys", ids("id", "workspace_id", "principal_id"), texts("name"), raw("hash"), texts("prefix"), integers("requests_per_minute", "created_at", "revoked_at")),
 	table("agents", ids("id", "workspace_id"), texts("slug", "status"), integers("version"), texts("tags", "body", "idempotency_key"),
 		raw("fingerprint"), integers("created_at", "updated_at")),
 	table("agent_tags", ids("workspace_id"), texts("tag"), ids("agent_id")),
@@ -58,7 +58,8 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 		ids("continues_id"), texts("idempotency_key"), raw("fingerprint"), integers("posted_event")),
 	table("calls", ids("id", "workspace_id", "session_id", "turn_id", "message_id"), integers("ordinal", "step", "attempt"), texts("model", "parameters"),
 		flags("think", "search"), raw("system_hash", "tools_hash"), texts("manifest"), raw("request_hash"), integers("encoder_version"), texts("usage"),
-		integers("cost"), texts("finish_reason", "outcome", "error"), integers("created_at", "first_token_ms", "total_ms")),
+		integers("cost"), texts("finish_reason", "outcome", "error"), integers("created_at", "first_token_ms", "total_ms", "reserved_tokens", "reserved_cost"),
+		raw("reserved_from"), flags("estimated")),
 	table("approvals", ids("id", "workspace_id", "session_id", "root_id", "agent_id", "turn_id", "message_id"), texts("tool_call_id", "tool_name", "arguments"),
 		raw("fingerprint"), texts("state", "scope", "covers", "decided_kind"), ids("decided_id"), texts("decided_name", "comment"),
 		integers("root_news", "created_at", "expires_at", "decided_at", "used_at")),
@@ -66,6 +67,9 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("events", ids("session_id"), integers("sequence"), ids("workspace_id"), texts("type"), ids("turn_id"), texts("data"), integers("created_at")),
 	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
 	table("audit", ids("workspace_id"), integers("at"), ids("id", "principal_id"), texts("principal_name", "action"), ids("session_id", "target_id", "request_id")),
+	table("budgets", ids("workspace_id", "subject_id"), integers("revision", "tokens", "cost", "day", "day_tokens", "day_cost", "reserved_tokens", "reserved_cost", "warned")),
+	table("parked", ids("workspace_id", "subject_id", "session_id"), integers("parked_at")),
+	table("rates", ids("workspace_id", "subject_id"), integers("used_until")),
 	table("clients", ids("workspace_id", "principal_id"), texts("client"), ids("session_id"), integers("updated_at")),
 }
 

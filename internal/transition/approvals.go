@@ -235,7 +235,7 @@ func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, cla
 		return nil, nil
 	}
 	turn.WaitReason, h.WaitReason = reason, reason
-	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn))
+	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn.ID, turn.WaitReason))
 	h.saveTurn(turn)
 	return nil, nil
 }

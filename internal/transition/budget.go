@@ -1,13 +1,232 @@
 package transition
 
-import "parley"
+import (
+	"encoding/json"
+	"reflect"
+
+	"parley"
+)
+
+// WakeSession is the kind of an errand that lets a turn go on which waits for
+// budget or for its rate.
+const WakeSession = "wake_session"
+
+// WokenAtOnce bounds the sessions that go on when a call leaves some room in a
+// budget that they share: the others would find it taken.
+const WokenAtOnce = 8
+
+// OpenCall is a call without an outcome.
+type OpenCall struct {
+	ID       parley.ID
+	Reserved *parley.Reserved // nil: nothing was reserved for it
+	From     []parley.ID      // the budgets where
+}
+
+// Spent ends the reservation of a call.
+type Spent struct {
+	CallID    parley.ID
+	From      []parley.ID // by subject
+	Reserved  parley.Reserved
+	Used      parley.Reserved
+	Estimated bool // Used is the estimate: nobody knows better
+}
+
+// Parked makes a session one that waits for room in budgets. The write is void
+// when a budget's revision is another one, or when none refuses any more.
+type Parked struct {
+	Refusal parley.Refusal
+}
+
+// Warned notes that a budget's limit was warned of; void if it was before.
+type Warned struct {
+	Subject parley.ID
+	Limit   parley.Limit
+}
+
+// IDsOf splits the ids that stand in one column.
+func IDsOf(joined []byte) (ids []parley.ID) {
+	for ; len(joined) >= len(parley.ID{}); joined = joined[len(parley.ID{}):] {
+		ids = append(ids, parley.ID(joined[:len(parley.ID{})]))
+	}
+	return ids
+}
+
+// JoinIDs is what IDsOf splits.
+func JoinIDs(ids []parley.ID) (joined []byte) {
+	for _, id := range ids {
+		joined = append(joined, id[:]...)
+	}
+	return joined
+}
+
+// reserve holds a call's estimate, or refuses it. The store's write of the new
+// call charges the budgets.
+func (t *Tx) reserve(h *Head, begin *parley.StepBegin) (OpenCall, error) {
+	call := OpenCall{ID: begin.Call.ID}
+	if begin.Reservation == nil {
+		return call, nil
+	}
+	reserved := begin.Reservation.Reserved
+	call.Reserved = &reserved
+	for i := range begin.Reservation.Charges {
+		charge := &begin.Reservation.Charges[i]
+		if charge.Watched {
+			continue
+		}
+		call.From = append(call.From, charge.Subject)
+		fits, err := t.rows.Fits(h.WorkspaceID, charge, reserved)
+		if err != nil {
+			return call, err
+		}
+		if !fits {
+			return call, OverBudget()
+		}
+	}
+	return call, nil
+}
+
+// OverBudget is the refusal of a call that a budget has no room for.
+func OverBudget() error {
+	return parley.Errorf(parley.CodeOverBudget, "a budget has no room for this call")
+}
+
+// spend ends the reservation of an open call.
+func (h *Head) spend(open OpenCall, call *parley.CallSettled) {
+	if open.Reserved == nil {
+		return
+	}
+	used, estimated := call.Charged(*open.Reserved)
+	if estimated {
+		call.Cost = used.Cost
+	}
+	h.Changes.Spent = append(h.Changes.Spent, Spent{CallID: open.ID, From: open.From, Reserved: *open.Reserved, Used: used, Estimated: estimated})
+}
 
 // WarnLimit is the transition of parley.BudgetStore.
-func (t *Tx) WarnLimit(fence parley.Fence, warning parley.LimitWarning) error {
+func (t *Tx) WarnLimit(fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	h, err := t.Holds(fence)
 	if err != nil {
 		return err
 	}
+	if !subject.IsZero() {
+		warned, err := t.rows.Warned(h.WorkspaceID, subject, warning.Limit)
+		if err != nil {
+			return err
+		}
+		if warned {
+			return WarnedBefore()
+		}
+		h.Changes.Warned = &Warned{Subject: subject, Limit: warning.Limit}
+	}
 	t.event(h, parley.EventLimitWarning, fence.TurnID, warningData(fence.TurnID, warning))
+	return nil
+}
+
+// WarnedBefore is the refusal of a warning that was given.
+func WarnedBefore() error {
+	return parley.Errorf(parley.CodeConflict, "this limit was warned of before")
+}
+
+// ParkRefused is the transition of parley.BudgetStore. A steer does not keep a
+// turn from waiting: it could not be shown to the model either.
+func (t *Tx) ParkRefused(fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return parley.Turn{}, err
+	}
+	if h.Cancel == h.TurnID { // nobody would come back to stop a turn that waits
+		_, err := t.settleCancelled(h)
+		return *turn, err
+	}
+	if open, err := t.openOf(h, turn); err != nil {
+		return parley.Turn{}, err
+	} else if len(open.Rows) > 0 {
+		return parley.Turn{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
+	}
+	if refusal.Reason == parley.WaitBudget && (h.Model != refusal.Model || !SameLimits(h.Limits, refusal.Session)) {
+		return parley.Turn{}, FitsAgain()
+	}
+	if len(refusal.Charges) > 0 {
+		holds, err := t.rows.Refuses(h.WorkspaceID, &refusal)
+		if err != nil {
+			return parley.Turn{}, err
+		}
+		if !holds {
+			return parley.Turn{}, FitsAgain()
+		}
+		h.Changes.Parked = &Parked{Refusal: refusal}
+	}
+	if refusal.After > 0 {
+		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: WakeSession, TargetID: h.ID, Delay: refusal.After})
+	}
+	err = t.parkWith(h, turn, refusal.Reason, refusedData(turn.ID, &refusal))
+	return *turn, err
+}
+
+// SameLimits reports whether two sets of limits hold the same.
+func SameLimits(a, b *parley.Limits) bool { return reflect.DeepEqual(a, b) }
+
+// FitsAgain is the refusal of a park for something that is not so any more.
+func FitsAgain() error {
+	return parley.Errorf(parley.CodeMore, "the limits or what is left of them changed meanwhile; try again")
+}
+
+// Wake lets a turn go on that waits for budget or for its rate; any other state
+// is fine.
+func (t *Tx) Wake(sessionID parley.ID) error {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnStatus != parley.TurnWaiting ||
+		h.WaitReason != parley.WaitBudget && h.WaitReason != parley.WaitRateLimit {
+		return err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return err
+	}
+	return t.answer(h, turn)
+}
+
+// relimited follows a change of a session's settings that bear on what its turns
+// may spend: its own goes on at once, those of its tree by errands.
+func (t *Tx) relimited(h *Head, before *parley.Session) error {
+	sameLimit := SameLimits(before.Limits, h.Limits)
+	if !sameLimit {
+		h.Changes.Relimited = true
+	}
+	if sameLimit && before.Model == h.Model {
+		return nil
+	}
+	return t.Wake(h.ID)
+}
+
+// refusedData is the data of session.waiting for budget and rate_limit.
+func refusedData(turnID parley.ID, refusal *parley.Refusal) json.RawMessage {
+	out := parley.AppendJSONString(append(turnData(turnID), `,"reason":`...), string(refusal.Reason))
+	out = append(out, `,"limit":`...)
+	if refusal.Limit == "" {
+		out = append(out, "null"...)
+	} else {
+		out = parley.AppendJSONString(out, string(refusal.Limit))
+	}
+	return append(parley.AppendJSONString(append(out, `,"sentence":`...), refusal.Sentence), '}')
+}
+
+// abandon ends the reservations of a session that is deleted: what its open
+// calls may have used stays spent.
+func (t *Tx) abandon(h *Head) error {
+	if h.TurnID.IsZero() {
+		return nil
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return err
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return err
+	}
+	for _, call := range open.Calls {
+		h.spend(call, &parley.CallSettled{CallID: call.ID, Outcome: parley.CallInterrupted})
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package transition
 
 import (
 	"encoding/json"
+	"time"
 
 	"parley"
 )
@@ -38,6 +39,11 @@ type Changes struct {
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment and used_at
 	ToldRoot     []ToldRoot
+
+	Spent     []Spent // reservations that end: the budgets are charged, and who waits for room there may go on
+	Parked    *Parked
+	Warned    *Warned
+	Relimited bool // of Setting: the limits are others; budgets without a limit go, who waits may go on
 
 	Unready bool // delete the session's ready row; before Ready
 	Ready   bool // insert it with ready_at At, if there is none
@@ -99,11 +105,12 @@ type ClientOpened struct {
 	Client      string
 }
 
-// Errand is work left to the outbox, due at once.
+// Errand is work left to the outbox.
 type Errand struct {
 	WorkspaceID parley.ID
 	Kind        string
 	TargetID    parley.ID
+	Delay       time.Duration // until it is due, by the database's clock
 }
 
 // Event is an event with the form in which it is stored.

@@ -37,6 +37,9 @@ func (t *Tx) entomb(h *Head) error {
 	h.goesHome()
 	for next := []*Head{h}; len(next) > 0; {
 		h, next = next[0], next[1:]
+		if err := t.abandon(h); err != nil {
+			return err
+		}
 		t.entombOne(h)
 		children, err := t.rows.ToolChildren(h)
 		if err != nil {

@@ -36,9 +36,9 @@ func endedData(turn *parley.Turn) (json.RawMessage, error) {
 	return append(append(out, encoded...), '}'), nil
 }
 
-func waitingData(turn *parley.Turn) json.RawMessage {
-	out := append(turnData(turn.ID), `,"reason":`...)
-	return append(parley.AppendJSONString(out, string(turn.WaitReason)), '}')
+func waitingData(turnID parley.ID, reason parley.WaitReason) json.RawMessage {
+	out := append(turnData(turnID), `,"reason":`...)
+	return append(parley.AppendJSONString(out, string(reason)), '}')
 }
 
 func createdData(m *parley.Message) json.RawMessage {

@@ -67,7 +67,7 @@ func (h *Head) claimed() claim {
 // Open is what stands open of a turn.
 type Open struct {
 	Rows  []OpenRow   // streaming messages, in the order of their sequence
-	Calls []parley.ID // calls without an outcome, by ordinal
+	Calls []OpenCall // by ordinal
 }
 
 // OpenRow is a streaming message of the running step.

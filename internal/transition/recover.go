@@ -72,7 +72,7 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 		return ids, nil
 	}
 	for len(open.Calls) > 0 {
-		h.settleCall(turn, open, parley.CallSettled{CallID: open.Calls[0], Outcome: outcome, Error: failure})
+		h.settleCall(turn, open, parley.CallSettled{CallID: open.Calls[0].ID, Outcome: outcome, Error: failure})
 	}
 	h.saveTurn(turn)
 	return ids, nil

@@ -79,6 +79,13 @@ type Rows interface {
 	// HasProject reports whether a workspace has a project.
 	HasProject(workspaceID, projectID parley.ID) (bool, error)
 
+	// Fits reports whether a budget has room for an estimate; Refuses whether what a
+	// turn was refused for still holds; Warned whether a budget's limit was warned of.
+	// A store may leave that to the write, which is void then.
+	Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley.Reserved) (bool, error)
+	Refuses(workspaceID parley.ID, refusal *parley.Refusal) (bool, error)
+	Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, error)
+
 	// MayClaim reports whether a process may take claims.
 	MayClaim(processID parley.ID) (bool, error)
 	// Alive reports whether the lease of a process has not expired.

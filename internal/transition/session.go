@@ -19,7 +19,12 @@ func (t *Tx) UpdateSession(scope parley.Scope, id parley.ID, change parley.Sessi
 		return parley.Session{}, err
 	}
 	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
+	before := h.Session
 	h.Session = session
+	if err := t.relimited(h, &before); err != nil {
+		return parley.Session{}, err
+	}
+	session = h.Session
 	t.updatedFeed(h)
 	return session, nil
 }

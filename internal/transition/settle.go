@@ -118,10 +118,11 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 // settleCall ends a call's record and counts its usage into turn and session.
 // A call settled before counts nothing. The caller saves the turn.
 func (h *Head) settleCall(turn *parley.Turn, open *Open, call parley.CallSettled) {
-	at := slices.Index(open.Calls, call.CallID)
+	at := slices.IndexFunc(open.Calls, func(c OpenCall) bool { return c.ID == call.CallID })
 	if at < 0 {
 		return
 	}
+	h.spend(open.Calls[at], &call)
 	open.Calls = slices.Delete(open.Calls, at, at+1)
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	turn.Usage.Add(call.Usage)

@@ -51,6 +51,10 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 	if err != nil {
 		return begun, err
 	}
+	call, err := t.reserve(h, &begin)
+	if err != nil {
+		return begun, err
+	}
 	for i := range steers {
 		h.Steers--
 		if err := t.enterRecord(h, &steers[i]); err != nil {
@@ -58,7 +62,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 		}
 	}
 	begun.Steered = steers
-	t.openCall(h, open, fence.TurnID, begin)
+	t.openCall(h, open, call, fence.TurnID, begin)
 	m := &parley.Message{
 		ID: begin.Call.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: begin.Call.Step,
 		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
@@ -85,10 +89,10 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message) error {
 }
 
 // openCall opens the record of a call.
-func (t *Tx) openCall(h *Head, open *Open, turnID parley.ID, begin parley.StepBegin) {
+func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begin parley.StepBegin) {
 	t.event(h, parley.EventStepStarted, turnID, stepStartedData(&begin.Call, turnID))
 	begin.Call.Ordinal = h.LastEvent
-	open.Calls = append(open.Calls, begin.Call.ID)
+	open.Calls = append(open.Calls, call)
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
 }
 
@@ -129,7 +133,7 @@ func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, 
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(open.Calls, failed.CallID) {
+	if !slices.ContainsFunc(open.Calls, func(c OpenCall) bool { return c.ID == failed.CallID }) {
 		return parley.Errorf(parley.CodeConflict, "this call is not open")
 	}
 	h.settleCall(turn, open, failed)
@@ -151,7 +155,11 @@ func (t *Tx) BeginCall(fence parley.Fence, begin parley.StepBegin) error {
 	if !slices.ContainsFunc(open.Rows, func(r OpenRow) bool { return r.ID == begin.Call.MessageID }) {
 		return parley.Errorf(parley.CodeConflict, "the message of this attempt is not open")
 	}
-	t.openCall(h, open, fence.TurnID, begin)
+	call, err := t.reserve(h, &begin)
+	if err != nil {
+		return err
+	}
+	t.openCall(h, open, call, fence.TurnID, begin)
 	return nil
 }
 

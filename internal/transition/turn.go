@@ -44,13 +44,18 @@ func (h *Head) move(turn *parley.Turn, move parley.TurnMove) error {
 
 // park makes the running turn wait; nobody holds it from then on.
 func (t *Tx) park(h *Head, turn *parley.Turn, reason parley.WaitReason) error {
+	return t.parkWith(h, turn, reason, waitingData(turn.ID, reason))
+}
+
+// parkWith is park with the data of its event.
+func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, data json.RawMessage) error {
 	if err := h.move(turn, parley.MovePark); err != nil {
 		return err
 	}
 	turn.WaitReason, h.Holder = reason, parley.ID{}
 	h.Status, h.WaitReason = parley.SessionWaiting, reason
 	t.touch(h)
-	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn))
+	t.event(h, parley.EventSessionWaiting, turn.ID, data)
 	h.saveTurn(turn)
 	return nil
 }

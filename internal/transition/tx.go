@@ -68,7 +68,7 @@ func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
 	h.queue.trim()
 	commit = h.hint
 	h.hint = parley.Commit{}
-	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox) > 0
+	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox)+len(c.Spent) > 0 || c.Relimited
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
 		for i := range c.Events {

@@ -1,0 +1,353 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley"
+)
+
+// What a call is taken to need when nothing better is known.
+const (
+	bytesPerToken  = 4    // of a request
+	outputEstimate = 4096 // tokens of an answer that neither max_tokens nor the model bounds
+)
+
+// capped reports that a limit on tokens or money may hold for the turn. Of a tool
+// session's root only the store knows.
+func (t *turn) capped() bool {
+	b := &t.bounds
+	return b.limits.Budgeted() || b.agent.Budgeted() || t.inTree()
+}
+
+func (t *turn) inTree() bool {
+	s := &t.claim.Session
+	return !s.RootID.IsZero() && s.RootID != s.ID
+}
+
+// scopes are the budgets that a turn's calls are charged to. Nil pointers are
+// subjects that are gone.
+type scopes struct {
+	session, agent, root, rootAgent *parley.Budget
+	limits, rootLimits              parley.Limits // in effect
+}
+
+// priced reports that a limit on money holds.
+func (s *scopes) priced() bool {
+	return s.limits.Priced() || s.rootLimits.Priced() || s.agent != nil && s.agent.Limits.Priced()
+}
+
+// readScopes reads the limits and budgets that hold now, and makes the budgets
+// that are missing. Nil: nothing is limited.
+func (t *turn) readScopes() (*scopes, error) {
+	for {
+		s, err := t.lookAtScopes()
+		if err != nil {
+			return nil, err
+		}
+		var missing []parley.BudgetSubject
+		limited := false
+		for _, one := range []struct {
+			budget *parley.Budget
+			limits parley.Limits
+		}{{s.session, s.limits}, {s.root, s.rootLimits}, {s.agent, limitsOf(s.agent)}, {s.rootAgent, limitsOf(s.rootAgent)}} {
+			if one.budget == nil || !one.limits.Budgeted() {
+				continue
+			}
+			limited = true
+			if !one.budget.Made {
+				missing = append(missing, one.budget.BudgetSubject)
+			}
+		}
+		switch {
+		case !limited:
+			return nil, nil
+		case len(missing) == 0:
+			return s, nil
+		}
+		if err := t.w.store.MakeBudgets(t.writes, t.fence.WorkspaceID, missing); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func limitsOf(b *parley.Budget) parley.Limits {
+	if b == nil {
+		return parley.Limits{}
+	}
+	return b.Limits
+}
+
+// lookAtScopes reads them once; the turn's own limits are then those of now.
+func (t *turn) lookAtScopes() (*scopes, error) {
+	session := &t.claim.Session
+	subjects := []parley.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	if t.inTree() {
+		subjects = append(subjects, parley.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
+	}
+	found, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, subjects)
+	if err != nil {
+		return nil, err
+	}
+	s := &scopes{}
+	for i := range found {
+		switch found[i].ID {
+		case session.ID:
+			s.session = &found[i]
+		case session.AgentID:
+			s.agent = &found[i]
+		default:
+			s.root = &found[i]
+		}
+	}
+	if s.session == nil {
+		return nil, parley.Errorf(parley.CodeFenced, "the session is gone")
+	}
+	if own := s.session.Limits; own.IsZero() {
+		session.Limits = nil
+	} else {
+		session.Limits = &own
+	}
+	t.setLimits(limitsOf(s.agent))
+	s.limits = t.bounds.limits
+	if s.root == nil {
+		return s, nil
+	}
+	s.rootAgent = s.agent
+	if s.root.AgentID != session.AgentID {
+		others, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, []parley.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}})
+		if err != nil {
+			return nil, err
+		}
+		s.rootAgent = nil
+		if len(others) > 0 {
+			s.rootAgent = &others[0]
+		}
+	}
+	s.rootLimits = s.root.Limits.Over(limitsOf(s.rootAgent))
+	return s, nil
+}
+
+// charges are what a call is charged to, by subject.
+func (s *scopes) charges() (charges []parley.Charge) {
+	if s.limits.Budgeted() {
+		own := s.session.Limits
+		charges = append(charges, parley.Charge{Subject: s.session.ID, Revision: s.session.Revision, Tokens: s.limits.SessionTokens,
+			Cost: s.limits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
+	}
+	if s.rootLimits.Budgeted() {
+		own := s.root.Limits
+		charges = append(charges, parley.Charge{Subject: s.root.ID, Revision: s.root.Revision, Tokens: s.rootLimits.SessionTokens,
+			Cost: s.rootLimits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
+	}
+	if s.agent != nil && s.agent.Limits.Budgeted() {
+		charges = append(charges, parley.Charge{Subject: s.agent.ID, Revision: s.agent.Revision,
+			DailyTokens: s.agent.Limits.DailyTokens, DailyCost: s.agent.Limits.DailyCost})
+	}
+	if s.rootAgent != nil && s.rootAgent != s.agent && s.rootAgent.Limits.Budgeted() {
+		charges = append(charges, parley.Charge{Subject: s.rootAgent.ID, Revision: s.rootAgent.Revision, Watched: true})
+	}
+	slices.SortFunc(charges, func(a, b parley.Charge) int { return bytes.Compare(a.Subject[:], b.Subject[:]) })
+	return charges
+}
+
+// of is the budget of a charge.
+func (s *scopes) of(charge *parley.Charge) *parley.Budget {
+	for _, b := range []*parley.Budget{s.session, s.root, s.agent, s.rootAgent} {
+		if b != nil && b.ID == charge.Subject {
+			return b
+		}
+	}
+	return &parley.Budget{}
+}
+
+// afford finds out whether the next call fits into what the turn may spend, and
+// what to reserve for it; both nil when nothing is limited.
+func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error) {
+	if !t.capped() {
+		return nil, nil, nil
+	}
+	s, err := t.readScopes()
+	if err != nil || s == nil {
+		return nil, nil, err
+	}
+	reservation := &parley.Reservation{Reserved: t.estimate(q), Charges: s.charges()}
+	refusal := &parley.Refusal{Reservation: *reservation, Reason: parley.WaitBudget, Session: t.claim.Session.Limits, Model: t.claim.Session.Model}
+	if reservation.Cost == nil && s.priced() {
+		refusal.Certain = true
+		refusal.Sentence = fmt.Sprintf("Money is limited here and the price of the model %q is not known. Give its price in models.yaml, choose another model, or limit tokens instead.", t.settings.Model)
+		return nil, refusal, nil
+	}
+	checks := t.checks(s, reservation)
+	for i := range checks {
+		if err := t.warnOf(&checks[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range checks {
+		c := &checks[i]
+		if c.spent+c.open+c.needs <= c.of {
+			continue
+		}
+		refusal.Limit, refusal.Sentence = c.limit, c.sentence()
+		refusal.Certain = c.scope == parley.BudgetOfTurn
+		if c.limit == parley.LimitDailyTokens || c.limit == parley.LimitDailyCost {
+			refusal.After = c.dayLeft + time.Second
+		}
+		return nil, refusal, nil
+	}
+	return reservation, nil, nil
+}
+
+// estimate is the most that a call is taken to use: its request, and an answer as
+// long as it may be.
+func (t *turn) estimate(q *question) parley.Reserved {
+	output := int64(outputEstimate)
+	switch {
+	case q.call.MaxTokens != nil:
+		output = int64(*q.call.MaxTokens)
+	case t.info.MaxOutput > 0:
+		output = int64(t.info.MaxOutput)
+	}
+	input := int64(len(q.encoded.Body)/bytesPerToken) + 1
+	return parley.Reserved{Tokens: input + output, Cost: t.info.Price.Most(input, output)}
+}
+
+// check is one limit beside what is used of it: tokens or nanodollars.
+type check struct {
+	limit                  parley.Limit
+	scope                  parley.BudgetScope
+	subject                parley.ID // zero: the turn's own
+	warned                 bool
+	spent, open, needs, of int64
+	dayLeft                time.Duration
+}
+
+// checks are the limits that hold for a call.
+func (t *turn) checks(s *scopes, r *parley.Reservation) (checks []check) {
+	var cost int64
+	if r.Cost != nil {
+		cost = int64(*r.Cost)
+	}
+	add := func(c check, of *int64) {
+		if of != nil {
+			c.of = *of
+			checks = append(checks, c)
+		}
+	}
+	add(check{limit: parley.LimitTokens, scope: parley.BudgetOfTurn, spent: t.bounds.tokens, needs: r.Tokens}, s.limits.MaxTokens)
+	add(check{limit: parley.LimitCost, scope: parley.BudgetOfTurn, spent: int64(t.bounds.cost), needs: cost}, (*int64)(s.limits.MaxCost))
+	for i := range r.Charges {
+		charge := &r.Charges[i]
+		b := s.of(charge)
+		c := check{scope: b.Scope, subject: b.ID, dayLeft: b.DayLeft}
+		c.open, c.needs = b.ReservedTokens, r.Tokens
+		c.limit, c.spent = parley.LimitSessionTokens, b.Tokens
+		add(c.knowing(b), charge.Tokens)
+		c.limit, c.spent = parley.LimitDailyTokens, b.DayTokens
+		add(c.knowing(b), charge.DailyTokens)
+		c.open, c.needs = int64(b.ReservedCost), cost
+		c.limit, c.spent = parley.LimitSessionCost, int64(b.Cost)
+		add(c.knowing(b), (*int64)(charge.Cost))
+		c.limit, c.spent = parley.LimitDailyCost, int64(b.DayCost)
+		add(c.knowing(b), (*int64)(charge.DailyCost))
+	}
+	return checks
+}
+
+func (c check) knowing(b *parley.Budget) check {
+	c.warned = b.Warned&c.limit.WarnedBit() != 0
+	return c
+}
+
+func (c *check) warning() parley.LimitWarning {
+	return parley.LimitWarning{Limit: c.limit, Scope: c.scope, Spent: c.spent, Of: c.of}
+}
+
+// warnOf tells of a limit that is near: of a budget's once, whoever comes first.
+func (t *turn) warnOf(c *check) error {
+	warning := c.warning()
+	switch {
+	case c.scope == parley.BudgetOfTurn:
+		return t.warn(warning)
+	case c.warned || warning.Share() < parley.WarnShare:
+		return nil
+	}
+	err := t.persist(func() error { return t.w.store.WarnLimit(t.writes, t.fence, warning, c.subject) })
+	if parley.ErrorCode(err) == parley.CodeConflict { // another was faster
+		return nil
+	}
+	return err
+}
+
+// sentence says why a call does not fit, and what helps.
+func (c *check) sentence() string {
+	warning := c.warning()
+	amount := func(n int64) string {
+		if warning.Money() {
+			return "$" + parley.Money(n).String()
+		}
+		return fmt.Sprintf("%d tokens", n)
+	}
+	whose := map[parley.BudgetScope]string{
+		parley.BudgetOfTurn: "This turn", parley.BudgetOfSession: "This session with its tool sessions", parley.BudgetOfAgent: "This agent, over all of its sessions,",
+	}[c.scope]
+	when := ""
+	if c.dayLeft > 0 && (c.limit == parley.LimitDailyTokens || c.limit == parley.LimitDailyCost) {
+		when = " per day (UTC)"
+	}
+	used := amount(c.spent) + " are used"
+	if c.open > 0 {
+		used += ", " + amount(c.open) + " are held by calls under way"
+	}
+	holder := "session or its agent"
+	if c.scope == parley.BudgetOfAgent {
+		holder = "agent"
+	}
+	return fmt.Sprintf("%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, which bounds an answer.",
+		whose, amount(c.of), when, used, amount(c.needs), c.limit, holder)
+}
+
+// parkRefused makes a turn wait that has no room to go on. It is tried again at once
+// when that is not so any more.
+func (t *turn) parkRefused(at place, refusal *parley.Refusal) (place, error) {
+	err := t.persist(func() error {
+		_, err := t.w.store.ParkRefused(t.writes, t.fence, *refusal)
+		return err
+	})
+	if parley.ErrorCode(err) == parley.CodeMore {
+		at.steers = true
+		return at, nil
+	}
+	return over(), err
+}
+
+// charge counts what an attempt was charged with.
+func (t *turn) charge(settled *parley.CallSettled, reservation *parley.Reservation) {
+	if reservation == nil {
+		return
+	}
+	used, _ := settled.Charged(reservation.Reserved)
+	t.bounds.tokens += used.Tokens
+	if used.Cost != nil {
+		t.bounds.cost += *used.Cost
+	}
+}
+
+// keepPace makes the turn of a loop wait whose session takes only so many requests
+// a minute; false when it may begin.
+func (t *turn) keepPace() (waits bool, err error) {
+	perMinute := t.bounds.limits.RequestsPerMinute
+	if perMinute == nil || t.claim.Turn.LoopID.IsZero() || t.claim.Turn.Step > 0 {
+		return false, nil
+	}
+	wait, err := t.w.store.TakeRate(t.writes, t.fence.WorkspaceID, t.fence.SessionID, *perMinute)
+	if err != nil || wait == 0 {
+		return false, err
+	}
+	_, err = t.parkRefused(place{}, &parley.Refusal{Reason: parley.WaitRateLimit, After: wait,
+		Sentence: fmt.Sprintf("This session takes %d requests a minute; its loop goes on in %s.", *perMinute, wait.Round(time.Second))})
+	return true, err
+}
