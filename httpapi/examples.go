@@ -37,7 +37,7 @@ const (
 	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +
 		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` + hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}]},"request_hash":"` + hashExample + `","encoder_version":1,` +
-		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cost":0.0001,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
+		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample       = `{` + callFields + `}`
 	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null}`
 
@@ -46,7 +46,7 @@ const (
 		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null}`
 
 	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
-	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"price":null}],"default":"sim/echo","next":null}`
+	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"max_output":0,"price":null}],"default":"sim/echo","next":null}`
 	auditExample     = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	toolExample      = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`

@@ -114,6 +114,9 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"events":         {"workspace_id", "session_id", "sequence"},
 	"outbox":         {"id"},
 	"audit":          {"workspace_id", "at", "id"},
+	"budgets":        {"workspace_id", "subject_id"},
+	"parked":         {"workspace_id", "subject_id", "session_id"},
+	"rates":          {"workspace_id", "subject_id"},
 	"clients":        {"workspace_id", "principal_id", "client"},
 }
 

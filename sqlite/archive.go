@@ -55,6 +55,9 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"call_texts":     {"workspace_id", "hash"},
 	"events":         {"session_id", "sequence"},
 	"audit":          {"workspace_id", "at", "id"},
+	"budgets":        {"workspace_id", "subject_id"},
+	"parked":         {"workspace_id", "subject_id", "session_id"},
+	"rates":          {"workspace_id", "subject_id"},
 	"clients":        {"workspace_id", "principal_id", "client"},
 }
 

@@ -56,7 +56,8 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
 	filled.Running = w.fillRunning(t)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running}
+	thrifty := w.fillBudgets(t)
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running, thrifty}
 
 	other := w.neighbour(t, "acme")
 	other.exchange(t, other.session(t), "elsewhere", "there")
@@ -76,6 +77,23 @@ func (w *world) fillKeys(t *testing.T) {
 	fresh.Hash = parley.HashOf([]byte("another secret"))
 	_, err = w.store.CreateKey(w.ctx, fresh)
 	must(t, "CreateKey", err)
+}
+
+// fillBudgets is a session with limits whose second turn waits for room.
+func (w *world) fillBudgets(t *testing.T) parley.ID {
+	t.Helper()
+	session := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	first, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("first"), w.process)
+	must(t, "PostMessage", err)
+	begin, err := w.budgeted(first.Claim.Fence, 1, w.asks(t, session, 80))
+	must(t, "BeginStep", err)
+	w.settle(t, first.Claim.Fence, used(begin, 70))
+	second, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("second"), w.process)
+	must(t, "PostMessage", err)
+	_, err = w.park(second.Claim.Fence, w.asks(t, session, 80), second.Claim.Session.Limits)
+	must(t, "ParkRefused", err)
+	w.take(t, w.owner.ID, 60)
+	return session
 }
 
 // fillRunning is a session whose second turn streams, with a queue behind it.

@@ -10,9 +10,9 @@ import (
 	"parley"
 )
 
-// waits waits for a session's turn to park for budget, and returns what the event
+// waitsForRoom waits for a session's turn to park for budget, and returns what the event
 // says.
-func (r *rig) waits(sessionID parley.ID) (told struct{ Reason, Limit, Sentence string }) {
+func (r *rig) waitsForRoom(sessionID parley.ID) (told struct{ Reason, Limit, Sentence string }) {
 	r.Helper()
 	r.must(json.Unmarshal(r.happened(sessionID, parley.EventSessionWaiting).Data, &told))
 	return told
@@ -49,7 +49,7 @@ func TestASessionWithoutRoomWaits(t *testing.T) {
 	r.model.play(says("Well."))
 	sessionID := r.session(limited(parley.Limits{SessionTokens: new(int64(1000))}), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	told := r.waits(sessionID)
+	told := r.waitsForRoom(sessionID)
 	if told.Reason != "budget" || told.Limit != "session_tokens" || !strings.Contains(told.Sentence, "may use 1000 tokens") || !strings.Contains(told.Sentence, "limits.session_tokens") {
 		t.Errorf("the event says %+v", told)
 	}
@@ -78,7 +78,7 @@ func TestWarnedThenStopped(t *testing.T) {
 	}
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	r.post(sessionID, "Go", "")
-	r.waits(sessionID)
+	r.waitsForRoom(sessionID)
 	if diff := cmp.Diff([]string{"session session_tokens"}, r.warnings(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -96,7 +96,7 @@ func TestATurnsTokensAreLimited(t *testing.T) {
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Done."))
 	sessionID := r.session(limited(parley.Limits{MaxTokens: new(int64(5000))}, "act"), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	if told := r.waits(sessionID); told.Limit != "max_tokens" || !strings.HasPrefix(told.Sentence, "This turn may use 5000 tokens") {
+	if told := r.waitsForRoom(sessionID); told.Limit != "max_tokens" || !strings.HasPrefix(told.Sentence, "This turn may use 5000 tokens") {
 		t.Errorf("the event says %+v", told)
 	}
 	if call := r.callLog(sessionID)[0]; !call.Estimated || call.Cost == nil || *call.Cost != *call.Reserved.Cost {
@@ -116,7 +116,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 	r.model.play(says("Done."))
 	sessionID := r.session(limited(parley.Limits{SessionCost: new(parley.Money(5e9))}), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	if told := r.waits(sessionID); told.Reason != "budget" || !strings.Contains(told.Sentence, string(scriptedID)) || r.model.sent() != 0 {
+	if told := r.waitsForRoom(sessionID); told.Reason != "budget" || !strings.Contains(told.Sentence, string(scriptedID)) || r.model.sent() != 0 {
 		t.Errorf("the event says %+v after %d requests", told, r.model.sent())
 	}
 	r.relimit(sessionID, `{"session_cost":null,"session_tokens":100000}`)
@@ -133,7 +133,7 @@ func TestAToolSessionIsBoundedByItsRoot(t *testing.T) {
 	root := r.session(limited(parley.Limits{SessionTokens: new(int64(100))}), nil)
 	child := r.session(parley.Overrides{}, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
 	turnID := r.post(child, "Go", "").Turn.ID
-	if told := r.waits(child); told.Limit != "session_tokens" {
+	if told := r.waitsForRoom(child); told.Limit != "session_tokens" {
 		t.Errorf("the event says %+v", told)
 	}
 	r.relimit(root, `{"session_tokens":10000}`)
@@ -161,7 +161,7 @@ func TestAnAgentsDay(t *testing.T) {
 	_, err = r.store.UpdateAgent(t.Context(), agentWith(agent, 1500))
 	r.must(err)
 	turnID := r.post(second, "Go", "").Turn.ID
-	if told := r.waits(second); told.Limit != "daily_tokens" || !strings.HasPrefix(told.Sentence, "This agent, over all of its sessions, may use 1500 tokens per day (UTC): 1500 tokens are used") {
+	if told := r.waitsForRoom(second); told.Limit != "daily_tokens" || !strings.HasPrefix(told.Sentence, "This agent, over all of its sessions, may use 1500 tokens per day (UTC): 1500 tokens are used") {
 		t.Errorf("the event says %+v", told)
 	}
 	agent, err = r.store.Agent(t.Context(), r.scope.WorkspaceID, agent.ID.String())
