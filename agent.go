@@ -138,6 +138,9 @@ const (
 	PolicyAll    PolicyKind = "all"    // the whole record
 	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, rounded out to whole turns
 	PolicySingle PolicyKind = "single" // the running turn alone
+	// PolicyIterations is of a loop's turns alone: the last Limit iterations before
+	// this one. It is no setting.
+	PolicyIterations PolicyKind = "iterations"
 )
 
 // Policy is the rule by which a call's messages are chosen.
@@ -174,8 +177,8 @@ func (p Policy) Validate() error {
 
 // String is the form in manifests: "all", "recent(10)", "single".
 func (p Policy) String() string {
-	if p.Kind == PolicyRecent {
-		return "recent(" + strconv.Itoa(p.Limit) + ")"
+	if p.Kind == PolicyRecent || p.Kind == PolicyIterations {
+		return string(p.Kind) + "(" + strconv.Itoa(p.Limit) + ")"
 	}
 	return string(p.Kind)
 }

@@ -22,6 +22,7 @@ const (
 	EventStepError        EventType = "step.error"        // {turn_id, step, error, messages}: authoritative
 	EventStepRetrying     EventType = "step.retrying"     // {turn_id, step, attempt, class, wait_ms}
 	EventLimitWarning     EventType = "limit.warning"     // {turn_id, limit, scope, spent, of, share}
+	EventLoopProgress     EventType = "loop.progress"     // {loop_id, turn_id, iteration, max, state, reason}: an iteration was made, or the loop ended
 	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
 	EventApprovalCreated  EventType = "approval.created"  // {turn_id, approval_id, session_id, root_id, message_id, tool_call_id, name, fingerprint, state, …, expires_at}; of a tool session at its root too

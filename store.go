@@ -14,6 +14,7 @@ import (
 type Store interface {
 	TurnStore
 	ControlStore
+	LoopStore
 	LeaseStore
 	SessionStore
 	MessageStore
@@ -77,6 +78,7 @@ type NewMessage struct {
 	Metadata    json.RawMessage
 	AgentType   string
 	Iteration   int
+	LoopID      ID // of a loop's first iteration; set by StartLoop alone
 	Overrides   Overrides
 	During      During // "" means the session's own setting, else queue
 	Title       string // becomes the session's title if it has none
@@ -115,7 +117,8 @@ type Claim struct {
 	Agent   Agent // in the turn's fixed version
 	Turn    Turn  // running; Attempt > 1 means: call RecoverTurn first
 	Trigger Message
-	Steers  bool // some wait for the turn's next step
+	Steers  bool  // some wait for the turn's next step
+	Loop    *Loop // that the turn belongs to, if any
 }
 
 // TurnState is what a turn has in the record when a worker resumes it.
@@ -207,6 +210,7 @@ type BlockSettled struct {
 type TurnEnd struct {
 	Status  TurnStatus
 	Failure *Failure // of failed
+	Met     bool     // of a completed turn of a loop: the loop's condition holds
 }
 
 // StepSettle settles every row of a step in one transaction, and ends the turn
@@ -398,6 +402,45 @@ type TurnResumed struct {
 	EventSequence int64 // the session's last event before
 	Replayed      bool  // the idempotency key was used before: this is the first answer
 	Claim         *Claim
+}
+
+// NewLoop is a loop on its way into a session.
+type NewLoop struct {
+	Loop        Loop            // ID, Prompt, Max, Until, Context, ArchiveDone and Author; the rest is the store's
+	First       NewMessage      // its first iteration's message
+	Content     json.RawMessage // canonical, of every iteration's message
+	Idempotency Idempotency
+}
+
+// LoopStarted is the answer to StartLoop.
+type LoopStarted struct {
+	Loop          Loop
+	EventSequence int64 // the session's last event before
+	Replayed      bool  // the idempotency key was used before: this is the first answer
+	Claim         *Claim
+}
+
+// LoopQuery lists the loops of a session, newest first unless Ascending.
+type LoopQuery struct {
+	Ascending bool
+	AfterID   ID
+	Limit     int
+}
+
+// LoopStore keeps loops. Their iterations are made by the transitions that end
+// turns.
+type LoopStore interface {
+	// StartLoop makes a loop with its first iteration, which runs at once on an idle
+	// session and waits in the queue else. claimBy is as for PostMessage.
+	// CodeConflict while another loop of the session runs; CodeArchived;
+	// CodeKeyReused.
+	StartLoop(ctx context.Context, scope Scope, sessionID ID, loop NewLoop, claimBy ID) (LoopStarted, error)
+	// StopLoop ends a running loop: no further iteration follows, one that has not
+	// begun is taken back, one that runs is left to its end. A stopped loop stays as
+	// it is; CodeConflict with the state for one that had ended otherwise.
+	StopLoop(ctx context.Context, scope Scope, sessionID, loopID ID) (Loop, error)
+	Loop(ctx context.Context, scope Scope, id ID) (Loop, error)
+	Loops(ctx context.Context, scope Scope, sessionID ID, query LoopQuery) ([]Loop, error)
 }
 
 // Process is one Parley process, known by its lease.

@@ -17,7 +17,7 @@ import (
 // alone has a zero ID and nothing to watch.
 type Turn struct {
 	ID      parley.ID
-	Message parley.Message // as it was posted
+	Message parley.Message // as it was posted; zero for a turn that was taken up again
 
 	conversation *Conversation
 	after        int64

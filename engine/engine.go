@@ -29,6 +29,7 @@ type Store interface {
 	Approvals
 	parley.AuditStore
 	parley.ControlStore
+	parley.LoopStore
 	Trees
 	Transitions
 }

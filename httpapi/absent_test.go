@@ -147,6 +147,13 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("retryTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+failed+"/retry", "")
 	s.stream("GET", at+"/events", "").until("session.failed") // the first
 	s.awaitEnd(id)
+	looped := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"model":"sim/lorem-2000-20"}`))
+	for _, until := range []string{`{"text_matches":"never"}`, `{"schema":{"type":"object"}}`} {
+		loop := idOf(do("startLoop", reflect.TypeFor[parley.Loop](), 201, "POST", "/v1/sessions/"+looped+"/loops", `{"prompt":"Again","until":`+until+`,"context":{"recent":2}}`))
+		do("getLoop", reflect.TypeFor[parley.Loop](), 200, "GET", "/v1/loops/"+loop, "")
+		do("stopLoop", reflect.TypeFor[parley.Loop](), 200, "POST", "/v1/loops/"+loop+"/stop", `{"now":true}`)
+	}
+	do("listLoops", reflect.TypeFor[page[parley.Loop]](), 200, "GET", "/v1/sessions/"+looped+"/loops", "")
 	starved := s.starved()
 	do("continueTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+starved+"/continue", "")
 	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).until("step.generating")

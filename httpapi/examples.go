@@ -32,6 +32,8 @@ const (
 	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","trigger_message_id":"` + messageIDExample + `","continues_id":null,"status":"completed","wait_reason":null,"attempt":1,"takeovers":0,"step":1,` +
 		`"agent_id":"` + agentIDExample + `","agent_version":1,"loop_id":null,"iteration":null,"error":null,"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +
 		`"created_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":"` + timeExample + `"}`
+	loopExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","prompt":"Fix one failing test.","max":5,"until":{"tool_called":null,"text_matches":"(?i)all tests pass","schema":null},"context":{"recent":1},"archive_when_done":false,` +
+		`"author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample + `","created_at":"` + timeExample + `","finished_at":null}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample + `"],"by":"holder"}`
 
 	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +

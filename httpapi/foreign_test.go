@@ -13,7 +13,7 @@ import (
 // estate is one of everything that has an id, in one workspace.
 type estate struct {
 	bearer                                            string
-	agent, session, message, turn, call, project, key string
+	agent, session, message, turn, call, project, key, loop string
 	slug                                              string
 }
 
@@ -27,6 +27,8 @@ func (s *testServer) build(workspace, slug string) estate {
 	stream := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
 	stream.until("session.completed")
 	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "", auth...).Data[0].ID.String()
+	e.loop = want[parley.Loop](s, 201, "POST", "/v1/sessions/"+e.session+"/loops", `{"prompt":"Once","max":1}`, auth...).ID.String()
+	s.stream("GET", "/v1/sessions/"+e.session+"/events?after="+s.lastEvent(e.session, auth...), "", auth...).until("session.completed")
 	e.turn = want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+e.session+"/turns", "", auth...).Data[0].ID.String()
 	e.call = want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+e.session+"/calls", "", auth...).Data[0].ID.String()
 	project, err := s.store.LocalOwner(s.Context(), want[parley.Principal](s, 200, "GET", "/v1/principal", "", auth...).WorkspaceID)
@@ -45,7 +47,7 @@ func (s *testServer) build(workspace, slug string) estate {
 // fill puts an estate's ids into a path.
 func (e estate) fill(path string) string {
 	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
-		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.
@@ -188,7 +190,7 @@ func TestPrivateSessionsOfOthersAreNotFound(t *testing.T) {
 	for i := range list {
 		r := &list[i]
 		for _, path := range r.paths {
-			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") {
+			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") && !strings.Contains(path, "{loop}") {
 				continue
 			}
 			if got := s.do(r.method, owner.fill(path), r.validBody(), "Authorization", member); got.status != http.StatusNotFound {

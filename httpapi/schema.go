@@ -106,6 +106,11 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeNumber, Description: "US dollars."}
 	case reflect.TypeFor[json.RawMessage]():
 		return &huma.Schema{Description: "Any JSON."}
+	case reflect.TypeFor[parley.LoopContext]():
+		one, most := 1.0, float64(parley.MaxLoopIterations)
+		return &huma.Schema{Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between.",
+			OneOf: []*huma.Schema{{Type: huma.TypeString, Enum: []any{"fresh"}},
+				{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"recent": {Type: huma.TypeInteger, Minimum: &one, Maximum: &most}}, Required: []string{"recent"}, AdditionalProperties: false}}}
 	case reflect.TypeFor[parley.ToolRef]():
 		return &huma.Schema{Description: "The name of a tool of this server, the definition of one that the client answers, or a tool that is an agent.",
 			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, ""), r.Schema(reflect.TypeFor[parley.AgentTool](), true, "")}}

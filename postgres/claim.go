@@ -46,6 +46,7 @@ type candidate struct {
 	at      parley.Time
 	version int // of its agent, now
 	trigger parley.Message
+	loop    *parley.Loop // that the turn belongs to, if any
 }
 
 func scanCandidate(r *row) (c candidate, err error) {
@@ -105,6 +106,9 @@ func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed in
 		return nil, 0, err
 	}
 	if err := s.agentsOf(ctx, found); err != nil {
+		return nil, 0, err
+	}
+	if err := s.loopsOf(ctx, found); err != nil {
 		return nil, 0, err
 	}
 	var commits []parley.Commit

@@ -135,6 +135,8 @@ const (
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY sequence LIMIT $3)`
 	purgeCalls = `DELETE FROM parley.calls WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.calls
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3) RETURNING system_hash, tools_hash`
+	purgeLoops = `DELETE FROM parley.loops WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.loops
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
 	purgeTurns = `DELETE FROM parley.turns WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.turns
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
 	purgeAsked = `DELETE FROM parley.approvals WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.approvals
@@ -154,7 +156,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeVersions, logID[0]}, {purgeRecord, logID[0]}, {purgeQueue, logID[0]}, {purgeEvents, sessionID}, {purgeAsked, sessionID}, {purgeTurns, sessionID}} {
+	}{{purgeVersions, logID[0]}, {purgeRecord, logID[0]}, {purgeQueue, logID[0]}, {purgeEvents, sessionID}, {purgeAsked, sessionID}, {purgeTurns, sessionID}, {purgeLoops, sessionID}} {
 		var gone int64
 		b := tenant(workspaceID)
 		b.counted(&gone, step.statement, workspaceID, step.target, parley.PurgeBatch)

@@ -97,6 +97,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	if err := b.messages(h); err != nil {
 		return err
 	}
+	if err := b.loops(h); err != nil {
+		return err
+	}
 	for _, turn := range c.NewTurns {
 		b.insertTurn(turn)
 	}

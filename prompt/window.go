@@ -33,8 +33,10 @@ type Selection struct {
 // Of recent(n) the window's start moves in blocks of n/2 messages and never
 // during a turn, so that calls between two moves share their prefix.
 func Window(policy parley.Policy, session parley.Session, turn parley.Turn, tail Tail) (Selection, error) {
-	if err := policy.Validate(); err != nil {
-		return Selection{}, err
+	if policy.Kind != parley.PolicyIterations { // which no setting names
+		if err := policy.Validate(); err != nil {
+			return Selection{}, err
+		}
 	}
 	read := reader{tail: tail, page: TailPage}
 	var cut func(rows []parley.Message) (int, bool)
@@ -42,6 +44,8 @@ func Window(policy parley.Policy, session parley.Session, turn parley.Turn, tail
 	case parley.PolicyRecent:
 		read.page = min(TailPage, policy.Limit+block(policy.Limit)+tailSlack)
 		cut = func(rows []parley.Message) (int, bool) { return recentCut(rows, policy.Limit, session, turn) }
+	case parley.PolicyIterations:
+		cut = func(rows []parley.Message) (int, bool) { return iterationsCut(rows, policy.Limit, turn) }
 	case parley.PolicySingle:
 		read.page = tailSlack
 		cut = func(rows []parley.Message) (int, bool) {
@@ -57,6 +61,24 @@ func Window(policy parley.Policy, session parley.Session, turn parley.Turn, tail
 	}
 	slices.Reverse(rows)
 	return choose(policy, turn, rows), nil
+}
+
+// iterationsCut finds the start of the window of an iteration of a loop among
+// rows, newest first: n iterations before it, not back into an earlier loop.
+func iterationsCut(rows []parley.Message, n int, turn parley.Turn) (int, bool) {
+	own := running(rows, turn)
+	first := max(1, turn.Iteration-n)
+	last, cut := turn.Iteration, own
+	for i := own; i < len(rows); i++ {
+		switch at := rows[i].Iteration; {
+		case at == 0: // said between
+		case at < first || at > last:
+			return cut, true
+		default:
+			last, cut = at, i+1
+		}
+	}
+	return cut, false
 }
 
 // reader reads a tail page by page.

@@ -77,6 +77,7 @@ const (
 	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
 	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
 	purgeAsked  = `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE session_id = ?1 LIMIT ?2)`
+	purgeLoops  = `DELETE FROM loops WHERE id IN (SELECT id FROM loops WHERE session_id = ?1 LIMIT ?2)`
 	purgeTurns  = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
@@ -98,7 +99,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeAsked, h.ID}, {purgeTurns, h.ID}} {
+	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeAsked, h.ID}, {purgeTurns, h.ID}, {purgeLoops, h.ID}} {
 		var texts []textKey
 		if step.statement == purgeCalls {
 			if texts, err = t.textsOfCalls(h, left); err != nil {

@@ -58,6 +58,8 @@ func TestWalk(t *testing.T) {
 			"send":    steps.send,
 			"move":    steps.move,
 			"retry":   steps.retry,
+			"loop":    steps.loop,
+			"stop":    steps.stop,
 			"orphan":  steps.orphan,
 			"forget":  steps.forget,
 		})
@@ -70,6 +72,7 @@ type walk struct {
 	ctx     context.Context
 	rt      *rapid.T
 	session parley.ID
+	loops   []parley.ID
 	fences  []parley.Fence // the last is the newest claim
 	open    []parley.BlockOpen
 	call    parley.StepBegin
@@ -378,6 +381,26 @@ func (w *walk) move(rt *rapid.T) {
 		pick := rapid.SampledFrom(append([]parley.ID{{}}, w.posted...))
 		_, err := w.store.MoveQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), pick.Draw(rt, "before"))
 		w.refused(err, parley.CodeConflict, parley.CodeNotFound)
+	}
+}
+
+func (w *walk) loop(rt *rapid.T) {
+	w.rt = rt
+	first := w.said("again")
+	loop := parley.NewLoop{Loop: parley.Loop{ID: parley.NewID(), Prompt: "again", Max: rapid.IntRange(1, 3).Draw(rt, "max"), Author: first.Author}, First: first, Content: first.Content}
+	started, err := w.store.StartLoop(w.ctx, w.scope, w.session, loop, rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"))
+	w.refused(err, parley.CodeConflict)
+	if err == nil {
+		w.loops = append(w.loops, loop.Loop.ID)
+		w.took(started.Claim)
+	}
+}
+
+func (w *walk) stop(rt *rapid.T) {
+	w.rt = rt
+	if len(w.loops) > 0 {
+		_, err := w.store.StopLoop(w.ctx, w.scope, w.session, rapid.SampledFrom(w.loops).Draw(rt, "loop"))
+		w.refused(err, parley.CodeConflict)
 	}
 }
 

@@ -19,6 +19,9 @@ func (t *txn) write(h *transition.Head) error {
 	if err := t.writeMessages(h); err != nil {
 		return err
 	}
+	if err := t.writeLoops(c); err != nil {
+		return err
+	}
 	for _, turn := range c.NewTurns {
 		if err := t.insertTurn(turn); err != nil {
 			return err

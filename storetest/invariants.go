@@ -18,6 +18,7 @@ type Snapshot struct {
 	Queue    []parley.Message // by position
 	Turns    []parley.Turn    // in the order of their ids
 	Calls    []parley.Call    // in the order of their ids
+	Loops    []parley.Loop    // oldest first
 	Events   []parley.Event
 	Versions map[parley.ID][]parley.Version
 }
@@ -65,6 +66,9 @@ func TakeSnapshot(ctx context.Context, store parley.Store, scope parley.Scope, i
 			break
 		}
 		after = rows[len(rows)-1].ID
+	}
+	if s.Loops, err = store.Loops(ctx, scope, id, parley.LoopQuery{Ascending: true, Limit: parley.MaxPage}); err != nil {
+		return s, err
 	}
 	for after := int64(0); ; {
 		rows, err := store.Events(ctx, scope, id, after, page)
@@ -130,6 +134,7 @@ func (s Snapshot) check(t reporter) {
 	s.checkRecord(t)
 	s.checkQueue(t)
 	s.checkTurns(t)
+	s.checkLoops(t)
 	s.checkEvents(t)
 	s.checkStatistics(t)
 	s.checkVersions(t)
@@ -249,6 +254,47 @@ func (s Snapshot) checkTurns(t reporter) {
 		if _, open := unfinished[call.TurnID]; call.Outcome == parley.CallOpen && !open {
 			t.Errorf("call %s is open for ever: its turn is finished", call.ID)
 		}
+	}
+}
+
+// checkLoops: each iteration was made once, in order, and a loop runs exactly
+// while its last turn is unfinished; at most one does.
+func (s Snapshot) checkLoops(t reporter) {
+	t.Helper()
+	running := 0
+	for _, loop := range s.Loops {
+		made, last := 0, parley.Turn{}
+		for _, turn := range s.Turns {
+			if turn.LoopID != loop.ID {
+				continue
+			}
+			if turn.ContinuesID.IsZero() {
+				made++
+			}
+			if turn.Iteration != made {
+				t.Fatalf("turn %s is iteration %d of a loop that had made %d", turn.ID, turn.Iteration, made)
+			}
+			if turn.ID == loop.TurnID {
+				last = turn
+			}
+		}
+		if made != loop.Iteration || last.Iteration != made || made > loop.Max {
+			t.Fatalf("the loop is at iteration %d of %d with turn %s; it made %d", loop.Iteration, loop.Max, loop.TurnID, made)
+		}
+		switch {
+		case loop.State == parley.LoopRunning && last.Status.Finished():
+			t.Fatalf("the loop runs for ever: its turn is %s", last.Status)
+		case loop.State != parley.LoopRunning && loop.State != parley.LoopStopped && !last.Status.Finished() && last.ContinuesID.IsZero():
+			t.Fatalf("the loop is %s and its turn %s", loop.State, last.Status)
+		case (loop.FinishedAt == 0) != (loop.State == parley.LoopRunning), (loop.Reason == "") != (loop.State == parley.LoopRunning):
+			t.Fatalf("the loop is %s for %q, finished at %q", loop.State, loop.Reason, loop.FinishedAt)
+		}
+		if loop.State == parley.LoopRunning {
+			running++
+		}
+	}
+	if running > 1 {
+		t.Fatalf("%d loops run", running)
 	}
 }
 

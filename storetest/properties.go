@@ -24,6 +24,7 @@ func testProperties(t *testing.T, open Open) {
 			"settle2": m.settle, "tool": m.tool, "answer": m.answer, "park": m.park, "finish": m.finish, "release": m.release,
 			"crash": m.crash, "edit": m.edit, "remove": m.remove, "cancel": m.cancel, "take": m.take, "stale": m.stale,
 			"send": m.send, "move": m.move, "retry": m.retry, "continue": m.goOn, "starve": m.starve,
+			"loop": m.loop, "stop": m.stopLoop,
 		})
 	})
 }
@@ -313,7 +314,7 @@ func (m *machine) settle(t *rapid.T) {
 		settle.Call.Outcome, end = parley.CallCancelled, true
 		settle.End = &parley.TurnEnd{Status: parley.TurnCancelled}
 	default:
-		settle.End = completed()
+		settle.End = &parley.TurnEnd{Status: parley.TurnCompleted, Met: rapid.IntRange(0, 3).Draw(t, "met") == 0}
 	}
 	if !end {
 		settle.End = nil

@@ -23,6 +23,9 @@ func (m *machine) send(t *rapid.T) {
 	case row.TurnID.IsZero():
 		m.refuse(t, "sending what starts nothing", err, parley.CodeConflict)
 		return
+	case row.Iteration > 0 && how == parley.DuringSteer && row.TurnID != turn.ID:
+		m.refuse(t, "an iteration sent as a steer", err, parley.CodeConflict)
+		return
 	case row.TurnID == turn.ID && (!row.Steer || how == parley.DuringSteer):
 		must(t, "SendQueued", err)
 		m.w.unchanged(t, "sending what is on its way", m.session, m.s)
@@ -137,4 +140,45 @@ func (m *machine) starve(t *rapid.T) {
 	must(t, "ParkTurn", err)
 	m.drop()
 	m.look(t)
+}
+
+func (m *machine) runningLoop() *parley.Loop {
+	for i := range m.s.Loops {
+		if m.s.Loops[i].State == parley.LoopRunning {
+			return &m.s.Loops[i]
+		}
+	}
+	return nil
+}
+
+func (m *machine) loop(t *rapid.T) {
+	running := m.runningLoop()
+	loop := m.w.newLoop(rapid.IntRange(1, 4).Draw(t, "max"))
+	_, err := m.w.store.StartLoop(m.w.ctx, m.w.scope, m.session, loop, parley.ID{})
+	if running != nil {
+		m.refuse(t, "a second loop", err, parley.CodeConflict)
+		return
+	}
+	must(t, "StartLoop", err)
+	m.look(t)
+}
+
+func (m *machine) stopLoop(t *rapid.T) {
+	if len(m.s.Loops) == 0 {
+		t.Skip("there is no loop")
+	}
+	loop := rapid.SampledFrom(m.s.Loops).Draw(t, "loop")
+	_, err := m.w.store.StopLoop(m.w.ctx, m.w.scope, m.session, loop.ID)
+	switch loop.State {
+	case parley.LoopRunning:
+		must(t, "StopLoop", err)
+		if m.look(t); m.runningLoop() != nil {
+			t.Fatalf("the stopped loop runs")
+		}
+	case parley.LoopStopped:
+		must(t, "StopLoop", err)
+		m.w.unchanged(t, "stopping a stopped loop", m.session, m.s)
+	default:
+		m.refuse(t, "stopping an ended loop", err, parley.CodeConflict)
+	}
 }

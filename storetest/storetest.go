@@ -26,6 +26,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Queue":       testQueue,
 		"Control":     testControl,
 		"Resuming":    testResuming,
+		"Loops":       testLoops,
 		"Claims":      testClaims,
 		"Fencing":     testFencing,
 		"Steps":       testSteps,

@@ -53,7 +53,7 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	}
 	next := place{step: step + 1, attempt: 1, steers: true}
 	if len(calls) == 0 {
-		return t.finish(next, parley.TurnEnd{Status: parley.TurnCompleted})
+		return t.complete(next)
 	}
 	cut, err := t.wasCut(step)
 	if err != nil {

@@ -15,7 +15,12 @@ func (t *turn) settle(a *answer) (place, error) {
 	}
 	calls := a.calls()
 	if len(calls) == 0 {
-		more, err := t.settleAs(a, parley.MessageCompleted, &parley.TurnEnd{Status: parley.TurnCompleted})
+		end, err := t.completed(a)
+		if err != nil {
+			a.drop()
+			return over(), err
+		}
+		more, err := t.settleAs(a, parley.MessageCompleted, &end)
 		if err != nil || !more {
 			return over(), err
 		}

@@ -152,6 +152,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		return nil, err
 	}
 	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, t.w.models.Default())
+	if loop := t.claim.Loop; loop != nil {
+		t.settings.Policy = loop.Context.Policy()
+	}
 	if err == nil {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
 	}
@@ -275,7 +278,7 @@ func (t *turn) advance(at place) (place, error) {
 		}
 	}
 	if at.answered && len(steers) == 0 { // it was taken back
-		return t.finish(at, parley.TurnEnd{Status: parley.TurnCompleted})
+		return t.complete(at)
 	}
 	t.at = t.w.observer.StepBegan(t.ctx, at.step)
 	next, err := t.take(at, steers)
@@ -312,6 +315,15 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return over(), t.leave(a)
 	}
 	return t.settle(a)
+}
+
+// complete ends a turn whose last answer is in the record.
+func (t *turn) complete(at place) (place, error) {
+	end, err := t.completed(nil)
+	if err != nil {
+		return over(), err
+	}
+	return t.finish(at, end)
 }
 
 // finish ends the turn outside any step; completed, it goes on at a place when a

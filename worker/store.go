@@ -30,6 +30,8 @@ type Store interface {
 	UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error
 
 	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
+	Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error)
+	Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error)
 	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)

@@ -367,5 +367,5 @@ func (t *turn) endTruncated(step int, calls []toolCall) (place, error) {
 			return over(), err
 		}
 	}
-	return t.finish(place{step: step + 1, attempt: 1}, parley.TurnEnd{Status: parley.TurnCompleted})
+	return t.complete(place{step: step + 1, attempt: 1})
 }

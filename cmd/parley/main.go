@@ -78,6 +78,7 @@ func rootCommand(term terminal) *cobra.Command {
 		toolsCommand(shared, term),
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
+		loopsCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),
 		backupCommand(shared, term),

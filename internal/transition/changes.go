@@ -29,6 +29,8 @@ type Changes struct {
 	Marked      []*parley.Message // marks alone; updated_at stays
 	Settled     []SettledRow      // update the message, and set the text of its versions to null
 
+	NewLoops []NewLoop
+	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
 	Resumed  []Resumed      // of NewTurns those that take up another; after them
 	Turns    []*parley.Turn // all that may change in a turn
@@ -56,7 +58,7 @@ type Changes struct {
 func (c *Changes) Any() bool {
 	return c.New != nil || c.Head || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
-		len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
+		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
 		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
 
@@ -69,6 +71,15 @@ type Creation struct {
 type NewMessage struct {
 	*parley.Message
 	PostedEvent int64 // the session's last event before the post, to rebuild its answer
+	Idempotency parley.Idempotency
+}
+
+// NewLoop is a loop with what only its row holds. The idempotency columns belong
+// to those that are made.
+type NewLoop struct {
+	*parley.Loop
+	Content     json.RawMessage // of its messages
+	PostedEvent int64
 	Idempotency parley.Idempotency
 }
 

@@ -128,8 +128,17 @@ func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*parl
 	if agent == nil {
 		return nil, NotFound("agent")
 	}
-	return &parley.Claim{
+	claim := &parley.Claim{
 		Fence:   parley.Fence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: turn.ID, Epoch: h.Epoch},
 		Session: h.Session, Agent: *agent, Turn: *turn, Trigger: *trigger, Steers: h.Steers > 0,
-	}, nil
+	}
+	if !turn.LoopID.IsZero() {
+		loop, err := t.loopOf(h, turn.LoopID)
+		if err != nil {
+			return nil, err
+		}
+		shown := *loop.Loop // the transition's own may change yet
+		claim.Loop = &shown
+	}
+	return claim, nil
 }

@@ -45,6 +45,9 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *parley.Posted) erro
 	if err != nil {
 		return err
 	}
+	if !own.LoopID.IsZero() {
+		return parley.Conflict(m.Status, "this message is iteration %d of a loop, which is a turn by itself; send it as an interrupt, or stop the loop", own.Iteration)
+	}
 	if posted.Turn, err = t.currentTurn(h); err != nil {
 		return err
 	}
@@ -156,5 +159,6 @@ func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 	}
 	t.event(h, parley.EventSessionCancelled, turn.ID, data)
 	h.saveTurn(turn)
-	return nil
+	_, err = t.iterate(h, turn, parley.TurnEnd{Status: parley.TurnCancelled})
+	return err
 }

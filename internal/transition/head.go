@@ -60,6 +60,15 @@ func (h *Head) RunsAgent() (agentID parley.ID, version int) {
 	return h.turn.AgentID, h.turn.AgentVersion
 }
 
+// RunsLoop is the loop that the first unfinished turn belongs to; zero when to
+// none, or when it is not known.
+func (h *Head) RunsLoop() parley.ID {
+	if h.turn == nil {
+		return parley.ID{}
+	}
+	return h.turn.LoopID
+}
+
 func (h *Head) claimed() claim {
 	return claim{h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt}
 }

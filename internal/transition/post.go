@@ -111,7 +111,7 @@ func (t *Tx) postAlone(h *Head, m *parley.Message, posting parley.NewMessage) er
 func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
 	turn := &parley.Turn{
 		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
-		Iteration: posting.Iteration, CreatedAt: t.now,
+		LoopID: posting.LoopID, Iteration: posting.Iteration, CreatedAt: t.now,
 	}
 	m.TurnID = turn.ID
 	if h.TurnID.IsZero() {

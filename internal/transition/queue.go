@@ -41,7 +41,7 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	limit := queueWindow
 	for {
 		if whole {
-			limit = parley.MaxQueued + 1
+			limit = parley.MaxQueued + 2 // a loop may have added one beyond the bound
 		}
 		entries, err := t.rows.Queue(h, limit)
 		if err != nil {

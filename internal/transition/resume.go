@@ -112,6 +112,9 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again parley.TurnAgain, claimBy
 	resumed := parley.TurnResumed{EventSequence: h.LastEvent}
 	turn := &parley.Turn{ID: again.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: ended.TriggerMessageID, ContinuesID: ended.ID,
 		Status: parley.TurnQueued, Iteration: ended.Iteration, CreatedAt: t.now}
+	if err := t.takeUpLoop(h, ended, turn); err != nil {
+		return resumed, err
+	}
 	h.addTurn(turn)
 	h.Changes.Resumed = append(h.Changes.Resumed, Resumed{TurnID: turn.ID, ContinuesID: ended.ID, PostedEvent: h.LastEvent, Idempotency: again.Idempotency})
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil

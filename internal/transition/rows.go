@@ -21,6 +21,11 @@ type Rows interface {
 	TurnAtEnd(h *Head) (*parley.Turn, error)
 	// ResumedTurn finds the turn that was taken up under an idempotency key.
 	ResumedTurn(h *Head, key string) (Earlier, error)
+	// Loop reads a loop of the session, with its Content; RunningLoop the one that runs.
+	Loop(h *Head, id parley.ID) (*NewLoop, error)
+	RunningLoop(h *Head) (*parley.Loop, error)
+	// StartedLoop finds the loop that was started under an idempotency key.
+	StartedLoop(h *Head, key string) (Earlier, error)
 	// QueuedTurns reads the turns that entries of the queue are to start, by position.
 	QueuedTurns(h *Head) ([]parley.Turn, error)
 	// Open reads what stands open of a turn of the session.
@@ -96,7 +101,7 @@ type Rows interface {
 type Earlier struct {
 	ID          parley.ID
 	Fingerprint parley.Hash
-	PostedEvent int64 // of a message, and of a turn that was taken up
+	PostedEvent int64 // of a message, a turn that was taken up, a loop
 }
 
 // Waiting is what a store reads to choose the sessions of one Claim.

@@ -127,7 +127,15 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end parley.TurnEnd) error {
 	if h.Steers > 0 {
 		t.convertSteers(h, turn.ID)
 	}
-	return t.advance(h)
+	archive, err := t.iterate(h, turn, end)
+	if err != nil {
+		return err
+	}
+	if err := t.advance(h); err != nil || !archive {
+		return err
+	}
+	t.archiveDone(h)
+	return nil
 }
 
 // convertSteers makes each undelivered steer of an ended turn the trigger of a

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func loopsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
+
+	list := &cobra.Command{Use: "list SESSION", Short: "List a session's loops, newest first", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		loops, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Loop], error) { return server.Loops(ctx, id, q) })
+		if err != nil {
+			return err
+		}
+		return term.printLoops(loops, shared.json)
+	})}
+	show := &cobra.Command{Use: "show LOOP", Short: "Show a loop", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		loop, err := server.Loop(ctx, id)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(loop)
+		}
+		return term.printLoops([]parley.Loop{loop}, false)
+	})}
+	var now bool
+	stop := &cobra.Command{Use: "stop LOOP", Short: "Stop a loop; the iteration that runs is left to its end", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		loop, err := server.StopLoop(ctx, id, now)
+		if err != nil {
+			return err
+		}
+		return term.printLoops([]parley.Loop{loop}, shared.json)
+	})}
+	stop.Flags().BoolVar(&now, "now", false, "cancel the iteration that runs")
+	command.AddCommand(startLoopCommand(shared, term), list, show, stop)
+	return command
+}
+
+func startLoopCommand(shared *flags, term terminal) *cobra.Command {
+	var input client.LoopInput
+	var until parley.LoopUntil
+	var schema string
+	var detach bool
+	command := &cobra.Command{
+		Use: "start SESSION PROMPT", Short: "Start a loop and print its iterations as they run", Args: cobra.ExactArgs(2),
+		Long: "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops stop ends it.",
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			input.Prompt = args[1]
+			if schema != "" {
+				if until.Schema, err = os.ReadFile(schema); err != nil { //nolint:gosec // the user's own file
+					return err
+				}
+			}
+			if until.Kind() != "" {
+				input.Until = &until
+			}
+			session, err := server.Session(ctx, id)
+			if err != nil {
+				return err
+			}
+			loop, err := server.StartLoop(ctx, id, input, parley.NewID().String())
+			if err != nil {
+				return err
+			}
+			if detach {
+				return term.printLoops([]parley.Loop{loop}, shared.json)
+			}
+			c := &chat{server: server, term: term, json: shared.json, session: session}
+			return c.follow(ctx, loop, session.LastEvent)
+		}),
+	}
+	command.Flags().IntVar(&input.Max, "max", parley.DefaultLoopIterations, "iterations at most")
+	command.Flags().StringVar(&until.ToolCalled, "until-tool", "", "end when an iteration has called this tool")
+	command.Flags().StringVar(&until.TextMatches, "until-text", "", "end when an answer matches this regular expression (RE2)")
+	command.Flags().StringVar(&schema, "until-schema", "", "end when an answer is JSON that satisfies the JSON Schema in this file")
+	command.Flags().IntVar(&input.Context.Recent, "recent", 0, "iterations before it that each sees too; 0: none")
+	command.Flags().BoolVar(&input.ArchiveDone, "archive", false, "archive the session when the loop is done")
+	command.Flags().BoolVar(&detach, "detach", false, "do not wait for it")
+	return command
+}
+
+// follow prints a loop's iterations until it ends.
+func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error {
+	view := &turnView{chat: c, shown: map[shownKey]int{}}
+	for tries := 0; tries <= reconnects; tries++ {
+		for frame, err := range c.server.Watch(ctx, loop.SessionID, after) {
+			if err != nil {
+				if parley.ErrorCode(err) != parley.CodeUnavailable {
+					return err
+				}
+				break
+			}
+			tries, after = 0, max(after, frame.ID)
+			progress, err := view.loop(frame)
+			if err != nil {
+				return err
+			}
+			if progress.LoopID != loop.ID || progress.State == parley.LoopRunning {
+				continue
+			}
+			if progress.State == parley.LoopFailed {
+				return errQuiet
+			}
+			return nil
+		}
+	}
+	return parley.Errorf(parley.CodeUnavailable, "the server at %s cannot be reached any more; the loop goes on there", c.server.URL())
+}
+
+// loop prints a frame of a session with a loop.
+func (v *turnView) loop(frame client.Frame) (client.LoopProgress, error) {
+	var progress client.LoopProgress
+	if frame.Type == parley.EventLoopProgress {
+		var err error
+		if progress, err = frame.LoopProgress(); err != nil {
+			return progress, err
+		}
+	}
+	if v.chat.json {
+		return progress, v.chat.term.printLine(frame)
+	}
+	if frame.Type != parley.EventLoopProgress {
+		return progress, v.print(frame)
+	}
+	v.endLine()
+	fmt.Fprintf(v.chat.term.err, "[iteration %d of %d, %s", progress.Iteration, progress.Max, progress.State)
+	if progress.Reason != "" {
+		fmt.Fprintf(v.chat.term.err, ": %s", progress.Reason)
+	}
+	fmt.Fprintln(v.chat.term.err, "]")
+	return progress, nil
+}
+
+func (t terminal) printLoops(loops []parley.Loop, asJSON bool) error {
+	if asJSON {
+		return t.printJSON(loops)
+	}
+	rows := make([][]string, len(loops))
+	for i := range loops {
+		l := &loops[i]
+		until := "max"
+		if l.Until != nil {
+			raw, err := json.Marshal(l.Until)
+			if err != nil {
+				return err
+			}
+			until = parley.Clip(string(raw), 60)
+		}
+		rows[i] = []string{l.ID.String(), string(l.State), l.Reason, strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max), until, parley.Clip(parley.TitleFrom(l.Prompt), 60)}
+	}
+	return t.printTable([]string{"LOOP", "STATE", "WHY", "ITERATION", "UNTIL", "PROMPT"}, rows)
+}

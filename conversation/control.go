@@ -1,0 +1,68 @@
+package conversation
+
+import (
+	"context"
+
+	"parley"
+	"parley/engine"
+)
+
+// Queue reads the messages that wait behind the unfinished turn, in the order in
+// which they will run.
+func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
+	page, err := c.home.Engine.Messages(ctx, c.home.Owner, c.ID, engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Status: parley.MessageQueued})
+	return page.Data, err
+}
+
+// Edit replaces the text of a queued message. CodeConflict once it is in the record.
+func (c *Conversation) Edit(ctx context.Context, message parley.ID, text string) (parley.Message, error) {
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return c.home.Engine.UpdateMessage(ctx, c.home.Owner, message, engine.MessagePatch{Content: content})
+}
+
+// Remove takes a queued message out of the queue. CodeConflict once it is in the record.
+func (c *Conversation) Remove(ctx context.Context, message parley.ID) error {
+	_, err := c.home.Engine.RemoveMessage(ctx, c.home.Owner, message)
+	return err
+}
+
+// Send has a queued message heard now: parley.DuringSteer shows it to the
+// unfinished turn, parley.DuringInterrupt cancels that one and runs it.
+func (c *Conversation) Send(ctx context.Context, message parley.ID, how parley.During) (parley.Message, error) {
+	posted, err := c.home.Engine.SendMessage(ctx, c.home.Owner, message, engine.SendInput{How: how})
+	return posted.Message, err
+}
+
+// Move puts a queued message before another one, or last when before is zero.
+func (c *Conversation) Move(ctx context.Context, message, before parley.ID) (parley.Message, error) {
+	return c.home.Engine.MoveMessage(ctx, c.home.Owner, message, engine.MoveInput{Before: before})
+}
+
+// Retry takes a failed or cancelled turn up again; the turn that it gives answers
+// the same message. CodeConflict with the state when that is not possible.
+func (c *Conversation) Retry(ctx context.Context, turn parley.ID) (*Turn, error) {
+	return c.resumed(c.home.Engine.RetryTurn(ctx, c.home.Owner, turn, parley.Idempotency{}))
+}
+
+// Continue has a turn go on that stopped at a limit. CodeConflict with the state
+// when it did not.
+func (c *Conversation) Continue(ctx context.Context, turn parley.ID) (*Turn, error) {
+	return c.resumed(c.home.Engine.ContinueTurn(ctx, c.home.Owner, turn, parley.Idempotency{}))
+}
+
+func (c *Conversation) resumed(resumed parley.TurnResumed, err error) (*Turn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Turn{ID: resumed.Turn.ID, conversation: c, after: resumed.EventSequence}, nil
+}
+
+// Loop repeats a task until its condition is met or its maximum reached. It is
+// durable and runs on by itself; Home.Engine reads and stops it.
+func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley.Loop, error) {
+	started, err := c.home.Engine.StartLoop(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	return started.Loop, err
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley"
+)
+
+// LoopInput is a loop to start.
+type LoopInput struct {
+	Prompt      string             `json:"prompt" doc:"The text that begins every iteration."`
+	Max         *int               `json:"max,omitempty" minimum:"1" maximum:"1000" doc:"Iterations at most; 10 by default."`
+	Until       *LoopUntilInput    `json:"until,omitempty" doc:"What ends the loop early; exactly one of its fields."`
+	Context     parley.LoopContext `json:"context,omitzero" doc:"What an iteration sees beside itself: fresh, the default, or {recent: n} for the n iterations before it."`
+	ArchiveDone bool               `json:"archive_when_done,omitempty" doc:"Archive the session when the condition is met or max is reached, unless something else waits in it."`
+}
+
+// LoopUntilInput is what ends a loop early.
+type LoopUntilInput parley.LoopUntil
+
+// LoopStopInput says how to stop a loop.
+type LoopStopInput struct {
+	Now bool `json:"now,omitempty" doc:"Cancel the iteration that runs; by default it is left to its end."`
+}
+
+// LoopList asks for loops, newest first by default.
+type LoopList struct{ Paging }
+
+// StartLoop starts a loop in a session, as parley.LoopStore.StartLoop says.
+func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency parley.Idempotency) (parley.LoopStarted, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.LoopStarted{}, err
+	}
+	if err := checkIdempotency(idempotency); err != nil {
+		return parley.LoopStarted{}, err
+	}
+	loop, err := newLoop(principal, input)
+	if err != nil {
+		return parley.LoopStarted{}, err
+	}
+	if err := traced(ctx, &loop.First); err != nil {
+		return parley.LoopStarted{}, err
+	}
+	loop.Idempotency = idempotency
+	run := e.offer(scope.WorkspaceID, true)
+	started, err := e.store.StartLoop(ctx, scope, sessionID, loop, run.processID())
+	if err != nil {
+		run.settle(nil)
+		return parley.LoopStarted{}, err
+	}
+	run.settle(started.Claim)
+	return started, nil
+}
+
+// newLoop validates a loop from outside and makes what the store takes.
+func newLoop(principal parley.Principal, input LoopInput) (loop parley.NewLoop, err error) {
+	if strings.TrimSpace(input.Prompt) == "" {
+		return loop, parley.InvalidField("prompt", "is empty; say what every iteration is to do")
+	}
+	if err := parley.CheckText("prompt", input.Prompt, parley.MaxTextBytes); err != nil {
+		return loop, err
+	}
+	loop.Loop = parley.Loop{ID: parley.NewID(), Prompt: input.Prompt, Max: parley.DefaultLoopIterations, Context: input.Context,
+		ArchiveDone: input.ArchiveDone, Author: principal.Author()}
+	if input.Max != nil {
+		loop.Loop.Max = *input.Max
+	}
+	if loop.Loop.Max < 1 || loop.Loop.Max > parley.MaxLoopIterations {
+		return loop, parley.InvalidField("max", "must lie between 1 and %d", parley.MaxLoopIterations)
+	}
+	if input.Until != nil {
+		until := parley.LoopUntil(*input.Until)
+		if err := checkUntil(&until); err != nil {
+			return loop, err
+		}
+		loop.Loop.Until = &until
+	}
+	if loop.Content, err = parley.EncodeContent(parley.UserContent{Text: input.Prompt}); err != nil {
+		return loop, err
+	}
+	loop.First = parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: loop.Loop.Author, Content: loop.Content,
+		Metadata: json.RawMessage("{}"), Title: parley.TitleFrom(input.Prompt)}
+	return loop, nil
+}
+
+// checkUntil wants exactly one condition, and that it holds together. The schema
+// becomes canonical.
+func checkUntil(until *parley.LoopUntil) error {
+	hasSchema := len(until.Schema) > 0 && string(until.Schema) != "null"
+	set := 0
+	for _, is := range []bool{until.ToolCalled != "", until.TextMatches != "", hasSchema} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return parley.InvalidField("until", "takes exactly one of tool_called, text_matches, schema")
+	}
+	switch {
+	case until.ToolCalled != "":
+		if !isToolName(until.ToolCalled) {
+			return parley.InvalidField("until.tool_called", "%q is no tool name: use 1 to %d letters, digits, _ and -", parley.Clip(until.ToolCalled, 64), maxToolNameBytes)
+		}
+	case until.TextMatches != "":
+		if err := parley.CheckText("until.text_matches", until.TextMatches, parley.MaxLoopPatternBytes); err != nil {
+			return err
+		}
+		if _, err := regexp.Compile(until.TextMatches); err != nil {
+			return parley.InvalidField("until.text_matches", "is no regular expression (RE2): %s", parley.Clip(err.Error(), 200))
+		}
+	default:
+		return checkUntilSchema(until)
+	}
+	return nil
+}
+
+func checkUntilSchema(until *parley.LoopUntil) error {
+	if len(until.Schema) > parley.MaxLoopSchemaBytes {
+		return parley.InvalidField("until.schema", "is longer than %d bytes", parley.MaxLoopSchemaBytes)
+	}
+	if err := parley.CheckJSON(until.Schema); err != nil {
+		return err
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(until.Schema, &schema); err != nil {
+		return parley.InvalidField("until.schema", "is no JSON Schema")
+	}
+	if _, err := schema.Resolve(nil); err != nil {
+		return parley.InvalidField("until.schema", "the JSON Schema does not hold together: %s", parley.Clip(err.Error(), 200))
+	}
+	canonical, err := parley.CanonicalJSON(until.Schema)
+	if err != nil {
+		return parley.InvalidField("until.schema", "is not valid JSON")
+	}
+	until.Schema = canonical
+	return nil
+}
+
+// StopLoop ends a running loop, as parley.LoopStore.StopLoop says; with Now its
+// running iteration is cancelled too.
+func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id parley.ID, input LoopStopInput) (parley.Loop, error) {
+	scope, err := authorise(principal, CancelTurns)
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	found, err := e.store.Loop(ctx, scope, id)
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	loop, err := e.store.StopLoop(ctx, scope, found.SessionID, id)
+	if err != nil || !input.Now {
+		return loop, err
+	}
+	_, err = e.Cancel(ctx, principal, loop.SessionID, CancelInput{TurnID: loop.TurnID})
+	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNothingToCancel { // it ended by itself
+		err = nil
+	}
+	return loop, err
+}
+
+// Loop reads one.
+func (e *Engine) Loop(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Loop, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	return e.store.Loop(ctx, scope, id)
+}
+
+// Loops lists the loops of a session.
+func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionID parley.ID, list LoopList) (Page[parley.Loop], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Loop]{}, err
+	}
+	from, order, limit, err := list.start("loops", Descending)
+	if err != nil {
+		return Page[parley.Loop]{}, err
+	}
+	rows, err := e.store.Loops(ctx, scope, sessionID, parley.LoopQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	if err != nil {
+		return Page[parley.Loop]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Loop) cursor {
+		return cursor{List: "loops", Order: order, ID: last.ID}
+	}), nil
+}

@@ -1,0 +1,236 @@
+package transition
+
+import (
+	"strconv"
+
+	"parley"
+)
+
+// StartLoop is the transition of parley.LoopStore.
+func (t *Tx) StartLoop(scope parley.Scope, sessionID parley.ID, starting parley.NewLoop, claimBy parley.ID) (parley.LoopStarted, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.LoopStarted{}, err
+	}
+	if earlier, err := t.startedBefore(h, starting.Idempotency); err != nil || earlier != nil {
+		if earlier == nil {
+			return parley.LoopStarted{}, err
+		}
+		return *earlier, err
+	}
+	if h.ArchivedAt != 0 {
+		return parley.LoopStarted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then start the loop again")
+	}
+	running, err := t.rows.RunningLoop(h)
+	if err != nil {
+		return parley.LoopStarted{}, err
+	}
+	if running != nil {
+		return parley.LoopStarted{}, parley.Conflict(running.State, "a loop runs in this session already (iteration %d of %d); stop it first", running.Iteration, running.Max)
+	}
+	started := parley.LoopStarted{EventSequence: h.LastEvent}
+	loop := starting.Loop
+	loop.WorkspaceID, loop.SessionID, loop.State, loop.Iteration, loop.CreatedAt = h.WorkspaceID, h.ID, parley.LoopRunning, 1, t.now
+	loop.TurnID = starting.First.TurnID
+	t.progress(h, &loop)
+	loop.Ordinal = h.LastEvent
+	h.Changes.NewLoops = append(h.Changes.NewLoops, NewLoop{Loop: &loop, Content: starting.Content, PostedEvent: started.EventSequence, Idempotency: starting.Idempotency})
+	first := starting.First
+	first.LoopID, first.Iteration, first.During = loop.ID, 1, parley.DuringQueue
+	posted, err := t.post(h, first, claimBy)
+	if err != nil {
+		return parley.LoopStarted{}, err
+	}
+	started.Loop, started.Claim = loop, posted.Claim
+	return started, nil
+}
+
+// startedBefore rebuilds the first answer to an idempotency key; nil when the key
+// is new.
+func (t *Tx) startedBefore(h *Head, idempotency parley.Idempotency) (*parley.LoopStarted, error) {
+	if idempotency.Key == "" {
+		return nil, nil
+	}
+	earlier, err := t.rows.StartedLoop(h, idempotency.Key)
+	if err != nil || earlier.ID.IsZero() {
+		return nil, err
+	}
+	if earlier.Fingerprint != idempotency.Fingerprint {
+		return nil, KeyReused()
+	}
+	loop, err := t.loopOf(h, earlier.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &parley.LoopStarted{Loop: *loop.Loop, EventSequence: earlier.PostedEvent, Replayed: true}, nil
+}
+
+// StopLoop is the transition of parley.LoopStore.
+func (t *Tx) StopLoop(scope parley.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	loop, err := t.loopOf(h, loopID)
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	switch loop.State {
+	case parley.LoopRunning:
+	case parley.LoopStopped:
+		return *loop.Loop, nil
+	default:
+		return parley.Loop{}, parley.Conflict(loop.State, "this loop had ended before: it is %s", loop.State)
+	}
+	var turn *parley.Turn
+	if loop.TurnID == h.TurnID {
+		turn, err = t.currentTurn(h)
+	} else {
+		turn, err = t.readTurn(h, loop.TurnID)
+	}
+	if err != nil {
+		return parley.Loop{}, err
+	}
+	if _, err := t.queueOf(h, h.Steers > 0); err != nil { // before the first change
+		return parley.Loop{}, err
+	}
+	t.endLoop(h, loop.Loop, parley.LoopStopped, parley.LoopReasonStopped)
+	switch {
+	case turn.Status != parley.TurnQueued || turn.Attempt > 0: // it has begun
+	case turn.ID == h.TurnID:
+		_, err = t.settleCancelled(h)
+	default:
+		_, err = t.cancelWaiting(h, *turn)
+	}
+	return *loop.Loop, err
+}
+
+// loopOf reads a loop of a session as it stands now; CodeNotFound when the session
+// has no such loop.
+func (t *Tx) loopOf(h *Head, id parley.ID) (*NewLoop, error) {
+	for i := range h.Changes.NewLoops {
+		if made := &h.Changes.NewLoops[i]; made.ID == id {
+			return made, nil
+		}
+	}
+	for i := range h.Changes.Loops {
+		if changed := &h.Changes.Loops[i]; changed.ID == id {
+			return changed, nil
+		}
+	}
+	loop, err := t.rows.Loop(h, id)
+	if err == nil && loop == nil {
+		err = NotFound("loop")
+	}
+	return loop, err
+}
+
+// saveLoop has what changed in a loop written, in its last state.
+func (h *Head) saveLoop(loop *NewLoop) {
+	for _, saved := range [][]NewLoop{h.Changes.NewLoops, h.Changes.Loops} {
+		for i := range saved {
+			if saved[i].ID == loop.ID {
+				return // it is the same one
+			}
+		}
+	}
+	h.Changes.Loops = append(h.Changes.Loops, *loop)
+}
+
+// endLoop ends a running loop.
+func (t *Tx) endLoop(h *Head, loop *parley.Loop, state parley.LoopState, reason string) {
+	loop.State, loop.Reason, loop.FinishedAt = state, reason, t.now
+	h.saveLoop(&NewLoop{Loop: loop})
+	t.progress(h, loop)
+}
+
+// iterate goes on with the loop of a turn that has ended: to the next iteration,
+// or to the loop's end. It reports whether the session is to be archived. The
+// queue has been read.
+func (t *Tx) iterate(h *Head, turn *parley.Turn, end parley.TurnEnd) (archive bool, err error) {
+	if turn.LoopID.IsZero() {
+		return false, nil
+	}
+	loop, err := t.loopOf(h, turn.LoopID)
+	if err != nil || loop.State != parley.LoopRunning || loop.TurnID != turn.ID {
+		return false, err
+	}
+	switch {
+	case end.Status == parley.TurnCancelled:
+		t.endLoop(h, loop.Loop, parley.LoopStopped, parley.LoopReasonCancelled)
+	case end.Status == parley.TurnFailed:
+		reason := string(parley.ClassInternal)
+		if end.Failure != nil {
+			reason = string(end.Failure.Class)
+		}
+		t.endLoop(h, loop.Loop, parley.LoopFailed, reason)
+	case end.Met:
+		t.endLoop(h, loop.Loop, parley.LoopCompleted, loop.Until.Kind())
+		return loop.ArchiveDone, nil
+	case loop.Iteration >= loop.Max:
+		t.endLoop(h, loop.Loop, parley.LoopExhausted, parley.LoopReasonMax)
+		return loop.ArchiveDone, nil
+	default:
+		t.next(h, loop)
+	}
+	return false, nil
+}
+
+// next makes the next iteration: a message at the end of the queue, and its turn.
+func (t *Tx) next(h *Head, loop *NewLoop) {
+	loop.Iteration++
+	turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: parley.NewID(), Status: parley.TurnQueued,
+		LoopID: loop.ID, Iteration: loop.Iteration, CreatedAt: t.now}
+	loop.TurnID = turn.ID
+	h.saveLoop(loop)
+	t.progress(h, loop.Loop)
+	h.addTurn(turn)
+	t.enqueue(h, &parley.Message{
+		ID: turn.TriggerMessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: turn.ID, Role: parley.RoleUser, Author: loop.Author,
+		Content: loop.Content, Iteration: loop.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+	}, h.takeBack(), parley.Idempotency{})
+}
+
+// takeUpLoop has a loop run again whose last turn is taken up by another one.
+func (t *Tx) takeUpLoop(h *Head, ended, turn *parley.Turn) error {
+	if ended.LoopID.IsZero() {
+		return nil
+	}
+	turn.LoopID = ended.LoopID // what it sees is what the loop says, also when that is over
+	loop, err := t.loopOf(h, ended.LoopID)
+	if err != nil || loop.TurnID != ended.ID || loop.State != parley.LoopFailed && (loop.State != parley.LoopStopped || loop.Reason != parley.LoopReasonCancelled) {
+		return err
+	}
+	if other, err := t.rows.RunningLoop(h); err != nil || other != nil {
+		return err
+	}
+	loop.State, loop.Reason, loop.FinishedAt, loop.TurnID = parley.LoopRunning, "", 0, turn.ID
+	h.saveLoop(loop)
+	t.progress(h, loop.Loop)
+	return nil
+}
+
+// archiveDone archives a session whose loop wanted it, when nothing else waits.
+func (t *Tx) archiveDone(h *Head) {
+	if !h.TurnID.IsZero() {
+		return
+	}
+	h.ArchivedAt = t.now
+	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
+	t.updatedFeed(h)
+}
+
+// progress tells where a loop is.
+func (t *Tx) progress(h *Head, loop *parley.Loop) {
+	data := appendID(append(make([]byte, 0, 192), `{"loop_id":`...), loop.ID)
+	data = appendID(append(data, `,"turn_id":`...), loop.TurnID)
+	data = strconv.AppendInt(append(data, `,"iteration":`...), int64(loop.Iteration), 10)
+	data = strconv.AppendInt(append(data, `,"max":`...), int64(loop.Max), 10)
+	data = parley.AppendJSONString(append(data, `,"state":`...), string(loop.State))
+	if loop.Reason == "" {
+		data = append(data, `,"reason":null}`...)
+	} else {
+		data = append(parley.AppendJSONString(append(data, `,"reason":`...), loop.Reason), '}')
+	}
+	t.event(h, parley.EventLoopProgress, loop.TurnID, data)
+}

@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"parley"
+)
+
+// completed is the end of a turn that is complete. Of an iteration of a loop it
+// says whether the loop's condition holds. a is its last answer; nil to read it
+// from the record.
+func (t *turn) completed(a *answer) (parley.TurnEnd, error) {
+	end := parley.TurnEnd{Status: parley.TurnCompleted}
+	if t.claim.Loop == nil || t.claim.Loop.Until == nil {
+		return end, nil
+	}
+	until := t.claim.Loop.Until
+	if until.ToolCalled != "" {
+		var err error
+		end.Met, err = t.succeeded(until.ToolCalled)
+		return end, err
+	}
+	var text string
+	if a != nil {
+		text = a.text()
+	} else {
+		var err error
+		if text, err = t.recordedText(); err != nil {
+			return end, err
+		}
+	}
+	met, err := holds(until, text)
+	if err != nil { // it held together when the loop was started
+		t.log().ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", t.claim.Loop.ID, "error", err)
+	}
+	end.Met = met
+	return end, nil
+}
+
+// holds looks at an answer's text.
+func holds(until *parley.LoopUntil, text string) (bool, error) {
+	if until.TextMatches != "" {
+		pattern, err := regexp.Compile(until.TextMatches)
+		return err == nil && pattern.MatchString(text), err
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(until.Schema, &schema); err != nil {
+		return false, err
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return false, err
+	}
+	var value any
+	if json.Unmarshal([]byte(jsonOf(text)), &value) != nil {
+		return false, nil
+	}
+	return resolved.Validate(value) == nil, nil
+}
+
+// jsonOf is the JSON in an answer: all of its text, or what its one fenced block
+// holds.
+func jsonOf(text string) string {
+	const fence = "```"
+	parts := strings.Split(text, fence)
+	if len(parts) != 3 {
+		return text
+	}
+	_, inside, found := strings.Cut(parts[1], "\n") // behind the name of the language
+	if !found {
+		return parts[1]
+	}
+	return inside
+}
+
+// succeeded reports whether the iteration called a tool that succeeded, in this
+// turn or in one that it takes up.
+func (t *turn) succeeded(tool string) (bool, error) {
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	for turn := t.claim.Turn; ; {
+		results, err := t.w.store.Messages(t.writes, scope, t.fence.SessionID, parley.MessageQuery{
+			Roles: []parley.Role{parley.RoleToolResult}, ToolName: tool, TurnID: turn.ID, RecordOnly: true, Limit: parley.MaxPage,
+		})
+		if err != nil {
+			return false, err
+		}
+		for i := range results {
+			var content parley.ToolResultContent
+			if json.Unmarshal(results[i].Content, &content) == nil && content.Success {
+				return true, nil
+			}
+		}
+		if turn.ContinuesID.IsZero() {
+			return false, nil
+		}
+		if turn, err = t.w.store.Turn(t.writes, scope, turn.ContinuesID); err != nil {
+			return false, err
+		}
+	}
+}
+
+// recordedText is the text of the turn's last answer.
+func (t *turn) recordedText() (string, error) {
+	rows, err := t.w.store.Messages(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, t.fence.SessionID, parley.MessageQuery{
+		Roles: []parley.Role{parley.RoleAssistant}, Status: parley.MessageCompleted, TurnID: t.fence.TurnID, RecordOnly: true, Limit: parley.MaxPage,
+	})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	var text strings.Builder
+	for i := range rows {
+		var content parley.AssistantContent
+		if rows[i].Step == rows[len(rows)-1].Step && json.Unmarshal(rows[i].Content, &content) == nil {
+			text.WriteString(content.Text)
+		}
+	}
+	return text.String(), nil
+}
+
+// text is the answer's, over its rows.
+func (a *answer) text() string {
+	var text strings.Builder
+	for _, r := range a.rows {
+		if r.role == parley.RoleAssistant && r.stream != nil {
+			text.WriteString(r.stream.Text(parley.KindText))
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,145 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+func (r *rig) startLoop(sessionID parley.ID, max int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {
+	r.Helper()
+	first := r.said("Do it again.", "")
+	started, err := r.store.StartLoop(r.Context(), r.scope, sessionID, parley.NewLoop{
+		Loop:  parley.Loop{ID: parley.NewID(), Prompt: "Do it again.", Max: max, Until: until, Context: context, Author: first.Author},
+		First: first, Content: first.Content,
+	}, parley.ID{})
+	r.must(err)
+	return started.Loop
+}
+
+// loopEnded waits for a loop's end.
+func (r *rig) loopEnded(sessionID parley.ID, loop parley.ID) parley.Loop {
+	r.Helper()
+	r.await(sessionID, "the loop's end", func(e parley.Event) bool {
+		return e.Type == parley.EventLoopProgress && !strings.Contains(string(e.Data), `"running"`)
+	})
+	ended, err := r.store.Loop(r.Context(), r.scope, loop)
+	r.must(err)
+	return ended
+}
+
+// What ends a loop is looked at when an iteration completes.
+func TestLoopConditions(t *testing.T) {
+	schema := &parley.LoopUntil{Schema: json.RawMessage(`{"properties":{"done":{"const":true}},"required":["done"],"type":"object"}`)}
+	matches := &parley.LoopUntil{TextMatches: `(?i)all tests? pass`}
+	called := &parley.LoopUntil{ToolCalled: "finish"}
+	for name, c := range map[string]struct {
+		until   *parley.LoopUntil
+		answers []answerFunc
+		state   parley.LoopState
+		reason  string
+		at      int
+	}{
+		"no condition":        {nil, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
+		"the text matches":    {matches, []answerFunc{says("two fail"), says("Now ALL TESTS PASS.")}, parley.LoopCompleted, "text_matches", 2},
+		"it never matches":    {matches, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
+		"the answer is JSON":  {schema, []answerFunc{says(`{"done":false}`), says(`{"done":true}`)}, parley.LoopCompleted, "schema", 2},
+		"JSON in a fence":     {schema, []answerFunc{says("not JSON"), says("Here:\n```json\n{\"done\": true}\n```\n")}, parley.LoopCompleted, "schema", 2},
+		"the tool was called": {called, []answerFunc{says("later"), calls(parley.FinishToolCalls, "finish", `{}`), says("so")}, parley.LoopCompleted, "tool_called", 2},
+		"the tool failed":     {called, []answerFunc{calls(parley.FinishToolCalls, "finish", `{"fail":true}`), says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
+		"an iteration fails":  {matches, []answerFunc{says("a"), fails(parley.NewModelError(parley.ClassAuth, false, "no", nil))}, parley.LoopFailed, "auth", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.tools = fakeTools{{name: "finish", call: func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+				if strings.Contains(string(call.Arguments), "fail") {
+					return nil, parley.Errorf(parley.CodeConflict, "not yet")
+				}
+				return json.RawMessage(`true`), nil
+			}}}
+			r.start(nil)
+			r.model.play(c.answers...)
+			sessionID := r.session(tooled("finish"), nil)
+			loop := r.startLoop(sessionID, 3, c.until, parley.LoopContext{})
+			if ended := r.loopEnded(sessionID, loop.ID); ended.State != c.state || ended.Reason != c.reason || ended.Iteration != c.at {
+				t.Errorf("the loop is %s (%s) at %d; want %s (%s) at %d", ended.State, ended.Reason, ended.Iteration, c.state, c.reason, c.at)
+			}
+		})
+	}
+}
+
+// An iteration sees itself alone, or the ones before it too, never another loop's.
+func TestLoopContext(t *testing.T) {
+	for name, c := range map[string]struct {
+		context parley.LoopContext
+		seen    []int // messages in each iteration's request
+	}{
+		"fresh":     {parley.LoopContext{}, []int{1, 1, 1, 1}},
+		"recent(1)": {parley.LoopContext{Recent: 1}, []int{1, 3, 3, 3}},
+		"recent(9)": {parley.LoopContext{Recent: 9}, []int{1, 3, 5, 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.start(nil)
+			sessionID := r.session(parley.Overrides{}, nil)
+			r.model.play(says("hello"))
+			r.ended(r.post(sessionID, "Hi", "").Turn.ID)
+			for range 2 { // the second loop begins anew
+				before := len(r.model.asked())
+				r.model.play(says("1"), says("2"), says("3"), says("4"))
+				loop := r.startLoop(sessionID, 4, nil, c.context)
+				r.awaitLoop(loop.ID)
+				asked := r.model.asked()[before:]
+				for i, want := range c.seen {
+					if got := len(asked[i].Messages); got != want {
+						t.Errorf("iteration %d sees %d messages; want %d", i+1, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// awaitLoop waits until a loop has ended, whatever other loops did.
+func (r *rig) awaitLoop(loop parley.ID) {
+	r.Helper()
+	state, err := r.store.Loop(r.Context(), r.scope, loop)
+	r.must(err)
+	r.await(state.SessionID, "the loop's end", func(e parley.Event) bool {
+		return e.Type == parley.EventLoopProgress && strings.Contains(string(e.Data), loop.String()) && !strings.Contains(string(e.Data), `"running"`)
+	})
+}
+
+// A turn that was taken over looks at the loop's condition in the record.
+func TestLoopConditionAfterATakeOver(t *testing.T) {
+	r := newRig(t)
+	sessionID := r.session(parley.Overrides{}, nil)
+	loop := r.startLoop(sessionID, 3, &parley.LoopUntil{TextMatches: "^done$"}, parley.LoopContext{})
+	dead := parley.NewID()
+	r.must(r.store.RegisterProcess(t.Context(), parley.Process{ID: dead, Name: "dead"}, time.Hour))
+	claims, err := r.store.Claim(t.Context(), dead, 1, parley.Occupancy{Slots: 10})
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("%d claims, %v", len(claims), err)
+	}
+	fence := claims[0].Fence
+	begin := parley.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: scriptedID}, Author: claims[0].Trigger.Author}
+	_, err = r.store.BeginStep(t.Context(), fence, begin)
+	r.must(err)
+	content, err := parley.EncodeContent(parley.AssistantContent{Text: "done"})
+	r.must(err)
+	_, err = r.store.SettleStep(t.Context(), fence, parley.StepSettle{Step: 1, Call: parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
+		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content}}})
+	r.must(err)
+	r.must(r.store.ReleaseProcess(t.Context(), dead))
+	r.start(nil)
+	if ended := r.loopEnded(sessionID, loop.ID); ended.State != parley.LoopCompleted || ended.Iteration != 1 {
+		t.Errorf("the loop is %s at %d", ended.State, ended.Iteration)
+	}
+	if r.model.sent() != 0 {
+		t.Error("the answer was asked for again")
+	}
+}
