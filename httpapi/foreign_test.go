@@ -12,9 +12,9 @@ import (
 
 // estate is one of everything that has an id, in one workspace.
 type estate struct {
-	bearer                                            string
+	bearer                                                  string
 	agent, session, message, turn, call, project, key, loop string
-	slug                                              string
+	slug                                                    string
 }
 
 // build makes an estate; its session has one finished turn.
