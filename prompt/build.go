@@ -11,16 +11,12 @@ import (
 
 // Build makes the request of a step: the selection, and behind it the steers
 // that the step delivers, with Sequence set to the places that they take. The
-// manifest names both. tools are the definitions behind settings.Tools.
-// CodeInvalid for tools whose parameters are not JSON.
-func Build(settings Settings, selection Selection, steers []parley.Message, tools []parley.ToolDefinition) (parley.ModelRequest, parley.Manifest, error) {
-	definitions, err := sortedTools(tools)
-	if err != nil {
-		return parley.ModelRequest{}, parley.Manifest{}, err
-	}
+// manifest names both. tools are those behind settings.Tools.
+func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools) (parley.ModelRequest, parley.Manifest, error) {
 	manifest := selection.Manifest
 	messages := selection.Messages
 	if len(steers) > 0 {
+		var err error
 		if manifest, err = withSteers(manifest, steers); err != nil {
 			return parley.ModelRequest{}, parley.Manifest{}, err
 		}
@@ -29,7 +25,7 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 	return parley.ModelRequest{
 		Model:      settings.Model,
 		System:     settings.System,
-		Tools:      definitions,
+		Tools:      tools.definitions,
 		Messages:   regroup(messages, settings.Model),
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
@@ -64,24 +60,41 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 	}, nil
 }
 
-// EncodeTools is the canonical JSON of tool definitions, sorted by name: what
-// Call.ToolsHash is the hash of. "[]" for none.
-func EncodeTools(tools []parley.ToolDefinition) ([]byte, error) {
-	definitions, err := sortedTools(tools)
-	if err != nil {
-		return nil, err
-	}
-	if len(definitions) == 0 {
-		return []byte("[]"), nil
-	}
-	raw, err := json.Marshal(definitions)
-	if err != nil {
-		return nil, parley.WrapError(parley.CodeInvalid, err, "the tool definitions have no JSON form")
-	}
-	return parley.CanonicalJSON(raw)
+// Tools are tool definitions in the one form that requests and the record have of
+// them: by name, parameters canonical. The zero Tools are none. They are never
+// written again: one set serves many requests.
+type Tools struct {
+	definitions []parley.ToolDefinition
+	text        []byte
+	hash        parley.Hash
 }
 
-// DecodeTools reads what EncodeTools wrote.
+// NewTools gives definitions that form. It reads every schema, which takes longer
+// than the rest of a request: keep what it made. CodeInvalid for parameters that
+// are not JSON.
+func NewTools(definitions []parley.ToolDefinition) (Tools, error) {
+	sorted, err := sortedTools(definitions)
+	if err != nil || len(sorted) == 0 {
+		return Tools{}, err
+	}
+	raw, err := json.Marshal(sorted)
+	if err != nil {
+		return Tools{}, parley.WrapError(parley.CodeInvalid, err, "the tool definitions have no JSON form")
+	}
+	text, err := parley.CanonicalJSON(raw)
+	if err != nil {
+		return Tools{}, err
+	}
+	return Tools{definitions: sorted, text: text, hash: parley.HashOf(text)}, nil
+}
+
+// Text is their canonical JSON, which the record keeps once per hash; nil for none.
+func (t Tools) Text() []byte { return t.text }
+
+// Hash is that of Text, the zero Hash for none.
+func (t Tools) Hash() parley.Hash { return t.hash }
+
+// DecodeTools reads the definitions in a text of Tools.
 func DecodeTools(text []byte) ([]parley.ToolDefinition, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil

@@ -44,11 +44,7 @@ func TestRebuildGivesTheSameRequest(t *testing.T) {
 		for i := range kept {
 			kept[i].Marks.SetAside = rapid.Bool().Draw(t, "marked later")
 		}
-		text, err := prompt.EncodeTools(tools())
-		if err != nil {
-			t.Fatal(err)
-		}
-		definitions, err := prompt.DecodeTools(text)
+		definitions, err := prompt.DecodeTools(mustTools(t, tools()).Text())
 		if err != nil {
 			t.Fatal(err)
 		}

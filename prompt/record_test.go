@@ -178,11 +178,20 @@ func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn p
 
 func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (parley.ModelRequest, parley.Manifest) {
 	t.Helper()
-	request, manifest, err := prompt.Build(settings, selection, steers, tools())
+	request, manifest, err := prompt.Build(settings, selection, steers, mustTools(t, tools()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return request, manifest
+}
+
+func mustTools(t rapid.TB, definitions []parley.ToolDefinition) prompt.Tools {
+	t.Helper()
+	made, err := prompt.NewTools(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 func tools() []parley.ToolDefinition {

@@ -149,7 +149,7 @@ func TestBuildMessages(t *testing.T) {
 					test.rows[i].Status = parley.MessageCompleted
 				}
 			}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: test.rows}, nil, nil)
+			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: test.rows}, nil, prompt.Tools{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 	} {
 		for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant} {
 			row := parley.Message{Role: role, Status: parley.MessageCompleted, Content: json.RawMessage(raw)}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, nil)
+			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, prompt.Tools{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,15 +190,12 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 func TestToolsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	list := tools()
-	one, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{}, nil, list)
+	one, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{}, nil, mustTools(t, list))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list[0], list[1] = list[1], list[0]
-	stored, err := prompt.EncodeTools(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := mustTools(t, list).Text()
 	want := `[{"description":"Tells the time.","name":"current_time","parameters":{"properties":{},"type":"object"}},` +
 		`{"description":"Searches.","name":"search","parameters":{"properties":{"q":{"type":"integer"}},"type":"object"}}]`
 	if string(stored) != want {
@@ -215,11 +212,11 @@ func TestToolsHaveOneForm(t *testing.T) {
 	if diff := cmp.Diff(one, two); diff != "" {
 		t.Errorf("(-built +rebuilt):\n%s", diff)
 	}
-	if none, err := prompt.EncodeTools(nil); err != nil || string(none) != "[]" {
-		t.Errorf("no tools are stored as %s (%v)", none, err)
+	if none, err := prompt.NewTools(nil); err != nil || none.Text() != nil || !none.Hash().IsZero() {
+		t.Errorf("no tools are stored as %s (%v)", none.Text(), err)
 	}
 	list[0].Parameters = json.RawMessage(`{`)
-	if _, err := prompt.EncodeTools(list); parley.ErrorCode(err) != parley.CodeInvalid {
+	if _, err := prompt.NewTools(list); parley.ErrorCode(err) != parley.CodeInvalid {
 		t.Errorf("parameters that are no JSON gave %v", err)
 	}
 }

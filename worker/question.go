@@ -8,7 +8,7 @@ import (
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
 func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
-	q := &question{place: at, system: t.settings.System, tools: t.toolsText}
+	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
 	selection, err := prompt.Window(t.settings.Policy, t.claim.Session, t.claim.Turn, t.tail)
 	if err != nil {
 		return nil, nil, err
@@ -21,7 +21,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
 		steers[i].Status = parley.MessageCompleted
 	}
-	request, manifest, err := prompt.Build(t.settings, selection, steers, t.definitions)
+	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools)
 	if err == nil {
 		if t.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
@@ -43,9 +43,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
-	if len(q.tools) > 0 {
-		q.call.ToolsHash = parley.HashOf(q.tools)
-	}
+	q.call.ToolsHash = t.tools.Hash()
 	return q, nil, nil
 }
 

@@ -113,8 +113,7 @@ type turn struct {
 	model       parley.Model
 	info        parley.ModelInfo
 	grants      parley.Grants // the rules about its calls
-	definitions []parley.ToolDefinition
-	toolsText   []byte // canonical JSON of definitions, nil for none
+	tools       prompt.Tools
 	last        int64  // the record's last sequence, as far as this run has seen
 	attempts    int    // model requests of the turn so far
 	bounds      bounds
@@ -203,12 +202,13 @@ func (t *turn) awaitTools() {
 // order, those of a pattern by name, each name once.
 func (t *turn) findTools() error {
 	seen := make(map[string]bool, len(t.settings.Tools))
+	var definitions []parley.ToolDefinition
 	add := func(definition parley.ToolDefinition) {
 		if seen[definition.Name] {
 			return
 		}
 		seen[definition.Name] = true
-		t.definitions = append(t.definitions, definition)
+		definitions = append(definitions, definition)
 	}
 	for _, ref := range t.settings.Tools {
 		switch {
@@ -230,16 +230,13 @@ func (t *turn) findTools() error {
 			add(tool.Definition())
 		}
 	}
-	if len(t.definitions) == 0 {
-		return nil
-	}
-	if n := len(t.definitions); n > parley.MaxTools {
+	if n := len(definitions); n > parley.MaxTools {
 		t.log().WarnContext(t.ctx, "an agent's patterns stand for more tools than a model is shown",
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
-		t.definitions = t.definitions[:parley.MaxTools]
+		definitions = definitions[:parley.MaxTools]
 	}
 	var err error
-	t.toolsText, err = prompt.EncodeTools(t.definitions)
+	t.tools, err = t.w.toolsets.of(definitions)
 	return err
 }
 

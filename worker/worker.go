@@ -32,6 +32,7 @@ type Worker struct {
 	log      *slog.Logger
 	runtimes map[string]parley.Runtime
 	flusher  *flusher
+	toolsets *toolsets
 	pauses   pauses
 
 	claimNow  chan struct{} // of one: the claimer may find something
@@ -74,6 +75,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 	w := &Worker{
 		store: store, models: models, tools: tools, hub: hub, options: options, log: options.Log,
 		runtimes:  map[string]parley.Runtime{},
+		toolsets:  newToolsets(),
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),

@@ -25,6 +25,8 @@ func main() {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "provider":
 		err = reference(ctx, nil)
+	case len(os.Args) > 1 && os.Args[1] == "tools":
+		err = toolServer(ctx)
 	case len(os.Args) > 2 && os.Args[1] == "proxy":
 		var target *url.URL
 		if target, err = url.Parse(os.Args[2]); err == nil {
@@ -66,7 +68,7 @@ func parts() []part {
 	return []part{
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
 		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures},
-		{"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures},
+		{"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures},
 	}
 }
 
