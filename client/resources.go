@@ -18,6 +18,7 @@ type AgentInput struct {
 	SystemPrompt string         `json:"system_prompt,omitempty"`
 	Model        parley.ModelID `json:"model,omitempty"`
 	Tools        []string       `json:"tools,omitempty"`
+	Grants       []parley.Grant `json:"grants,omitempty"`
 }
 
 // SessionInput is a new session; an empty one is an agent parley's.
@@ -27,6 +28,7 @@ type SessionInput struct {
 	Key     string         `json:"key,omitempty"`
 	Model   parley.ModelID `json:"model,omitempty"`
 	Message *MessageInput  `json:"message,omitempty"`
+	Grants  []parley.Grant `json:"grants,omitempty"`
 }
 
 // MessageInput is a user message.

@@ -36,6 +36,9 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			if err := c.open(ctx, sessionID, agent); err != nil {
 				return err
 			}
+			if err := c.takeUp(ctx); err != nil && !errors.Is(err, errQuiet) {
+				return err
+			}
 			if len(args) > 0 {
 				return c.say(ctx, strings.Join(args, " "))
 			}
@@ -57,6 +60,18 @@ type chat struct {
 	model   parley.ModelID
 	during  parley.During
 	session parley.Session
+
+	owed   asking        // answers that the session waited for when it was opened
+	lines  <-chan string // what the person types, once somebody reads it
+	failed <-chan error
+}
+
+// input is what the person types, line by line.
+func (c *chat) input() (<-chan string, <-chan error) {
+	if c.lines == nil {
+		c.lines, c.failed = c.readLines()
+	}
+	return c.lines, c.failed
 }
 
 func (c *chat) open(ctx context.Context, sessionID, agent string) error {
@@ -81,7 +96,7 @@ func (c *chat) loop(ctx context.Context) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	lines, failed := c.readLines()
+	lines, failed := c.input()
 	for {
 		if c.term.interactive() {
 			fmt.Fprint(c.term.err, "> ")
@@ -176,17 +191,23 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
+	interrupted := make(chan struct{})
 	go func() { // ends with the turn, by stop
 		select {
 		case <-ctx.Done():
 		case <-interrupts:
+			close(interrupted)
 			if _, err := c.server.Cancel(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
 			}
 		}
 	}()
 
-	view := &turnView{chat: c, shown: map[shownKey]int{}}
+	view := &turnView{chat: c, shown: map[shownKey]int{}, interrupted: interrupted, asking: c.owed}
+	c.owed = asking{}
+	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
+		return errors.Join(err, errQuiet)
+	}
 	var last int64
 	stream := begin(ctx)
 	for tries := 0; ; tries++ {
@@ -200,7 +221,7 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 				last = frame.ID
 			}
 			tries = 0
-			if over, err := view.show(frame); over || err != nil {
+			if over, err := view.show(ctx, frame); over || err != nil {
 				return err
 			}
 		}
@@ -227,14 +248,19 @@ type turnView struct {
 	note  bool             // the last thing printed was reasoning
 	last  parley.ID        // message of the text printed last
 	open  bool             // its line has no end yet
+
+	asking      asking
+	interrupted <-chan struct{} // closed when the person stops the turn
 }
 
-func (v *turnView) show(frame client.Frame) (over bool, err error) {
+func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err error) {
 	if v.chat.json {
 		if err := v.chat.term.printLine(frame); err != nil {
 			return true, err
 		}
 	} else if err := v.print(frame); err != nil {
+		return true, err
+	} else if over, err := v.answer(ctx, frame); over || err != nil {
 		return true, err
 	}
 	if !frame.Type.EndsTurn() {
@@ -262,6 +288,30 @@ func (v *turnView) show(frame client.Frame) (over bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// answer asks the person for what the turn waits for. over reports that it is
+// left waiting.
+func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, err error) {
+	if err := v.asking.note(frame); err != nil || frame.Type != parley.EventSessionWaiting {
+		return false, err
+	}
+	var data struct {
+		Reason parley.WaitReason `json:"reason"`
+	}
+	if err := json.Unmarshal(frame.Data, &data); err != nil {
+		return false, err
+	}
+	over, err = v.askAll(ctx, data.Reason)
+	if over && err == nil {
+		select {
+		case <-v.interrupted: // its end comes with the cancel
+			over = false
+		default:
+			err = errQuiet
+		}
+	}
+	return over, err
 }
 
 func (v *turnView) print(frame client.Frame) error {

@@ -76,6 +76,7 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
 		toolsCommand(shared, term),
+		approvalsCommand(shared, term),
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func approvalsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "approvals", Short: "List and answer questions about tool calls"}
+	command.AddCommand(listApprovalsCommand(shared, term), showApprovalCommand(shared, term), approveCommand(shared, term), denyCommand(shared, term))
+	return command
+}
+
+func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
+	filters := map[string]*string{}
+	var limit int
+	list := &cobra.Command{Use: "list", Short: "List approvals, newest first: those that wait, unless --state says otherwise", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		for name, value := range filters {
+			if *value != "" && *value != "any" {
+				query.Set(name, *value)
+			}
+		}
+		page, err := server.Approvals(ctx, query)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(page.Data)
+		}
+		rows := make([][]string, len(page.Data))
+		for i, a := range page.Data {
+			rows[i] = []string{a.ID.String(), string(a.State), a.ToolName, parley.Clip(string(a.Arguments), 60), a.ExpiresAt.String(), a.SessionID.String()}
+		}
+		return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
+	})}
+	filters["state"] = list.Flags().String("state", string(parley.ApprovalPending), "pending, approved, denied, expired, cancelled or any")
+	filters["session_id"] = list.Flags().String("session", "", "only those of this session and of the tool sessions below it")
+	filters["agent"] = list.Flags().String("agent", "", "only those of this agent, by slug or id")
+	list.Flags().IntVar(&limit, "limit", 20, "how many")
+	return list
+}
+
+func showApprovalCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{Use: "show APPROVAL", Short: "Show an approval with the exact arguments of its call", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		approval, err := server.Approval(ctx, id)
+		if err != nil {
+			return err
+		}
+		return term.printApproval(approval, shared.json)
+	})}
+}
+
+func approveCommand(shared *flags, term terminal) *cobra.Command {
+	var session, tool bool
+	var comment string
+	approve := &cobra.Command{Use: "approve APPROVAL", Short: "Let the call run", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
+		switch {
+		case tool:
+			input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
+		case session:
+			input.Scope = parley.ScopeSession
+		}
+		return decide(ctx, server, term, shared.json, args[0], input)
+	})}
+	approve.Flags().BoolVar(&session, "session", false, "for the rest of the session, calls with exactly these arguments")
+	approve.Flags().BoolVar(&tool, "tool", false, "for the rest of the session, every call of this tool")
+	approve.Flags().StringVar(&comment, "comment", "", "kept with the decision")
+	return approve
+}
+
+func denyCommand(shared *flags, term terminal) *cobra.Command {
+	var comment string
+	deny := &cobra.Command{Use: "deny APPROVAL", Short: "Do not let the call run; the model is told", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		return decide(ctx, server, term, shared.json, args[0], client.DecisionInput{Decision: parley.DecideDeny, Comment: comment})
+	})}
+	deny.Flags().StringVar(&comment, "comment", "", "why: the model reads it")
+	return deny
+}
+
+func decide(ctx context.Context, server *client.Client, term terminal, asJSON bool, idText string, input client.DecisionInput) error {
+	id, err := parley.ParseID(idText)
+	if err != nil {
+		return err
+	}
+	approval, err := server.Decide(ctx, id, input)
+	if err != nil {
+		return err
+	}
+	return term.printApproval(approval, asJSON)
+}
+
+// printApproval prints an approval whole.
+func (t terminal) printApproval(a parley.Approval, asJSON bool) error {
+	if asJSON {
+		return t.printJSON(a)
+	}
+	fmt.Fprintf(t.out, "%s  %s\n%s %s\n", a.ID, a.State, a.ToolName, indented(a.Arguments))
+	if a.DecidedBy != nil {
+		fmt.Fprintf(t.out, "by %s at %s\n", a.DecidedBy.Name, a.DecidedAt)
+	} else if a.State == parley.ApprovalPending {
+		fmt.Fprintf(t.out, "expires %s\n", a.ExpiresAt)
+	}
+	if a.Comment != "" {
+		fmt.Fprintln(t.out, a.Comment)
+	}
+	return nil
+}
+
+// indented is JSON for people.
+func indented(raw json.RawMessage) string {
+	out, err := json.MarshalIndent(raw, "", "  ")
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+// asking is what a chat has to ask its person before its turn goes on.
+type asking struct {
+	approvals []parley.ID
+	questions []parley.ToolCallContent // ask_user calls
+}
+
+// note collects from a frame what the person will be asked.
+func (a *asking) note(frame client.Frame) error {
+	switch frame.Type {
+	case parley.EventApprovalCreated, parley.EventApprovalResolved:
+		var data struct {
+			ApprovalID parley.ID `json:"approval_id"`
+		}
+		if err := json.Unmarshal(frame.Data, &data); err != nil {
+			return err
+		}
+		kept := a.approvals[:0]
+		for _, id := range a.approvals {
+			if id != data.ApprovalID {
+				kept = append(kept, id)
+			}
+		}
+		a.approvals = kept
+		if frame.Type == parley.EventApprovalCreated {
+			a.approvals = append(a.approvals, data.ApprovalID)
+		}
+	case parley.EventStepGenerated:
+		step, err := frame.SettledStep()
+		if err != nil {
+			return err
+		}
+		for _, m := range step.Messages {
+			var call parley.ToolCallContent
+			if m.Role == parley.RoleToolCall && json.Unmarshal(m.Content, &call) == nil && call.Name == parley.AskUserTool {
+				a.questions = append(a.questions, call)
+			}
+		}
+	}
+	return nil
+}
+
+// takeUp asks for the answers that the session has waited for, and follows the
+// turn that goes on with them.
+func (c *chat) takeUp(ctx context.Context) error {
+	if c.json || c.session.WaitReason != parley.WaitApproval && c.session.WaitReason != parley.WaitInput {
+		return nil
+	}
+	pending, err := c.server.Approvals(ctx, url.Values{"session_id": {c.session.ID.String()}, "state": {string(parley.ApprovalPending)}, "order": {"asc"}})
+	if err != nil {
+		return err
+	}
+	for _, a := range pending.Data {
+		c.owed.approvals = append(c.owed.approvals, a.ID)
+	}
+	messages, err := everyPage(url.Values{"turn_id": {c.session.TurnID.String()}}, func(q url.Values) (client.Page[parley.Message], error) {
+		return c.server.Messages(ctx, c.session.ID, q)
+	})
+	if err != nil {
+		return err
+	}
+	answered := map[string]bool{}
+	for i := range messages {
+		answered[messages[i].ToolCallID] = answered[messages[i].ToolCallID] || messages[i].Role == parley.RoleToolResult
+	}
+	for i := range messages {
+		var call parley.ToolCallContent
+		m := &messages[i]
+		if m.Role == parley.RoleToolCall && m.ToolName == parley.AskUserTool && !answered[m.ToolCallID] && json.Unmarshal(m.Content, &call) == nil {
+			c.owed.questions = append(c.owed.questions, call)
+		}
+	}
+	return c.turn(ctx, func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.session.LastEvent) })
+}
+
+// askAll asks the person for everything that the turn waits for. over reports
+// that nobody is there to answer.
+func (v *turnView) askAll(ctx context.Context, reason parley.WaitReason) (over bool, err error) {
+	v.endLine()
+	if reason == parley.WaitApproval {
+		for len(v.asking.approvals) > 0 {
+			id := v.asking.approvals[0]
+			if over, err = v.askApproval(ctx, id); over || err != nil {
+				return over, err
+			}
+			v.asking.approvals = v.asking.approvals[1:]
+		}
+	}
+	if reason == parley.WaitInput || reason == parley.WaitApproval {
+		for len(v.asking.questions) > 0 {
+			if over, err = v.askQuestion(ctx, v.asking.questions[0]); over || err != nil {
+				return over, err
+			}
+			v.asking.questions = v.asking.questions[1:]
+		}
+	}
+	return false, nil
+}
+
+// askApproval shows a call and asks whether it may run.
+func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, err error) {
+	term := v.chat.term
+	approval, err := v.chat.server.Approval(ctx, id)
+	if err != nil || approval.State != parley.ApprovalPending {
+		return false, err
+	}
+	fmt.Fprintf(term.err, "%s %s\n", approval.ToolName, indented(approval.Arguments))
+	input := client.DecisionInput{}
+	for input.Decision == "" {
+		fmt.Fprint(term.err, "Allow it? y: once, s: these arguments for the session, t: the tool for the session, n: no (n WHY tells the model why) ")
+		line, ok := v.line(ctx)
+		if !ok {
+			fmt.Fprintf(term.err, "\nIt waits. Answer with: parley approvals approve %s, or deny\n", id)
+			return true, nil
+		}
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			input = client.DecisionInput{Decision: parley.DecideApprove}
+		case "s", "session":
+			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeSession}
+		case "t", "tool":
+			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool}
+		case "n", "no":
+			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
+		}
+	}
+	if _, err = v.chat.server.Decide(ctx, id, input); parley.ErrorCode(err) == parley.CodeConflict {
+		fmt.Fprintln(term.err, "parley:", err) // somebody else was first
+		err = nil
+	}
+	return false, err
+}
+
+// askQuestion shows a question of the agent's and posts the answer.
+func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent) (over bool, err error) {
+	term := v.chat.term
+	question, err := parley.ReadQuestion(call.Arguments)
+	if err != nil { // it was refused
+		return false, nil //nolint:nilerr // the model hears of it
+	}
+	fmt.Fprintln(term.err, "?", question.Question)
+	for i, option := range question.Options {
+		fmt.Fprintf(term.err, "  %d: %s\n", i+1, option)
+	}
+	line, ok := v.line(ctx)
+	if !ok {
+		fmt.Fprintf(term.err, "\nIt waits. Go on with: parley chat --session %s\n", v.chat.session.ID)
+		return true, nil
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(question.Options) {
+		line = question.Options[n-1]
+	}
+	_, err = v.chat.server.PostResult(ctx, v.chat.session.ID, client.ResultInput{ToolCallID: call.ID,
+		Content: parley.ToolResultContent{Result: parley.AppendJSONString(nil, line), Success: true}})
+	if parley.ErrorCode(err) == parley.CodeConflict {
+		fmt.Fprintln(term.err, "parley:", err)
+		err = nil
+	}
+	return false, err
+}
+
+// line reads a line from the person; false when there is none, or when the turn
+// was interrupted.
+func (v *turnView) line(ctx context.Context) (string, bool) {
+	lines, _ := v.chat.input()
+	select {
+	case line, ok := <-lines:
+		return line, ok
+	case <-v.interrupted:
+		return "", false
+	case <-ctx.Done():
+		return "", false
+	}
+}
