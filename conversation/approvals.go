@@ -1,0 +1,49 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+)
+
+// Approvals yields the questions about the turn's tool calls, each as soon as it
+// is asked and while nobody has answered it, and ends with the turn. Range over
+// it in a goroutine of its own beside Text, and answer with Conversation.Decide.
+func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] {
+	return func(yield func(parley.Approval, error) bool) {
+		home := t.conversation.home
+		for frame, err := range t.Frames(ctx) {
+			if err != nil {
+				yield(parley.Approval{}, err)
+				return
+			}
+			if frame.Kind != live.EventFrame || frame.Event.Type != parley.EventApprovalCreated {
+				continue
+			}
+			var data struct {
+				ApprovalID parley.ID `json:"approval_id"`
+			}
+			if err := json.Unmarshal(frame.Event.Data, &data); err != nil {
+				yield(parley.Approval{}, parley.WrapError(parley.CodeInternal, err, "the approval's event cannot be read"))
+				return
+			}
+			approval, err := home.Engine.Approval(ctx, home.Owner, data.ApprovalID)
+			if err == nil && approval.State != parley.ApprovalPending {
+				continue
+			}
+			if !yield(approval, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Decide answers a question about a tool call of any session of the home.
+// CodeConflict with the state when it is not pending any more.
+func (c *Conversation) Decide(ctx context.Context, approvalID parley.ID, input engine.DecisionInput) (parley.Approval, error) {
+	return c.home.Engine.Decide(ctx, c.home.Owner, approvalID, input)
+}
