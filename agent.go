@@ -64,6 +64,9 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&a), OrNull(a.Model), OrNull(a.ApprovalTimeout)})
 }
 
+// ToolForms says what a ToolRef may be.
+const ToolForms = "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, instructions, parameters}"
+
 // ToolRef is an entry of an agent's tools: the name of a tool that the server
 // has, or of all whose names begin with what stands before a final "*", the
 // definition of one that a client answers, or one that is an agent. In JSON a
@@ -115,7 +118,7 @@ func (r *ToolRef) UnmarshalJSON(data []byte) error {
 		Instructions *string `json:"instructions"`
 	}
 	if string(data) == "null" || decoder.Decode(&tool) != nil || tool.Agent == nil && tool.Instructions != nil {
-		return InvalidField("tools", "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, instructions, parameters}")
+		return InvalidField("tools", "%s", ToolForms)
 	}
 	definition := tool.ToolDefinition
 	r.Name = definition.Name
@@ -126,6 +129,9 @@ func (r *ToolRef) UnmarshalJSON(data []byte) error {
 	r.Agent = &AgentTool{Name: definition.Name, Description: definition.Description, Agent: *tool.Agent, Parameters: definition.Parameters}
 	if tool.Instructions != nil {
 		r.Agent.Instructions = *tool.Instructions
+	}
+	if string(r.Agent.Parameters) == "null" {
+		r.Agent.Parameters = nil
 	}
 	return nil
 }

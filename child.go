@@ -15,11 +15,25 @@ import (
 
 // AgentTool is a tool that is an agent of the workspace.
 type AgentTool struct {
-	Name         string          `json:"name"`
+	Name         string          `json:"name" required:"true"`
 	Description  string          `json:"description"`
-	Agent        string          `json:"agent" doc:"Slug or id of an agent of the workspace."`
+	Agent        string          `json:"agent" required:"true" doc:"Slug or id of an agent of the workspace."`
 	Instructions string          `json:"instructions,omitempty" doc:"Of its sessions, behind the agent's system prompt."`
 	Parameters   json.RawMessage `json:"parameters,omitempty" doc:"JSON Schema of the arguments; by default an object with the string task, which becomes the first message."`
+}
+
+// MarshalJSON writes null for what is absent.
+func (a AgentTool) MarshalJSON() ([]byte, error) {
+	type plain AgentTool
+	parameters := a.Parameters
+	if len(parameters) == 0 {
+		parameters = json.RawMessage("null")
+	}
+	return EncodeJSON(struct {
+		*plain
+		Instructions *string         `json:"instructions"`
+		Parameters   json.RawMessage `json:"parameters"`
+	}{(*plain)(&a), OrNull(a.Instructions), parameters})
 }
 
 // agentToolParameters are the parameters of an agent tool that names none.

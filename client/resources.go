@@ -100,6 +100,11 @@ func (c *Client) Session(ctx context.Context, id parley.ID) (parley.Session, err
 	return read[parley.Session](ctx, c, "/v1/sessions/"+id.String(), nil)
 }
 
+// SessionTree reads a session and the tool sessions below it.
+func (c *Client) SessionTree(ctx context.Context, id parley.ID) (parley.Tree, error) {
+	return read[parley.Tree](ctx, c, "/v1/sessions/"+id.String()+"/tree", nil)
+}
+
 // Sessions lists sessions, last activity first.
 func (c *Client) Sessions(ctx context.Context, query url.Values) (Page[parley.Session], error) {
 	return read[Page[parley.Session]](ctx, c, "/v1/sessions", query)

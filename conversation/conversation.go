@@ -19,6 +19,12 @@ func (c *Conversation) Session(ctx context.Context) (parley.Session, error) {
 	return c.home.Engine.Session(ctx, c.home.Owner, c.ID)
 }
 
+// Tree reads the conversation and the tool sessions below it: those that its
+// agent's tools opened, what each has used, and the sums. Home.Resume opens one.
+func (c *Conversation) Tree(ctx context.Context) (parley.Tree, error) {
+	return c.home.Engine.SessionTree(ctx, c.home.Owner, c.ID)
+}
+
 // Post stores a message and, for a user message, starts its turn or queues it.
 // The message is durable when Post returns; the turn runs on by itself.
 func (c *Conversation) Post(ctx context.Context, input engine.MessageInput) (*Turn, error) {

@@ -76,6 +76,44 @@ func ExampleHome_Resume() {
 	// 2 assistant {"text":"Remember me."}
 }
 
+// A tool may be an agent: each call of it is a conversation of its own.
+func ExampleConversation_Tree() {
+	ctx := context.Background()
+	home, end := start(ctx)
+	defer end()
+	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Model: "sim/echo"}, parley.Idempotency{})
+	check(err)
+	_, _, err = home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Captain", Model: "sim/script", Tools: []parley.ToolRef{
+		{Name: "ask_scout", Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends the scout to look.", Agent: "scout"}},
+	}}, parley.Idempotency{})
+	check(err)
+	chat, err := home.Open(ctx, engine.SessionInput{AgentID: "captain"})
+	check(err)
+	turn, err := chat.Say(ctx, `[[{"tool_call":{"name":"ask_scout","arguments":{"task":"What do you see?"}}}],[{"text":"Steady as she goes."}]]`)
+	check(err)
+	answer, err := turn.All(ctx)
+	check(err)
+	fmt.Println(answer)
+
+	tree, err := chat.Tree(ctx)
+	check(err)
+	for _, node := range tree.Data {
+		fmt.Println(node.Depth, node.AgentSlug, node.Kind, node.Status, node.Statistics.Messages)
+	}
+	child, err := home.Resume(ctx, tree.Data[1].ID)
+	check(err)
+	for message, err := range child.Messages(ctx) {
+		check(err)
+		fmt.Println(message.Role, string(message.Content))
+	}
+	// Output:
+	// Steady as she goes.
+	// 0 captain agent completed 5
+	// 1 scout tool completed 2
+	// user {"text":"What do you see?"}
+	// assistant {"text":"What do you see?"}
+}
+
 // start is what Example does first.
 func start(ctx context.Context) (home *conversation.Home, end func()) {
 	dir, err := os.MkdirTemp("", "parley")

@@ -57,6 +57,9 @@ func commandLine(t *testing.T, at place) {
 	if err := json.Unmarshal(raw, &export); err != nil || len(export.Messages) != 2 || len(export.Calls) != 1 {
 		t.Errorf("export: %v, %d messages, %d calls", err, len(export.Messages), len(export.Calls))
 	}
+	if out := must("sessions", "tree", id); !strings.Contains(out, "night-watch") || !strings.Contains(out, "total") {
+		t.Errorf("sessions tree:\n%s", out)
+	}
 	must("sessions", "delete", id)
 	if _, errOut, err := at.parley(t, "sessions", "show", id); exitCode(err) != 1 || errOut == "" {
 		t.Errorf("a deleted session is shown: %v %q", err, errOut)

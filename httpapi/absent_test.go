@@ -132,6 +132,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	w.check("feed", reflect.TypeFor[feedData](), updated[len(updated)-1].data.Data)
 	at := "/v1/sessions/" + id
 	do("getSession", session, 200, "GET", at, "")
+	do("getSessionTree", reflect.TypeFor[parley.Tree](), 200, "GET", at+"/tree", "")
 	do("updateSession", session, 200, "PATCH", at, `{"pinned":true}`)
 	do("ensureSession", session, 201, "PUT", "/v1/sessions/by-key", `{"key":"k","feature":"f"}`)
 	do("getSessionByKey", session, 200, "GET", "/v1/sessions/by-key?key=k", "")

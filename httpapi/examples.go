@@ -22,6 +22,10 @@ const (
 		`"model":null,"system_prompt":null,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"tools":null,"grants":null,"limits":null,"approval_timeout":null,"context_policy":null,"retry_policy":null,"during":null,"status":"running","wait_reason":null,` +
 		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0},` +
 		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
+	treeExample = `{"data":[{"id":"` + sessionIDExample + `","parent_session_id":null,"parent_message_id":null,"depth":0,"agent_id":"` + agentIDExample + `","agent_slug":"release-writer","kind":"agent","title":"Version 2","status":"completed","wait_reason":null,` +
+		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},` +
+		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","finished_at":"` + timeExample + `"}],` +
+		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"truncated":false}`
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +

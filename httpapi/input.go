@@ -20,7 +20,7 @@ const changeName = "Change["
 // isInput reports whether a type is a body, or part of one, whose fields may be
 // left out.
 func isInput(t reflect.Type) bool {
-	if t == reflect.TypeFor[parley.ToolDefinition]() {
+	if t == reflect.TypeFor[parley.ToolDefinition]() || t == reflect.TypeFor[parley.AgentTool]() {
 		return true
 	}
 	return strings.HasSuffix(t.Name(), "Input") || strings.HasSuffix(t.Name(), "Patch")
@@ -151,6 +151,9 @@ func problemAt(detail *huma.ErrorDetail) FieldProblem {
 	if name, ok := strings.CutPrefix(message, before); ok && strings.HasSuffix(name, after) {
 		field = strings.TrimPrefix(field+"."+strings.TrimSuffix(name, after), ".")
 		message = "is missing"
+	}
+	if message == validation.MsgExpectedMatchExactlyOneSchema { // the one thing that has several forms
+		message = parley.ToolForms
 	}
 	return FieldProblem{Field: parley.Clip(field, maxProblemField), Message: message}
 }

@@ -52,7 +52,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 	if streams {
 		// Watching already while the post commits keeps its events at hand in the
 		// hub, so that the stream need not read them back.
-		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush})
+		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush, Posting: true})
 		defer early.Close()
 	}
 	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)

@@ -218,6 +218,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["content"] = object("By role, as in a message.")
 	case "ToolDefinition":
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
+	case "AgentTool":
+		inputObjects(s, "parameters")
 	case "MessageInput":
 		inputObjects(s, "content", "metadata")
 		for _, scoped := range []string{"grants", "approval_timeout"} { // a session's, not a message's

@@ -192,3 +192,15 @@ func (x *exchange) sendSession(status int, session *parley.Session) error {
 	x.concerns(session.ID, parley.ID{})
 	return x.sendBytes(status, appendSession(make([]byte, 0, sessionBytes), session))
 }
+
+func serveTree(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	tree, err := a.engine.SessionTree(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, tree)
+}

@@ -163,9 +163,11 @@ func (x *exchange) ask(sessionID parley.ID) {
 }
 
 // announce says and looks up what a room's watchers need; r.mu is held. fresh:
-// nobody here watched the session before.
+// the others do not know that anybody here watches the session. While this process
+// runs its turn they need not: most watchers stay for the turn that they posted.
+// Of those who stay longer the next renewal tells.
 func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
-	if !fresh && pace >= r.pace {
+	if !fresh && pace >= r.pace || !r.mine.IsZero() {
 		return
 	}
 	r.pace = pace
@@ -193,8 +195,8 @@ func (x *exchange) renew(now time.Time) {
 	h.mu.RLock()
 	for id, r := range h.rooms {
 		r.mu.Lock()
-		if len(r.seats) > 0 {
-			r.pace = r.paceOfSeats()
+		if pace := r.paceOfSeats(); pace > 0 && (r.pace > 0 || r.mine.IsZero()) {
+			r.pace = pace
 			hints.Interests = append(hints.Interests, parley.Interest{SessionID: id, PaceMS: int(r.pace.Milliseconds())})
 		}
 		r.mu.Unlock()

@@ -68,6 +68,9 @@ func (h *Hub) hearCommit(c parley.Commit) {
 		r.mu.Unlock()
 		return
 	}
+	if pace := r.paceOfSeats(); h.exchange != nil && pace > 0 {
+		h.exchange.announce(r, pace, r.pace == 0) // unless that was done
+	}
 	r.lag(h.exchange, c.WorkspaceID, c.LastEvent)
 	r.mu.Unlock()
 }

@@ -255,3 +255,70 @@ func TestInterestFollowsTheWatchers(t *testing.T) {
 	hub.exchange.renew(time.Now())
 	check()
 }
+
+// Whoever stays for the turn that he posted, and that runs here, is no news for
+// other processes: before, while and until it ends. Once it runs elsewhere he is.
+func TestOwnTurnsAreNotAnnounced(t *testing.T) {
+	source := newRecord()
+	wired := &wire{source: source}
+	hub := build(source, Options{Relay: end{wired, 0}, Repair: never})
+	check := func(when string, want ...parley.Interest) {
+		t.Helper()
+		hub.exchange.talk(time.Now())
+		var said []parley.Interest
+		for _, p := range wired.waiting[1] {
+			said = append(said, p.hints.Interests...)
+		}
+		wired.waiting[1] = nil
+		if diff := cmp.Diff(want, said); diff != "" {
+			t.Errorf("%s: interest (-want +got):\n%s", when, diff)
+		}
+	}
+	renewed := func() { hub.exchange.renew(time.Now()) }
+	sequence := int64(0)
+	commit := func(turn parley.ID, epoch int64, remote bool, kind parley.EventType) {
+		sequence++
+		c := parley.Commit{SessionID: source.id, Epoch: epoch, LastEvent: sequence, Remote: remote}
+		if !remote {
+			c.Events = []parley.Event{{SessionID: source.id, Sequence: sequence, Type: kind, TurnID: turn}}
+		}
+		hub.Committed(c)
+	}
+	asked := func() int { return len(hub.exchange.asking) }
+	early := hub.Watch(WatchRequest{Sessions: []Place{{source.id, FromNow}}, Posting: true})
+	renewed()
+	check("while the post commits")
+	turn := parley.NewID()
+	commit(turn, 1, false, parley.EventSessionStarted)
+	posted := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}, UntilTurn: turn})
+	early.Close()
+	renewed()
+	check("while the turn runs")
+	commit(turn, 1, false, parley.EventSessionCompleted)
+	posted.Close()
+	check("afterwards")
+
+	next := parley.NewID()
+	commit(next, 2, false, parley.EventSessionStarted)
+	staying := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}})
+	renewed()
+	check("of a second turn")
+	if n := asked(); n != 0 {
+		t.Errorf("%d sessions are looked up whose turns run here", n)
+	}
+	commit(parley.ID{}, 3, true, "")
+	check("once it is taken over", parley.Interest{SessionID: source.id, PaceMS: 5, Flush: true})
+	if n := asked(); n != 1 {
+		t.Errorf("%d sessions are looked up, want the one that runs elsewhere", n)
+	}
+	staying.Close()
+	check("at the end", parley.Interest{SessionID: source.id, Over: true})
+
+	third := parley.NewID()
+	commit(third, 4, false, parley.EventSessionStarted)
+	staying = hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}})
+	commit(third, 4, false, parley.EventSessionWaiting)
+	renewed()
+	check("while a turn waits for an answer", parley.Interest{SessionID: source.id, PaceMS: 5})
+	staying.Close()
+}

@@ -26,7 +26,8 @@ type room struct {
 	parked  bool          // in the hub's idle line
 	said    int64         // the last event that another process spoke of
 	asked   int64         // the last event when the poller had it looked up what streams
-	pace    time.Duration // at which its watchers are said to need new text; 0: nobody watches
+	mine    parley.ID     // the turn that was started here, while it runs: nobody else has text of it
+	pace    time.Duration // at which its watchers were said to need new text; 0: that was not said
 	wanted  time.Duration // the same of watchers in other processes
 	over    []parley.ID   // settled messages that streamed in other processes; of rememberOver
 }
@@ -45,11 +46,13 @@ func (r *room) clear() {
 	r.ring, r.bytes, r.over = nil, 0, nil
 }
 
-// paceOfSeats is the fastest pace of the watchers; r.mu is held.
-func (r *room) paceOfSeats() time.Duration {
-	pace := slowestPace
+// paceOfSeats is the fastest pace of the watchers that wait for other processes; 0
+// when there are none. r.mu is held.
+func (r *room) paceOfSeats() (pace time.Duration) {
 	for _, s := range r.seats {
-		pace = min(pace, s.watcher.pace())
+		if own := s.watcher.pace(); !s.watcher.own && (pace == 0 || own < pace) {
+			pace = own
+		}
 	}
 	return pace
 }
@@ -68,8 +71,13 @@ func (r *room) learn(c parley.Commit) (empty bool) {
 	}
 	r.raise(c.Epoch)
 	for i := range c.Events {
-		if c.Events[i].Type.EndsTurn() {
-			r.endTurn(c.Events[i].TurnID)
+		switch event := &c.Events[i]; {
+		case event.Type == parley.EventSessionStarted:
+			r.mine = event.TurnID
+		case event.Type == parley.EventSessionWaiting:
+			r.mine = parley.ID{} // whoever hears the answer goes on
+		case event.Type.EndsTurn():
+			r.endTurn(event.TurnID)
 		}
 	}
 	if len(c.Events) > 0 {
@@ -162,12 +170,15 @@ func (r *room) raise(epoch int64) {
 	if epoch <= r.epoch {
 		return
 	}
-	r.epoch = epoch
+	r.epoch, r.mine = epoch, parley.ID{}
 	r.drop(func(stream *Stream) bool { return stream.ref.Epoch < epoch })
 }
 
 // endTurn drops what still streams in a turn that is over.
 func (r *room) endTurn(turnID parley.ID) {
+	if r.mine == turnID {
+		r.mine = parley.ID{}
+	}
 	r.drop(func(stream *Stream) bool { return !turnID.IsZero() && stream.ref.TurnID == turnID })
 }
 
@@ -226,7 +237,10 @@ func (r *room) moved(x *exchange, head parley.HeadState) {
 	}
 	r.hide(head.OwnerID, head.Visibility)
 	if x != nil && len(r.seats) > 0 {
-		if head.LastEvent != r.asked {
+		if r.known && head.LastEvent > r.reach() {
+			r.mine = parley.ID{} // that was not committed here
+		}
+		if r.pace > 0 && r.mine.IsZero() && head.LastEvent != r.asked {
 			r.asked = head.LastEvent
 			x.ask(r.id) // something may stream of which no hint came
 		}

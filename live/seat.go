@@ -51,8 +51,8 @@ func (r *room) sit(w *Watcher, after int64) *seat {
 		}
 	}
 	r.seats = append(r.seats, s)
-	if x := w.hub.exchange; x != nil {
-		x.announce(r, w.pace(), len(r.seats) == 1)
+	if x := w.hub.exchange; x != nil && !w.own {
+		x.announce(r, w.pace(), r.pace == 0)
 	}
 	return s
 }

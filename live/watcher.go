@@ -17,6 +17,7 @@ type WatchRequest struct {
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
 	UntilTurn parley.ID     // set: only this turn's frames, and io.EOF after its terminal event
+	Posting   bool          // the caller is about to post, and keeps what that commits at hand: other processes are not told
 }
 
 // Watcher is one reader. Next, Buffered and Close are called by one goroutine.
@@ -26,6 +27,7 @@ type Watcher struct {
 	flush time.Duration
 	until parley.ID
 	feed  *feedQueue // nil without the feed
+	own   bool       // it waits for nothing that other processes do
 
 	wake  chan struct{} // holds a token when there may be something
 	seen  bool          // counted among the watchers; of Watch, then of the reader's goroutine
@@ -46,7 +48,7 @@ type Watcher struct {
 // Watch subscribes from this moment; replay happens in Next.
 func (h *Hub) Watch(request WatchRequest) *Watcher {
 	w := &Watcher{
-		hub: h, scope: request.Scope, flush: request.Flush, until: request.UntilTurn,
+		hub: h, scope: request.Scope, flush: request.Flush, until: request.UntilTurn, own: request.Posting,
 		wake: make(chan struct{}, 1),
 	}
 	w.batch.Store(1)
@@ -292,9 +294,11 @@ func (w *Watcher) leave(s *seat) {
 		r.seats[len(r.seats)-1] = nil
 		r.seats = r.seats[:len(r.seats)-1]
 	}
-	if x := w.hub.exchange; x != nil && len(r.seats) == 0 && r.pace > 0 {
+	if x := w.hub.exchange; x != nil && len(r.seats) == 0 {
 		r.drop(func(stream *Stream) bool { return stream.in != nil })
-		x.withdraw(r)
+		if r.pace > 0 {
+			x.withdraw(r)
+		}
 	}
 	empty := r.empty()
 	r.mu.Unlock()

@@ -56,6 +56,53 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// TestChildOfASessionThatGoes: a child that another process makes while the deletion
+// of its parent, which knows nothing of it, waits for the parent's lock goes too, or
+// is refused.
+func TestChildOfASessionThatGoes(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	other, k := openedAt(t, url, Options{}), newTalker(t, store, 1)
+	ctx, parent := context.Background(), k.sessions[0]
+	agent, err := store.Agent(ctx, k.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
+	run(t, stopped, "BEGIN", "SELECT 1 FROM parley.heads WHERE session_id = '"+parent.String()+"' FOR UPDATE")
+	deleted, made := make(chan error, 1), make(chan error, 1)
+	go func() { deleted <- store.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
+	waiting := func() (n int) {
+		t.Helper()
+		if err := stopped.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for waiting() < 1 {
+		continue
+	}
+	child := parley.Session{ID: parley.NewID(), WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID, OwnerID: k.owner.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}
+	go func() { // ends with the other's transaction too
+		_, err := other.EnsureSession(ctx, k.scope, parley.NewSession{Session: child}, parley.ID{})
+		made <- err
+	}()
+	for waiting() < 2 && len(made) == 0 {
+		continue
+	}
+	run(t, stopped, "COMMIT")
+	if err := <-deleted; err != nil {
+		t.Error(err)
+	}
+	if err := <-made; err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
+		t.Error(err)
+	}
+	if _, err := store.Session(ctx, k.scope, child.ID); parley.ErrorCode(err) != parley.CodeNotFound {
+		t.Errorf("the child has outlived its parent: %v", err)
+	}
+}
+
 // databaseOf is the database that a URL names.
 func databaseOf(tb testing.TB, url string) string {
 	tb.Helper()

@@ -68,7 +68,7 @@ func (r *Relay) listen(ctx context.Context) error {
 	poke(r.now)
 	r.resynced()
 	heard := map[wireID]time.Time{} // other processes
-	since := time.Now()
+	since, looked := time.Now(), time.Now()
 	for {
 		waiting, enough := context.WithTimeout(ctx, beat)
 		said, err := conn.WaitForNotification(waiting)
@@ -85,6 +85,10 @@ func (r *Relay) listen(ctx context.Context) error {
 			return errSilent
 		}
 		r.missed(heard, now)
+		if now.Sub(looked) > beat {
+			looked = now
+			r.expire(now)
+		}
 		if len(heard) == 0 && now.Sub(since) > aloneAfter {
 			r.alone.Store(true) // whoever starts to listen says so first
 		}
@@ -142,10 +146,38 @@ func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) 
 	}
 	r.store.tell(said.commits)
 	r.mu.Lock()
+	r.note(said.hints.Interests, now)
 	listener := r.listener
 	r.mu.Unlock()
 	if listener != nil {
 		listener.Heard(parley.ID(said.From), said.hints)
+	}
+}
+
+// note remembers which sessions others watch. What has gathered may be what the
+// one waits for who has just begun; r.mu is held.
+func (r *Relay) note(interests []parley.Interest, now time.Time) {
+	for i := range interests {
+		id := interests[i].SessionID
+		_, known := r.watched[id]
+		if interests[i].Over || !known && len(r.watched) >= mostWatched {
+			continue // of several one may stay: it expires
+		}
+		r.watched[id] = now
+		if !known && len(r.commits) > 0 {
+			poke(r.now)
+		}
+	}
+}
+
+// expire forgets what others do not say any more that they watch.
+func (r *Relay) expire(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, said := range r.watched {
+		if now.Sub(said) > silence {
+			delete(r.watched, id)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +16,14 @@ import (
 const (
 	channel = "parley" // of notifications, as the schema; every database has its own
 
-	mergeTime     = 2 * time.Millisecond // between two rounds of notifications
-	waitingBytes  = 8 << 20              // that wait to be sent, about; beyond it they are dropped, and that is said
-	noticesAtOnce = 64                   // notifications of one statement
-	beat          = 2 * time.Second      // between signs of life
-	silence       = 5 * beat             // without one, the connection or the process is taken for gone
-	aloneAfter    = 2 * beat             // of listening and hearing nobody: there is nobody to tell
+	mergeTime     = 2 * time.Millisecond  // between two rounds of notifications
+	lazyTime      = 50 * time.Millisecond // until others hear what, as far as they have said, none of them waits for
+	mostWatched   = 1 << 17               // sessions that others watch; commits to further ones are told lazily
+	waitingBytes  = 8 << 20               // that wait to be sent, about; beyond it they are dropped, and that is said
+	noticesAtOnce = 64                    // notifications of one statement
+	beat          = 2 * time.Second       // between signs of life
+	silence       = 5 * beat              // without one, the connection or the process is taken for gone
+	aloneAfter    = 2 * beat              // of listening and hearing nobody: there is nobody to tell
 	firstRedial   = 50 * time.Millisecond
 	longestRedial = 5 * time.Second
 	notifyBound   = 10 * time.Second // of one round, and of the making of a connection
@@ -38,8 +41,9 @@ type Relay struct {
 	stop  context.CancelFunc
 	loops sync.WaitGroup
 
-	now  chan struct{} // of one: there is something to send
-	soon chan struct{} // of one: the same, but it may settle by itself in a moment
+	now   chan struct{} // of one: there is something to send
+	soon  chan struct{} // of one: the same, but it may settle by itself in a moment
+	later chan struct{} // of one: the same, but nobody waits for it
 
 	connected               atomic.Bool
 	alone                   atomic.Bool // nobody would hear what is told
@@ -49,6 +53,7 @@ type Relay struct {
 	mu          sync.Mutex // guards all below
 	listener    parley.RelayListener
 	commits     map[commitKey]*commitNotice
+	watched     map[parley.ID]time.Time // sessions that others watch, and when that was last said
 	interests   map[parley.ID]parley.Interest
 	pieces      []parley.StreamPiece
 	bytes       int // of what waits, about
@@ -73,8 +78,8 @@ func (s *Store) Relay() *Relay {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Relay{
-		store: s, id: parley.NewID(), stop: stop, now: make(chan struct{}, 1), soon: make(chan struct{}, 1),
-		commits: map[commitKey]*commitNotice{}, interests: map[parley.ID]parley.Interest{},
+		store: s, id: parley.NewID(), stop: stop, now: make(chan struct{}, 1), soon: make(chan struct{}, 1), later: make(chan struct{}, 1),
+		commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}, interests: map[parley.ID]parley.Interest{},
 	}
 	s.relay = r
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], r)
@@ -132,16 +137,25 @@ func (r *Relay) Committed(commit parley.Commit) {
 		r.bytes += hintBytes + len(commit.Feed[i].Data)
 	}
 	r.bound()
+	_, watched := r.watched[commit.SessionID]
 	r.mu.Unlock()
-	if commit.Ready && commit.Cancel.IsZero() {
+	switch {
+	case !commit.Cancel.IsZero():
+		poke(r.now)
+	case commit.Ready:
 		poke(r.soon) // this process may claim it in a moment
-		return
+	case watched || slices.ContainsFunc(commit.Feed, func(f parley.FeedEvent) bool { return f.Type != parley.FeedSessionStatusChanged }):
+		poke(r.now)
+	default:
+		poke(r.later)
 	}
-	poke(r.now)
 }
 
-// Tell implements parley.Relay.
+// Tell implements parley.Relay. Whoever comes asks to be told again.
 func (r *Relay) Tell(hints parley.RelayHints) {
+	if r.alone.Load() {
+		return
+	}
 	r.mu.Lock()
 	for _, interest := range hints.Interests {
 		earlier, waits := r.interests[interest.SessionID]
@@ -223,22 +237,7 @@ func (r *Relay) sendLoop(ctx context.Context) {
 	defer ticker.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			s.alive = true
-		case <-r.soon:
-			pause.Reset(mergeTime)
-			select {
-			case <-ctx.Done():
-				return
-			case <-r.now:
-			case <-pause.C:
-			}
-		case <-r.now:
-		}
+	for s.gather(ctx, pause, ticker.C) {
 		s.round(ctx)
 		pause.Reset(mergeTime)
 		select {
@@ -246,6 +245,38 @@ func (r *Relay) sendLoop(ctx context.Context) {
 			return
 		case <-pause.C:
 		}
+	}
+}
+
+// gather waits until something is to be sent, as long as that may wait; false
+// when ctx ended.
+func (s *sender) gather(ctx context.Context, pause *time.Timer, beats <-chan time.Time) bool {
+	r, wait := s.relay, time.Duration(0)
+	var due <-chan time.Time // nil while nothing waits
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-beats:
+			s.alive = true
+			return true
+		case <-r.now:
+			return true
+		case <-due:
+			return true
+		case <-r.soon:
+			if wait == mergeTime {
+				continue
+			}
+			wait = mergeTime
+		case <-r.later:
+			if wait != 0 {
+				continue
+			}
+			wait = lazyTime
+		}
+		pause.Reset(wait)
+		due = pause.C
 	}
 }
 

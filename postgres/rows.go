@@ -115,10 +115,11 @@ func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, er
 	return found, err
 }
 
+const toolChildren = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND parent_session_id = $2 AND kind = 'tool' AND deleted_at IS NULL"
+
 // ToolChildren implements transition.Rows.
 func (a *attempt) ToolChildren(h *transition.Head) ([]parley.ID, error) {
-	return rowsOf(a, func(r *row) (parley.ID, error) { return r.id(), nil },
-		"SELECT id FROM parley.sessions WHERE workspace_id = $1 AND parent_session_id = $2 AND kind = 'tool' AND deleted_at IS NULL", h.WorkspaceID, h.ID)
+	return rowsOf(a, func(r *row) (parley.ID, error) { return r.id(), nil }, toolChildren, h.WorkspaceID, h.ID)
 }
 
 // OpenedIn implements transition.Rows.

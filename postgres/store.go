@@ -142,6 +142,7 @@ func settle(config *pgx.ConnConfig) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "parley"
 	}
+	keepAlive(config)
 	// What takes too long is cancelled on the server, so that it holds no locks,
 	// before the connection is given up.
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {

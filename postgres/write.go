@@ -34,8 +34,8 @@ func (a *attempt) write() error {
 	}
 	b.statements = append(b.statements, a.extra...)
 	for _, l := range a.heads {
-		if !l.Changes.Any() && (a.guessed || a.reads > 1) {
-			b.unmoved(l.Head)
+		if !l.Changes.Any() {
+			b.keepsStill(l.Head)
 		}
 	}
 	for _, h := range a.tx.Locked() { // last: many sessions share a budget
@@ -51,6 +51,24 @@ func (a *attempt) write() error {
 func (b *batch) unmoved(h *transition.Head) {
 	b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3) THEN 0 ELSE parley.stale() END`,
 		h.ID, h.WorkspaceID, h.Revision)
+}
+
+// keepsStill is unmoved, and has whoever would change that head wait for this
+// batch: a deletion of the session that a new one is made for either has come before,
+// or finds the new one (leavesNoChild).
+func (b *batch) keepsStill(h *transition.Head) {
+	b.write(`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
+ SELECT CASE WHEN EXISTS (SELECT 1 FROM still) THEN 0 ELSE parley.stale() END`, h.ID, h.WorkspaceID, h.Revision)
+}
+
+// leavesNoChild voids a deletion when a child was made since its children were
+// read. It comes behind the update of the head, which waits for whoever makes one.
+func (a *attempt) leavesNoChild(b *batch, h *transition.Head) {
+	var known []parley.ID
+	for _, locked := range a.tx.Locked() {
+		known = append(known, locked.ID)
+	}
+	b.write("SELECT CASE WHEN EXISTS ("+toolChildren+" AND id <> ALL($3)) THEN parley.stale() ELSE 0 END", h.WorkspaceID, h.ID, known)
 }
 
 // guardsOf has the first head's fence look at what a transition took for granted
@@ -92,6 +110,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	}
 	if err := b.session(h); err != nil {
 		return err
+	}
+	if c.Buried {
+		a.leavesNoChild(b, h)
 	}
 	b.events(h, c.Events)
 	if err := b.messages(h); err != nil {

@@ -9,14 +9,15 @@ import (
 
 func testDeletion(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
-		"ADeletedSessionIsNowhere": deleteNowhere,
-		"WhileATurnRuns":           deleteRunning,
-		"ToolChildrenGoToo":        deleteChildren,
-		"ItsKeysAreFree":           deleteFreesKeys,
-		"PurgedInBatches":          deleteBatches,
-		"Twice":                    deleteTwice,
-		"PurgingTwiceAtOnce":       deletePurgeRace,
-		"OthersStay":               deleteOthersStay,
+		"ADeletedSessionIsNowhere":  deleteNowhere,
+		"WhileATurnRuns":            deleteRunning,
+		"ToolChildrenGoToo":         deleteChildren,
+		"AChildThatIsMadeMeanwhile": func(t *testing.T, w *world) { deleteWhileChildren(t, w, w) },
+		"ItsKeysAreFree":            deleteFreesKeys,
+		"PurgedInBatches":           deleteBatches,
+		"Twice":                     deleteTwice,
+		"PurgingTwiceAtOnce":        deletePurgeRace,
+		"OthersStay":                deleteOthersStay,
 	})
 }
 
@@ -258,5 +259,40 @@ func deleteOthersStay(t *testing.T, w *world) {
 	call := before.Calls[0]
 	if _, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, call.SystemHash); err != nil {
 		t.Errorf("the text that a kept call names is gone: %v", err)
+	}
+}
+
+// deleteWhileChildren deletes sessions while tool calls open children of theirs, and
+// of those: whichever comes first, no child outlives its parent.
+func deleteWhileChildren(t *testing.T, w, other *world) {
+	const rounds, makers = 12, 4
+	for range rounds {
+		parent := w.session(t)
+		nearer := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, parent })
+		made := make([]parley.ID, makers)
+		atOnce(makers+1, func(i int) {
+			if i == makers {
+				if err := w.store.DeleteSession(w.ctx, w.scope, parent); err != nil {
+					t.Errorf("DeleteSession: %v", err)
+				}
+				return
+			}
+			child := w.newSession()
+			child.Kind, child.ParentSessionID = parley.KindTool, []parley.ID{parent, nearer}[i%2]
+			switch _, err := other.store.EnsureSession(w.ctx, w.scope, parley.NewSession{Session: child}, parley.ID{}); parley.ErrorCode(err) {
+			case "":
+				made[i] = child.ID
+			case parley.CodeNotFound: // its parent was gone
+			default:
+				t.Errorf("EnsureSession: %v", err)
+			}
+		})
+		for _, id := range append(made, nearer) {
+			if id.IsZero() {
+				continue
+			}
+			_, err := w.store.Session(w.ctx, w.scope, id)
+			refused(t, "the child of a deleted session", err, parley.CodeNotFound)
+		}
 	}
 }

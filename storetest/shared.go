@@ -29,6 +29,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"AnAgentsNewVersion":               sharedAgent,
 		"ChangesOfDifferentParts":          changesMeet,
 		"OneOfEachName":                    sharedNames,
+		"AChildThatIsMadeMeanwhile":        deleteWhileChildren,
 		"AnExpiredLeaseClaimsNothing":      sharedExpired,
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
 		"ATreeCannotOverspend":             treeCannotOverspend,

@@ -87,7 +87,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return server.DeleteSession(ctx, id)
 	})}
-	command.AddCommand(list, show, export, remove)
+	command.AddCommand(list, show, treeCommand(shared, term), export, remove)
 	return command
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func treeCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{Use: "tree SESSION", Short: "Show the tool sessions below a session, with what each has used and the sum", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			tree, err := server.SessionTree(ctx, id)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(tree)
+			}
+			rows := make([][]string, 0, len(tree.Data)+1)
+			for _, node := range tree.Data {
+				s := node.Statistics
+				rows = append(rows, usageRow(strings.Repeat("  ", node.Depth)+node.AgentSlug, node.ID.String(), string(node.Status), s.Tokens, s.Cost, s.Unpriced, node.Title))
+			}
+			said := ""
+			if tree.Truncated {
+				said = "of these; there are more sessions"
+			}
+			rows = append(rows, usageRow("total", "", "", tree.Total.Tokens, tree.Total.Cost, tree.Total.Unpriced, said))
+			return term.printTable([]string{"AGENT", "ID", "STATUS", "IN", "OUT", "COST", "TITLE"}, rows)
+		})}
+}
+
+// usageRow is a row of the tree's table. A cost that is known in part says so.
+func usageRow(agent, id, status string, tokens parley.Tokens, cost parley.Money, unpriced int64, title string) []string {
+	shown := "$" + cost.String()
+	if unpriced > 0 {
+		shown += " + " + strconv.FormatInt(unpriced, 10) + " unpriced"
+	}
+	return []string{agent, id, status, strconv.FormatInt(tokens.InputTokens, 10), strconv.FormatInt(tokens.OutputTokens, 10), shown, title}
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// script is the text of a message that has the simulator call a tool, then say
+// something.
+func script(t *testing.T, tool, arguments, text string) string {
+	t.Helper()
+	quoted, err := json.Marshal(`[[{"tool_call":{"name":"` + tool + `","arguments":` + arguments + `}}],[{"text":"` + text + `"}]]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(quoted)
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
+	captain := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Captain","model":"sim/script","tools":[{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief."}]}`)
+	if len(captain.Tools) != 1 || captain.Tools[0].Agent == nil || captain.Tools[0].Agent.Agent != "scout" || captain.Tools[0].Agent.Instructions != "Be brief." {
+		t.Errorf("the captain's tools are %+v", captain.Tools)
+	}
+	if got := s.do("GET", "/v1/agents/captain", ""); !strings.Contains(string(got.body), `{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief.","parameters":null}`) {
+		t.Errorf("the captain is shown as %s", got.body)
+	}
+	root := want[parley.Session](s, 201, "POST", "/v1/sessions", `{"agent_id":"captain"}`)
+	at := "/v1/sessions/" + root.ID.String()
+	s.told(root.ID.String(), `{"content":{"text":`+script(t, "ask_scout", `{"task":"Look around."}`, "Thanks.")+`}}`)
+	tree := want[parley.Tree](s, 200, "GET", at+"/tree", "")
+	if len(tree.Data) != 2 || tree.Data[0].ID != root.ID || tree.Data[1].Depth != 1 || tree.Data[1].AgentSlug != "scout" || tree.Data[1].Status != parley.SessionCompleted ||
+		tree.Total.Sessions != 2 || tree.Total.InputTokens != tree.Data[0].Statistics.InputTokens+tree.Data[1].Statistics.InputTokens || tree.Data[1].Statistics.InputTokens == 0 {
+		t.Errorf("tree %+v", tree)
+	}
+	if nested := want[parley.Tree](s, 200, "GET", "/v1/agents/captain/sessions/"+root.ID.String()+"/tree", ""); len(nested.Data) != 2 {
+		t.Errorf("under the agent the tree is %+v", nested)
+	}
+	child := want[parley.Session](s, 200, "GET", "/v1/sessions/"+tree.Data[1].ID.String(), "")
+	if child.RootID != root.ID || child.Depth != 1 || child.Kind != parley.KindTool || child.Instructions != "Be brief." {
+		t.Errorf("the child is %+v", child)
+	}
+	if listed := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?parent_session_id="+root.ID.String(), ""); len(listed.Data) != 1 || listed.Data[0].ID != child.ID {
+		t.Errorf("listed by parent: %+v", listed.Data)
+	}
+	messages := want[page[parley.Message]](s, 200, "GET", at+"/messages?role=tool_result", "")
+	if len(messages.Data) != 1 || !strings.Contains(string(messages.Data[0].Content), `"result":{"text":"Look around."}`) || string(messages.Data[0].Metadata) != `{"session_id":"`+child.ID.String()+`"}` {
+		t.Errorf("the result is %+v", messages.Data)
+	}
+}
+
+func TestAgentToolsAreChecked(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for body, says := range map[string]string{
+		`{"name":"a","tools":[{"name":"ask","agent":"nobody"}]}`:                                         "no agent \\\"nobody\\\"",
+		`{"name":"a","tools":[{"name":"ask","agent":""}]}`:                                               "name an agent",
+		`{"name":"a","tools":[{"name":"no good","agent":"parley"}]}`:                                     "no tool name",
+		`{"name":"a","tools":[{"name":"ask","instructions":"x","parameters":{"type":"object"}}]}`:        "a tool is a name",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","parameters":{"type":"string"}}]}`:          "must be object",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","model":"sim/echo"}]}`:                      "a tool is a name",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley"},{"name":"ask","agent":"parley"}]}`:         "twice",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","instructions":"` + "\\u0000" + `"}]}`:      "NUL",
+		`{"name":"a","tools":[{"name":"ask","agent":"01976c1e-7a4b-7def-8123-456789abcdef"}]}`:           "no agent",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","parameters":{"type":"object"},"oops":1}]}`: "a tool is a name",
+	} {
+		if got := s.do("POST", "/v1/agents", body); got.status != 422 || !strings.Contains(string(got.body), says) {
+			t.Errorf("%s: status %d %s", body, got.status, got.body)
+		}
+	}
+	itself := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Circle","tools":[{"name":"again","agent":"circle"}]}`)
+	if itself.Tools[0].Agent.Agent != "circle" {
+		t.Errorf("an agent that names itself: %+v", itself.Tools)
+	}
+	session := want[parley.Session](s, 201, "POST", "/v1/sessions", `{"tools":[{"name":"ask","agent":"circle"}]}`)
+	for _, request := range [][2]string{
+		{"POST /v1/sessions", `{"tools":[{"name":"ask","agent":"nobody"}]}`},
+		{"PATCH /v1/sessions/" + session.ID.String(), `{"tools":[{"name":"ask","agent":"nobody"}]}`},
+		{"POST /v1/sessions/" + session.ID.String() + "/messages", `{"content":{"text":"x"},"tools":[{"name":"ask","agent":"nobody"}]}`},
+		{"POST /v1/sessions", `{"message":{"content":{"text":"x"},"tools":[{"name":"ask","agent":"nobody"}]}}`},
+	} {
+		method, path, _ := strings.Cut(request[0], " ")
+		if got := s.do(method, path, request[1]); got.status != 422 || !strings.Contains(string(got.body), "nobody") {
+			t.Errorf("%s: status %d %s", request[0], got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A connection whose other end says nothing is asked for signs of life, by both
+// ends, and is given up after keepIdle + keepProbes * keepEvery: within a standard
+// lease, so that what a vanished machine has locked in the middle of a batch is free
+// when its turns are taken over. Linux would wait for two hours.
+const (
+	keepIdle   = 3 * time.Second
+	keepEvery  = time.Second
+	keepProbes = 4
+)
+
+// keepAlive makes both ends of a connection notice that the other one is gone. The
+// server is told behind the connection's beginning: a pooler refuses to connect with
+// parameters that it does not know. There is no tcp_user_timeout: on Linux it would
+// also cut off whoever reads a table slowly, as a copy does.
+func keepAlive(config *pgx.ConnConfig) {
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepEvery, Count: keepProbes}}
+	config.DialFunc = dialer.DialContext
+	asked := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		err := conn.Exec(ctx, fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET tcp_keepalives_count = %d",
+			int(keepIdle.Seconds()), int(keepEvery.Seconds()), keepProbes)).Close()
+		var refused *pgconn.PgError
+		if err != nil && (!errors.As(err, &refused) || conn.IsClosed()) { // one that only refuses serves as well as before
+			return err
+		}
+		if asked != nil {
+			return asked(ctx, conn)
+		}
+		return nil
+	}
+}
