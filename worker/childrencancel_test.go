@@ -31,7 +31,6 @@ func generations(reached chan<- struct{}) func(ctx context.Context, request parl
 	}
 }
 
-
 // below starts a parent with a child and a grandchild at work, and names the three
 // sessions.
 func (r *rig) below() (turnID parley.ID, sessions [3]parley.ID) {

@@ -106,17 +106,17 @@ type turn struct {
 	// at is ctx within the step that runs, for its calls and tools.
 	at context.Context //nolint:containedctx // as above
 	// writes is for store calls: it ends with the lease alone.
-	writes      context.Context //nolint:containedctx // as above
-	author      parley.Author
-	settings    prompt.Settings
-	project     string // the project's directory, "" without one
-	model       parley.Model
-	info        parley.ModelInfo
-	grants      parley.Grants // the rules about its calls
-	tools       prompt.Tools
-	last        int64  // the record's last sequence, as far as this run has seen
-	attempts    int    // model requests of the turn so far
-	bounds      bounds
+	writes   context.Context //nolint:containedctx // as above
+	author   parley.Author
+	settings prompt.Settings
+	project  string // the project's directory, "" without one
+	model    parley.Model
+	info     parley.ModelInfo
+	grants   parley.Grants // the rules about its calls
+	tools    prompt.Tools
+	last     int64 // the record's last sequence, as far as this run has seen
+	attempts int   // model requests of the turn so far
+	bounds   bounds
 }
 
 // place is where a turn stands: before the attempt of a step, or over.

@@ -75,7 +75,7 @@ func (h *Head) claimed() claim {
 
 // Open is what stands open of a turn.
 type Open struct {
-	Rows  []OpenRow   // streaming messages, in the order of their sequence
+	Rows  []OpenRow  // streaming messages, in the order of their sequence
 	Calls []OpenCall // by ordinal
 }
 
