@@ -3,6 +3,7 @@ package parley
 import (
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 )
 
@@ -40,7 +41,9 @@ type Error struct {
 	Message string
 	Field   string // dotted path of the offending input field, "" when none
 	State   string // of a conflict: the state that does not allow it, "" when it is about none
-	cause   error
+	// RetryAfter is of CodeRateLimited: how long to wait.
+	RetryAfter time.Duration
+	cause      error
 }
 
 // Error is the message; with the cause for logs.

@@ -1,6 +1,9 @@
 package parley
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Limit names one of the limits that an agent or a session may set: the field of
 // Limits.
@@ -212,6 +215,13 @@ func (w LimitWarning) Share() float64 {
 		return 1
 	}
 	return float64(w.Spent) / float64(w.Of)
+}
+
+// RateLimited is the refusal of a request that comes too early.
+func RateLimited(whose string, perMinute int, wait time.Duration) error {
+	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised", whose, perMinute, wait)}
 }
 
 // BudgetScope is what a limit counts.

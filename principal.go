@@ -22,6 +22,8 @@ type Principal struct {
 	Name        string        `json:"name"`
 	Kind        AuthorKind    `json:"kind"` // person or service
 	Role        PrincipalRole `json:"role"`
+
+	RequestsPerMinute int `json:"-"` // of its key; 0: not limited
 }
 
 // Author is the principal as the author of a message.
@@ -37,8 +39,10 @@ type Key struct {
 	Name        string        `json:"name"`
 	Role        PrincipalRole `json:"role"`
 	Prefix      string        `json:"prefix"` // the first characters, to recognise it by
-	CreatedAt   Time          `json:"created_at"`
-	RevokedAt   Time          `json:"revoked_at"`
+	// RequestsPerMinute is what the key may send; nil: as much as it wants.
+	RequestsPerMinute *int `json:"requests_per_minute"`
+	CreatedAt         Time `json:"created_at"`
+	RevokedAt         Time `json:"revoked_at"`
 }
 
 // DefaultWorkspace is the workspace of requests without a key.

@@ -49,6 +49,8 @@ type KeyInput struct {
 	Name      string               `json:"name"`
 	Workspace string               `json:"workspace,omitempty"`
 	Role      parley.PrincipalRole `json:"role,omitempty"`
+
+	RequestsPerMinute int `json:"requests_per_minute,omitempty"` // 0: not limited
 }
 
 // CreatedKey is a key with its secret, which is shown this once.
@@ -193,4 +195,32 @@ func (c *Client) RevokeKey(ctx context.Context, id parley.ID) error {
 // Audit lists who did what; query holds the list parameters of the API.
 func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.AuditEntry], error) {
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
+}
+
+// Budget is what a session with its tool sessions, and its agent, may spend and
+// have spent.
+type Budget struct {
+	SessionID parley.ID     `json:"session_id"` // the root of a tool session's tree
+	AgentID   parley.ID     `json:"agent_id"`
+	Limits    parley.Limits `json:"limits"` // in effect, but for the agent's daily ones
+	Session   Spending      `json:"session"`
+	Agent     *Spending     `json:"agent"` // nil unless tokens or money of the agent are limited
+}
+
+// Spending is what was spent of a budget; Reserved is what calls under way hold.
+type Spending struct {
+	DailyTokens    *int64        `json:"daily_tokens"` // the limits per UTC day
+	DailyCost      *parley.Money `json:"daily_cost"`
+	Tokens         int64         `json:"tokens"`
+	Cost           parley.Money  `json:"cost"`
+	TodayTokens    int64         `json:"today_tokens"`
+	TodayCost      parley.Money  `json:"today_cost"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	ReservedCost   parley.Money  `json:"reserved_cost"`
+	DayEndsAt      parley.Time   `json:"day_ends_at"`
+}
+
+// Budget reads what a session may spend and has spent.
+func (c *Client) Budget(ctx context.Context, id parley.ID) (Budget, error) {
+	return read[Budget](ctx, c, "/v1/sessions/"+id.String()+"/budget", nil)
 }

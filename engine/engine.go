@@ -13,6 +13,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"sync"
+	"time"
 
 	"parley"
 )
@@ -32,6 +33,9 @@ type Store interface {
 	parley.LoopStore
 	Trees
 	Transitions
+
+	Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error)
+	TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }
 
 // Approvals are the questions about tool calls, as the API sees them. See

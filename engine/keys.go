@@ -25,6 +25,8 @@ const (
 type KeyInput struct {
 	Name string               `json:"name"`
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
+	// RequestsPerMinute counts every request of the key, a stream once.
+	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all sorts; beyond it they are 429. Not limited by default."`
 }
 
 // NewKey is the one answer that holds a key's secret.
@@ -93,6 +95,19 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	return principal, nil
 }
 
+// Admit counts a request of a principal whose key is limited: CodeRateLimited
+// when it comes too early. It is counted in the database, for all processes.
+func (e *Engine) Admit(ctx context.Context, principal parley.Principal) error {
+	if principal.RequestsPerMinute <= 0 {
+		return nil
+	}
+	wait, err := e.store.TakeRate(ctx, principal.WorkspaceID, principal.ID, principal.RequestsPerMinute)
+	if err == nil && wait > 0 {
+		err = parley.RateLimited("This key", principal.RequestsPerMinute, wait)
+	}
+	return err
+}
+
 // LocalOwner is the principal of this machine's own user in a workspace, which
 // is made if it is new. Whether a request comes from that user is for the
 // caller to know.
@@ -138,6 +153,9 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 	if !role.Valid() {
 		return NewKey{}, parley.InvalidField("role", "%q is not one of admin, member, reader", parley.Clip(string(role), 32))
 	}
+	if input.RequestsPerMinute < 0 || input.RequestsPerMinute > parley.MaxLimitPerMinute {
+		return NewKey{}, parley.InvalidField("requests_per_minute", "must lie between 1 and %d; leave it out for no limit", parley.MaxLimitPerMinute)
+	}
 	random := make([]byte, secretBytes)
 	if _, err := rand.Read(random); err != nil {
 		return NewKey{}, err
@@ -146,7 +164,7 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 	key, err := e.store.CreateKey(ctx, parley.NewKey{
 		Key: parley.Key{
 			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
-			Name: input.Name, Role: role, Prefix: secret[:shownBytes],
+			Name: input.Name, Role: role, Prefix: secret[:shownBytes], RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),
 		},
 		Hash: parley.HashOf([]byte(secret)),
 	})

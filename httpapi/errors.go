@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley"
 )
@@ -131,11 +132,15 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 			slog.String("route", x.r.Pattern), slog.String("code", string(problem.Code)), slog.String("error", err.Error()))
 	}
 	header := x.w.Header()
+	var known *parley.Error
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="parley"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
 		header.Set("Retry-After", retryAfter)
+		if errors.As(err, &known) && known.RetryAfter > time.Second {
+			header.Set("Retry-After", strconv.FormatInt(int64((known.RetryAfter+time.Second-1)/time.Second), 10))
+		}
 	}
 	header.Del("Location")
 	header.Del(eventSequenceHeader)

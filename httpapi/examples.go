@@ -26,6 +26,8 @@ const (
 		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","finished_at":"` + timeExample + `"}],` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"truncated":false}`
+	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null},` +
+		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
@@ -56,7 +58,7 @@ const (
 	auditExample     = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	toolExample      = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
-	keyFields        = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","created_at":"` + timeExample + `","revoked_at":null`
+	keyFields        = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"created_at":"` + timeExample + `","revoked_at":null`
 	keyExample       = `{` + keyFields + `}`
 	newKeyExample    = `{` + keyFields + `,"key":"pk_example-shown-once"}`
 

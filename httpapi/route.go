@@ -112,6 +112,9 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return err
 		}
 		x.principal, x.local = who.Principal, who.local
+		if err := a.engine.Admit(x.r.Context(), x.principal); err != nil {
+			return err
+		}
 	}
 	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
 		return err

@@ -63,6 +63,8 @@ func routes() []route {
 		{method: http.MethodGet, paths: bothPaths("/tree"), name: "getSessionTree", tag: "sessions", verb: engine.ReadSessions,
 			says: "Read the tool sessions below a session", about: "The session and every tool session below it that the principal may see: each behind its parent, those of one parent in the order of their calls. statistics are a session's own, total adds those below it. At most 1,000 sessions; truncated says that there are more.",
 			serve: serveTree, answers: found[parley.Tree]("The tree.", treeExample)},
+		{method: http.MethodGet, paths: bothPaths("/budget"), name: "getBudget", tag: "sessions", verb: engine.ReadSessions,
+			says: "Read what a session may spend", about: "Its limits in effect, what was spent and what calls under way hold, with its tool sessions; and the same of its agent if that is limited.", serve: serveBudget, answers: found[engine.SessionBudget]("The budget.", budgetExample)},
 		{method: http.MethodPatch, paths: bothPaths(""), name: "updateSession", tag: "sessions", verb: engine.PatchSessions,
 			says: "Change a session", about: "Fields that are left out stay, null clears. archived true archives (409 while a turn is unfinished), archived false reopens. Only the owner or an admin changes visibility.",
 			input: inputOf[engine.SessionPatch](`{"title":"Release notes","pinned":true}`), serve: serveUpdateSession,

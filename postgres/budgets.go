@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley"
 	"parley/internal/transition"
@@ -126,6 +129,9 @@ func (a *attempt) Refuses(parley.ID, *parley.Refusal) (bool, error) { return tru
 // Warned implements transition.Rows: the write says otherwise.
 func (a *attempt) Warned(parley.ID, parley.ID, parley.Limit) (bool, error) { return false, nil }
 
+// Rate implements transition.Rows: the write says otherwise.
+func (a *attempt) Rate(parley.ID, parley.ID, int) (time.Duration, error) { return 0, nil }
+
 // budgets adds what a transition changed of budgets.
 func (b *batch) budgets(h *transition.Head) {
 	c := &h.Changes
@@ -143,6 +149,9 @@ func (b *batch) budgets(h *transition.Head) {
  day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END, day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END, day = n.day
  FROM (SELECT `+today+` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2 AND CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END & $3 = 0 RETURNING 1)
  SELECT CASE WHEN EXISTS (SELECT 1 FROM warned) THEN 0 ELSE parley.warned_before() END`, h.WorkspaceID, c.Warned.Subject, c.Warned.Limit.WarnedBit())
+	}
+	if c.Rated != nil {
+		b.read(rateOrVoid, nothing, h.WorkspaceID, h.ID, time.Minute.Microseconds()/int64(c.Rated.PerMinute), int64(c.Rated.PerMinute))
 	}
 	if c.Relimited {
 		b.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
@@ -260,14 +269,17 @@ func orNothing(cost *parley.Money) int64 {
 	return int64(*cost)
 }
 
-// takeRate moves a subject's time by what one request takes, if that is not more
-// than a minute ahead; else it tells how far beyond it would be.
-const takeRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
+// What counts a request: a subject's time moves by what one takes, if that is not
+// more than a minute ahead; else early is how far beyond it would be.
+const (
+	takenRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n
   ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = greatest(r.used_until + $3, excluded.used_until)
-  WHERE greatest(r.used_until + $3, excluded.used_until) - (excluded.used_until - $3) <= 60000000 RETURNING 1)
- SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE
-  greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000) END FROM n`
+  WHERE greatest(r.used_until + $3, excluded.used_until) - (excluded.used_until - $3) <= 60000000 RETURNING 1)`
+	early      = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
+	takeRate   = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
+	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
+)
 
 // TakeRate implements parley.BudgetStore.
 func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
@@ -277,4 +289,17 @@ func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, pe
 		return nil
 	}, workspaceID, subject, time.Minute.Microseconds()/int64(perMinute))
 	return wait, mapError(s.send(ctx, b))
+}
+
+// rateLimited reads the refusal that parley.rate_limited() raised.
+func rateLimited(err error) error {
+	var answer *pgconn.PgError
+	var wait int64
+	var perMinute int
+	if errors.As(err, &answer) {
+		if _, scanErr := fmt.Sscan(answer.Detail, &wait, &perMinute); scanErr != nil { // the function is another one
+			return err
+		}
+	}
+	return parley.RateLimited("This session", perMinute, time.Duration(wait)*time.Microsecond)
 }

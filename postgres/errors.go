@@ -20,6 +20,7 @@ const (
 	stateOverBudget  = "PY003" // parley.over_budget()
 	stateFitsAgain   = "PY004" // parley.fits_again()
 	stateWarned      = "PY005" // parley.warned_before()
+	stateRateLimited = "PY006" // parley.rate_limited()
 	stateUnique      = "23505"
 	stateSerialize   = "40001"
 	stateDeadlock    = "40P01"
@@ -129,6 +130,8 @@ func mapError(err error) error {
 		return transition.FitsAgain()
 	case state == stateWarned:
 		return transition.WarnedBefore()
+	case state == stateRateLimited:
+		return rateLimited(err)
 	case state == stateDiskFull:
 		return parley.WrapError(parley.CodeStorageFull, err, "the disk of the database is full; make room and try again. Reading still works.")
 	case state == stateBadText:

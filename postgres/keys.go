@@ -94,14 +94,14 @@ func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) 
 		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, now)
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.created_at, k.revoked_at"
 
 const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id AND p.id = k.principal_id
  JOIN parley.workspaces w ON w.id = k.workspace_id `
 
 func scanKey(r *row) (parley.Key, error) {
 	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), CreatedAt: r.time(), RevokedAt: r.time()}, nil
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()), CreatedAt: r.time(), RevokedAt: r.time()}, nil
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -127,8 +127,8 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 	for range lookAgain {
 		b := tenant(key.WorkspaceID)
 		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
-		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, key.CreatedAt)
+		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, perMinute(&key), key.CreatedAt)
 		err = s.send(ctx, b)
 		switch index := violated(err); {
 		case err == nil, index == "principals_pkey": // by an attempt whose end was not heard
@@ -144,7 +144,11 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 
 // Authenticate finds the principal of a key: one look into an index.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error) {
-	principal, err := one(ctx, s, system(), "key", scanPrincipal, "SELECT "+principalColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
+	principal, err := one(ctx, s, system(), "key", func(r *row) (parley.Principal, error) {
+		principal, err := scanPrincipal(r)
+		principal.RequestsPerMinute = r.int()
+		return principal, err
+	}, "SELECT "+principalColumns+", k.requests_per_minute"+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
 	}
@@ -184,4 +188,12 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key p
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	found, err := all(ctx, s, system(), func(*row) (bool, error) { return true, nil }, "SELECT 1 FROM parley.keys WHERE revoked_at IS NULL LIMIT 1", 1)
 	return len(found) > 0, err
+}
+
+// perMinute is 0 for a key that is not limited.
+func perMinute(key *parley.Key) int {
+	if key.RequestsPerMinute == nil {
+		return 0
+	}
+	return *key.RequestsPerMinute
 }

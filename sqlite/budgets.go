@@ -198,6 +198,11 @@ func (t *txn) writeBudgets(h *transition.Head) error {
 			return err
 		}
 	}
+	if c.Rated != nil {
+		if err := t.countRequest(h.WorkspaceID, h.ID, c.Rated.PerMinute); err != nil {
+			return err
+		}
+	}
 	if c.Relimited {
 		return t.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
 	}
@@ -316,7 +321,16 @@ func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, pe
 }
 
 func (t *txn) takeRate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
-	now, each := int64(t.now)*1000, time.Minute.Microseconds()/int64(perMinute)
+	wait, err := t.Rate(workspaceID, subject, perMinute)
+	if err != nil || wait > 0 {
+		return wait, err
+	}
+	return 0, t.countRequest(workspaceID, subject, perMinute)
+}
+
+// Rate implements transition.Rows.
+func (t *txn) Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
+	now := int64(t.now) * 1000
 	until := now
 	if _, err := t.one("SELECT max(used_until, ?) FROM rates WHERE workspace_id = ? AND subject_id = ?", func(r *row) error {
 		until = r.int64()
@@ -324,9 +338,16 @@ func (t *txn) takeRate(workspaceID, subject parley.ID, perMinute int) (time.Dura
 	}, now, workspaceID, subject); err != nil {
 		return 0, err
 	}
-	if over := until + each - now - time.Minute.Microseconds(); over > 0 {
-		return time.Duration(over) * time.Microsecond, nil
-	}
-	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used_until = excluded.used_until", workspaceID, subject, until+each)
-	return 0, err
+	over := until + each(perMinute) - now - time.Minute.Microseconds()
+	return max(0, time.Duration(over)*time.Microsecond), nil
+}
+
+// each is the part of a minute that a request takes, in microseconds.
+func each(perMinute int) int64 { return time.Minute.Microseconds() / int64(perMinute) }
+
+func (t *txn) countRequest(workspaceID, subject parley.ID, perMinute int) error {
+	now := int64(t.now) * 1000
+	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?1, ?2, ?3 + ?4) ON CONFLICT DO UPDATE SET used_until = max(used_until, ?3) + ?4",
+		workspaceID, subject, now, each(perMinute))
+	return err
 }

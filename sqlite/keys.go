@@ -99,13 +99,13 @@ func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 	return err
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.created_at, k.revoked_at"
 
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
 
 func scanKey(r *row) parley.Key {
 	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), CreatedAt: r.time(), RevokedAt: r.time()}
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()), CreatedAt: r.time(), RevokedAt: r.time()}
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -127,8 +127,8 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 			Kind: parley.AuthorService, Role: key.Role}, false); err != nil {
 			return parley.Key{}, err
 		}
-		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, key.CreatedAt)
+		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, perMinute(&key), key.CreatedAt)
 		return key, err
 	})
 }
@@ -168,8 +168,9 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 // Authenticate finds the principal of a key: one look into an index.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+principalColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
+		found, err := c.one("SELECT "+principalColumns+", k.requests_per_minute"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
 			principal = scanPrincipal(r)
+			principal.RequestsPerMinute = r.int()
 			return nil
 		}, hash)
 		if err == nil && !found {
@@ -220,4 +221,12 @@ func (s *Store) HasKeys(ctx context.Context) (has bool, err error) {
 		return err
 	})
 	return has, err
+}
+
+// perMinute is 0 for a key that is not limited.
+func perMinute(key *parley.Key) int {
+	if key.RequestsPerMinute == nil {
+		return 0
+	}
+	return *key.RequestsPerMinute
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,7 @@ func testBudgets(t *testing.T, open Open) {
 		"OfAnotherWorkspace":       budgetForeign,
 		"Rates":                    rateBounds,
 		"RatesOfManyAtOnce":        rateRaces,
+		"PostsOfASession":          ratePosts,
 		"ATurnThatWaitsForItsRate": rateWaits,
 	})
 }
@@ -537,5 +539,38 @@ func rateWaits(t *testing.T, w *world) {
 	}
 	if claim := w.claim(t); claim.Session.ID != other {
 		t.Errorf("%s goes on", claim.Session.ID)
+	}
+}
+
+// Messages that ask for a turn are counted, whoever posts them; what is refused
+// leaves nothing. Repeats and other messages are not.
+func ratePosts(t *testing.T, w *world) {
+	agent := w.createAgent(t, "slow")
+	agent.Limits = parley.Limits{RequestsPerMinute: new(2)}
+	_, err := w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	for name, change := range map[string]func(*parley.Session){
+		"the session's": func(s *parley.Session) { s.Limits = &parley.Limits{RequestsPerMinute: new(2)} },
+		"its agent's":   func(s *parley.Session) { s.AgentID = agent.ID },
+	} {
+		id := w.session(t, change)
+		for i, process := range []parley.ID{w.process, {}} {
+			post := w.say("Go", keyed("key "+string(rune('a'+i)), "body"))
+			_, err := w.store.PostMessage(w.ctx, w.scope, id, post, process)
+			must(t, "PostMessage", err)
+			_, err = w.store.PostMessage(w.ctx, w.scope, id, post, process)
+			must(t, "PostMessage again", err)
+		}
+		w.post(t, id, w.say("a note", alone))
+		before := w.snapshot(t, id)
+		for _, process := range []parley.ID{w.process, {}} {
+			_, err := w.store.PostMessage(w.ctx, w.scope, id, w.say("Go"), process)
+			refused(t, name, err, parley.CodeRateLimited)
+			var known *parley.Error
+			if !errors.As(err, &known) || known.RetryAfter < time.Second || known.RetryAfter > 31*time.Second {
+				t.Errorf("%s limit: %v after %s", name, err, known.RetryAfter)
+			}
+		}
+		w.unchanged(t, "a post that came too early", id, before)
 	}
 }

@@ -350,6 +350,9 @@ func (v *turnView) remark(frame client.Frame) error {
 		Attempt         int               `json:"attempt"`
 		Class           parley.ErrorClass `json:"class"`
 		WaitMS          int64             `json:"wait_ms"`
+		Sentence        string            `json:"sentence"`
+		Limit           parley.Limit      `json:"limit"`
+		Share           float64           `json:"share"`
 	}
 	if err := json.Unmarshal(frame.Data, &data); err != nil {
 		return err
@@ -367,6 +370,11 @@ func (v *turnView) remark(frame client.Frame) error {
 		says = fmt.Sprintf("attempt %d in %d ms, after: %s", data.Attempt, data.WaitMS, data.Class.Sentence())
 	case parley.EventSessionWaiting:
 		says = "for " + string(data.Reason)
+		if data.Sentence != "" {
+			says += ": " + data.Sentence
+		}
+	case parley.EventLimitWarning:
+		says = fmt.Sprintf("%d %% of %s is used", int(100*data.Share), data.Limit)
 	default:
 		return nil
 	}

@@ -43,6 +43,7 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
 	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
+	create.Flags().IntVar(&input.RequestsPerMinute, "requests-per-minute", 0, "how many requests the key may send; beyond it they are 429")
 	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
 	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -108,7 +109,7 @@ func createKeyIn(ctx context.Context, store parley.Store, s settings, input clie
 		}
 	}
 	verbs := engine.New(engine.Options{Store: store})
-	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{Name: input.Name, Role: input.Role})
+	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{Name: input.Name, Role: input.Role, RequestsPerMinute: input.RequestsPerMinute})
 	if err != nil {
 		return client.CreatedKey{}, err
 	}

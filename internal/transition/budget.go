@@ -230,3 +230,49 @@ func (t *Tx) abandon(h *Head) error {
 	}
 	return nil
 }
+
+// Rated counts a request of a session; void when it comes too early.
+type Rated struct {
+	PerMinute int
+}
+
+// keepRate counts a message that asks for a turn, if the session or its agent
+// takes only so many.
+func (t *Tx) keepRate(h *Head, m *parley.Message, posting parley.NewMessage, posted *parley.Posted) error {
+	if m.Role != parley.RoleUser || posting.TurnID.IsZero() || h.Changes.New != nil {
+		return nil
+	}
+	var limits parley.Limits
+	if h.Limits != nil {
+		limits = *h.Limits
+	}
+	if limits.RequestsPerMinute == nil {
+		agent, err := t.agentOf(h, posted)
+		if err != nil || agent == nil || agent.Limits.RequestsPerMinute == nil {
+			return err
+		}
+		limits = agent.Limits
+	}
+	perMinute := *limits.RequestsPerMinute
+	wait, err := t.rows.Rate(h.WorkspaceID, h.ID, perMinute)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		return parley.RateLimited("This session", perMinute, wait)
+	}
+	h.Changes.Rated = &Rated{PerMinute: perMinute}
+	return nil
+}
+
+// agentOf is the session's agent in its current version: a claim has it at hand.
+func (t *Tx) agentOf(h *Head, posted *parley.Posted) (*parley.Agent, error) {
+	if posted.Claim != nil {
+		return &posted.Claim.Agent, nil
+	}
+	version, _, err := t.rows.Agent(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	return t.rows.AgentVersion(h.WorkspaceID, h.AgentID, version)
+}

@@ -45,6 +45,7 @@ type Changes struct {
 	Spent     []Spent // reservations that end: the budgets are charged, and who waits for room there may go on
 	Parked    *Parked
 	Warned    *Warned
+	Rated     *Rated
 	Relimited bool // of Setting: the limits are others; budgets without a limit go, who waits may go on
 
 	Unready bool // delete the session's ready row; before Ready

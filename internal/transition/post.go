@@ -54,6 +54,9 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 	if err != nil {
 		return parley.Posted{}, err
 	}
+	if err := t.keepRate(h, m, posting, &posted); err != nil {
+		return parley.Posted{}, err
+	}
 	if titled {
 		t.updatedFeed(h)
 	}

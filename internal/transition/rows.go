@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"time"
+
 	"parley"
 )
 
@@ -90,6 +92,9 @@ type Rows interface {
 	Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley.Reserved) (bool, error)
 	Refuses(workspaceID parley.ID, refusal *parley.Refusal) (bool, error)
 	Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, error)
+	// Rate is how long a subject has to wait for its next request; 0 when the store
+	// leaves that to the write.
+	Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 
 	// MayClaim reports whether a process may take claims.
 	MayClaim(processID parley.ID) (bool, error)

@@ -59,6 +59,10 @@ CREATE FUNCTION parley.warned_before() RETURNS bigint LANGUAGE plpgsql VOLATILE 
 BEGIN
   RAISE EXCEPTION USING ERRCODE = 'PY005', MESSAGE = 'this limit was warned of before';
 END $$;
+CREATE FUNCTION parley.rate_limited(wait bigint, per_minute bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'PY006', MESSAGE = 'the request comes too early', DETAIL = wait || ' ' || per_minute;
+END $$;
 
 DO $$
 DECLARE
@@ -75,6 +79,7 @@ END $$;
 -- +goose StatementEnd
 
 -- +goose Down
+DROP FUNCTION parley.rate_limited(bigint, bigint);
 DROP FUNCTION parley.warned_before();
 DROP FUNCTION parley.fits_again();
 DROP FUNCTION parley.over_budget();

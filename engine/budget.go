@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// SessionBudget is what a session with its tool sessions, and its agent, may
+// spend and have spent. A tool session's is its root's.
+type SessionBudget struct {
+	SessionID parley.ID     `json:"session_id" doc:"The root of a tool session's tree."`
+	AgentID   parley.ID     `json:"agent_id"`
+	Limits    parley.Limits `json:"limits" doc:"In effect: the session's, and of what it leaves open its agent's, but for the daily ones."`
+	Session   Spending      `json:"session"`
+	Agent     *Spending     `json:"agent" doc:"Over all of the agent's sessions; null unless tokens or money of the agent are limited."`
+}
+
+// Spending is what was spent of a budget. Reserved is what calls under way hold.
+type Spending struct {
+	DailyTokens    *int64        `json:"daily_tokens" doc:"The limit per UTC day."`
+	DailyCost      *parley.Money `json:"daily_cost" doc:"The limit per UTC day."`
+	Tokens         int64         `json:"tokens" doc:"Of the whole record; of an agent, since its budget began."`
+	Cost           parley.Money  `json:"cost"`
+	TodayTokens    int64         `json:"today_tokens"`
+	TodayCost      parley.Money  `json:"today_cost"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	ReservedCost   parley.Money  `json:"reserved_cost"`
+	DayEndsAt      parley.Time   `json:"day_ends_at"`
+}
+
+// Budget reads what a session may spend and has spent.
+func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parley.ID) (SessionBudget, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return SessionBudget{}, err
+	}
+	session, err := e.store.Session(ctx, scope, id)
+	if err == nil && !session.RootID.IsZero() && session.RootID != id {
+		session, err = e.store.Session(ctx, scope, session.RootID)
+	}
+	if err != nil {
+		return SessionBudget{}, err
+	}
+	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, []parley.BudgetSubject{
+		{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}})
+	if err != nil {
+		return SessionBudget{}, err
+	}
+	answer := SessionBudget{SessionID: session.ID, AgentID: session.AgentID}
+	if session.Limits != nil {
+		answer.Limits = *session.Limits
+	}
+	for i := range budgets {
+		spending := spendingOf(&budgets[i])
+		if budgets[i].Scope == parley.BudgetOfAgent {
+			answer.Limits = answer.Limits.Over(budgets[i].Limits)
+			if budgets[i].Limits.Budgeted() {
+				answer.Agent = &spending
+			}
+			continue
+		}
+		if !budgets[i].Made { // nothing limits it: its own statistics are all that is counted
+			spending.Tokens, spending.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens, session.Statistics.Cost
+		}
+		answer.Session = spending
+	}
+	return answer, nil
+}
+
+func spendingOf(b *parley.Budget) Spending {
+	return Spending{
+		DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost, Tokens: b.Tokens, Cost: b.Cost, TodayTokens: b.DayTokens, TodayCost: b.DayCost,
+		ReservedTokens: b.ReservedTokens, ReservedCost: b.ReservedCost, DayEndsAt: parley.TimeOf(time.Now().Add(b.DayLeft)),
+	}
+}

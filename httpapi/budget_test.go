@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"strconv"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// A turn that could spend more than its session may waits, says so on the session
+// and in its events, and goes on when the limit is raised.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"limits":{"session_tokens":50}}`).ID.String()
+	at := "/v1/sessions/" + session
+	stream := s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"Hello"}}`)
+	stream.until("session.waiting")
+	if waiting := want[parley.Session](s, 200, "GET", at, ""); waiting.Status != parley.SessionWaiting || waiting.WaitReason != parley.WaitBudget {
+		t.Errorf("the session is %s %s", waiting.Status, waiting.WaitReason)
+	}
+	want[parley.Session](s, 200, "PATCH", at, `{"limits":{"session_tokens":50000,"max_steps":3}}`)
+	stream.rest()
+	budget := want[engine.SessionBudget](s, 200, "GET", at+"/budget", "")
+	if budget.Session.Tokens == 0 || budget.Session.ReservedTokens != 0 || *budget.Limits.SessionTokens != 50000 || *budget.Limits.MaxSteps != 3 || budget.Agent != nil {
+		t.Errorf("the budget is %+v", budget)
+	}
+	for body, field := range map[string]string{
+		`{"limits":{"max_steps":0}}`: "limits.max_steps", `{"limits":{"session_cost":-1}}`: "limits.session_cost", `{"limits":{"session_tokens":"many"}}`: "limits.session_tokens",
+		`{"limits":{"weekly_cost":1}}`: "limits.weekly_cost",
+	} {
+		if got := s.do("PATCH", at, body); got.status != 422 || len(got.problem(t).Errors) == 0 || got.problem(t).Errors[0].Field != field {
+			t.Errorf("%s: status %d: %s", body, got.status, got.body)
+		}
+	}
+	if got := s.do("POST", at+"/messages", `{"content":{"text":"x"},"limits":{"max_steps":5}}`); got.status != 422 {
+		t.Errorf("limits on a message: status %d", got.status)
+	}
+}
+
+// A session and a key that are limited in their requests answer 429 with how long
+// to wait; nothing of the refused post is kept.
+func TestRequestsPerMinute(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"limits":{"requests_per_minute":2}}`).ID.String()
+	at := "/v1/sessions/" + session
+	for range 2 {
+		s.told(session, `{"content":{"text":"Hello"}}`)
+	}
+	got := s.do("POST", at+"/messages", `{"content":{"text":"Hello"}}`)
+	wait, err := strconv.Atoi(got.header.Get("Retry-After"))
+	if got.status != 429 || err != nil || wait < 2 || wait > 30 || got.problem(t).Code != parley.CodeRateLimited {
+		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
+	}
+	if messages := want[page[parley.Message]](s, 200, "GET", at+"/messages?role=user", ""); len(messages.Data) != 2 {
+		t.Errorf("%d messages are in the record", len(messages.Data))
+	}
+
+	key := want[engine.NewKey](s, 201, "POST", "/v1/keys", `{"name":"slow","requests_per_minute":3}`)
+	for i := range 4 {
+		got = s.do("GET", "/v1/models", "", "Authorization", "Bearer "+key.Secret)
+		if i < 3 && got.status != 200 {
+			t.Fatalf("request %d: status %d: %s", i+1, got.status, got.body)
+		}
+	}
+	if got.status != 429 || got.header.Get("Retry-After") == "" || got.header.Get("Retry-After") == "1" {
+		t.Errorf("beyond the key's limit: status %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
+	}
+	if got := s.do("GET", "/healthz", "", "Authorization", "Bearer "+key.Secret); got.status != 200 {
+		t.Errorf("the probe: status %d", got.status)
+	}
+}
