@@ -229,6 +229,91 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	}
 }
 
+// TestTreesAreFoundInPassing: tool sessions of a database from before their places
+// were written down get them, and no other row is written, because until the
+// migration is through nobody can read or change a session.
+func TestTreesAreFoundInPassing(t *testing.T) {
+	t.Parallel()
+	url := databases.Empty(t)
+	files, _ := following(t, "SELECT 1;")
+	later := files.(fstest.MapFS)
+	for name := range later {
+		if name >= "00006" {
+			delete(later, name)
+		}
+	}
+	if _, err := migrate(t.Context(), url, later, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	conn := connected(t, url)
+	workspace := parley.NewID()
+	var sessions table
+	for _, found := range tables(t, conn) {
+		if found.name == "sessions" {
+			sessions = found
+		}
+	}
+	open := func(kind string, parent parley.ID) parley.ID {
+		var id parley.ID
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), "SET LOCAL ROLE "+systemRole); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(t.Context(), sessions.row(workspace)+" RETURNING id").Scan((*[16]byte)(&id)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), "UPDATE parley.sessions SET kind = $1, parent_session_id = $2 WHERE id = $3", kind, bindOne(parent), bindOne(id)); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	root := open("agent", parley.ID{})
+	child := open("tool", root)
+	grandchild := open("tool", child)
+	fork := open("agent", root)
+	orphan := open("tool", parley.NewID())
+	below := open("tool", orphan)
+	if _, err := Migrate(t.Context(), url, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		name     string
+		id, root parley.ID
+		depth    int
+		written  bool
+	}{
+		{"the root", root, root, 0, false}, {"its child", child, root, 1, true}, {"that one's child", grandchild, root, 2, true},
+		{"a fork", fork, fork, 0, false}, {"one whose parent is gone", orphan, orphan, 0, false}, {"its child", below, orphan, 1, true},
+	} {
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), "SET LOCAL ROLE "+systemRole); err != nil {
+			t.Fatal(err)
+		}
+		var at parley.ID
+		var depth int
+		var written bool
+		if err := tx.QueryRow(t.Context(), "SELECT coalesce(root_id, id), depth, root_id IS NOT NULL FROM parley.sessions WHERE id = $1", bindOne(want.id)).
+			Scan((*[16]byte)(&at), &depth, &written); err != nil {
+			t.Fatal(err)
+		}
+		if at != want.root || depth != want.depth || written != want.written {
+			t.Errorf("%s lies under %s at %d, written: %t; want %s at %d, %t", want.name, at, depth, written, want.root, want.depth, want.written)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRoleThatMayLittle takes the way of somebody whose database is run by others:
 // what is printed is enough.
 func TestRoleThatMayLittle(t *testing.T) {
