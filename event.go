@@ -24,6 +24,7 @@ const (
 	EventLimitWarning     EventType = "limit.warning"     // {turn_id, limit, scope, spent, of, share}
 	EventLoopProgress     EventType = "loop.progress"     // {loop_id, turn_id, iteration, max, state, reason}: an iteration was made, or the loop ended
 	EventToolStarted      EventType = "tool.started"      // {turn_id, message_id, tool_call_id, name}
+	EventToolProgress     EventType = "tool.progress"     // {turn_id, tool_call_id, name, progress, total, message}: some of a call's; total is null when unknown
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
 	EventApprovalCreated  EventType = "approval.created"  // {turn_id, approval_id, session_id, root_id, message_id, tool_call_id, name, fingerprint, state, …, expires_at}; of a tool session at its root too
 	EventApprovalResolved EventType = "approval.resolved" // the same; state is another

@@ -100,6 +100,17 @@ type ToolCall struct {
 	ID          string
 	Arguments   json.RawMessage // a JSON object
 	ProjectPath string          // the session's project directory; "" without one
+
+	// Progress takes how far the call has come, as often as the tool likes; it never
+	// blocks. nil when nobody wants to know.
+	Progress func(ToolProgress)
+}
+
+// ToolProgress is how far a running call has come, in units of the tool's choice.
+type ToolProgress struct {
+	Progress float64
+	Total    float64 // 0: unknown
+	Message  string  // for people
 }
 
 // Tool is something that an agent may use.

@@ -230,6 +230,13 @@ type StepSettled struct {
 	More bool // End was refused: a steer is undelivered, so the turn goes on
 }
 
+// ProgressNote is the data of tool.progress.
+type ProgressNote struct {
+	ToolCallID string
+	ToolName   string
+	ToolProgress
+}
+
 // RetryNotice is the data of step.retrying.
 type RetryNotice struct {
 	Attempt int // the one that comes next
@@ -303,6 +310,9 @@ type TurnStore interface {
 	// BeginStep opens a step. CodeMore, and nothing is written, when a named steer
 	// was edited or removed meanwhile.
 	BeginStep(ctx context.Context, fence Fence, begin StepBegin) (StepBegun, error)
+
+	// NoteProgress tells how far a call of the turn has come: tool.progress.
+	NoteProgress(ctx context.Context, fence Fence, note ProgressNote) error
 
 	// RetryCall ends a failed call whose message has shown nothing yet, and says
 	// when the next attempt follows in the same message.

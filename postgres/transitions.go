@@ -44,6 +44,11 @@ func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepBegun, error) { return a.tx.BeginStep(fence, begin) })
 }
 
+// NoteProgress implements parley.TurnStore.
+func (s *Store) NoteProgress(ctx context.Context, fence parley.Fence, note parley.ProgressNote) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.NoteProgress(fence, note) })
+}
+
 // RetryCall implements parley.TurnStore.
 func (s *Store) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.RetryCall(fence, step, failed, notice) })

@@ -50,6 +50,11 @@ func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.
 	return transact(ctx, s, func(tx *txn) (parley.StepBegun, error) { return tx.core.BeginStep(fence, begin) })
 }
 
+// NoteProgress implements parley.TurnStore.
+func (s *Store) NoteProgress(ctx context.Context, fence parley.Fence, note parley.ProgressNote) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.NoteProgress(fence, note) })
+}
+
 // RetryCall implements parley.TurnStore.
 func (s *Store) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.RetryCall(fence, step, failed, notice) })

@@ -20,6 +20,9 @@ func (w *world) fenced(fence parley.Fence, begin parley.StepBegin, call string) 
 			_, err := w.store.BeginStep(w.ctx, fence, w.stepBegin(begin.Call.Step+1, 1))
 			return err
 		},
+		"NoteProgress": func() error {
+			return w.store.NoteProgress(w.ctx, fence, parley.ProgressNote{ToolCallID: call, ToolName: "look"})
+		},
 		"RetryCall": func() error {
 			return w.store.RetryCall(w.ctx, fence, begin.Call.Step, callEnd(begin.Call.ID, parley.CallFailed), parley.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
 		},

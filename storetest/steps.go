@@ -16,6 +16,7 @@ func testSteps(t *testing.T, open Open) {
 		"TheCallIsRecorded":          stepCall,
 		"BlocksSettleTogether":       stepBlocks,
 		"ARetryInTheSameMessage":     stepRetry,
+		"ProgressOfATool":            stepProgress,
 		"AFailedStepAndANewAttempt":  stepFailedThenAgain,
 		"AFailedTurn":                stepFailedTurn,
 		"VersionsWhileStreaming":     stepVersions,
@@ -126,6 +127,30 @@ func stepBlocks(t *testing.T, w *world) {
 	}
 	if !hasEvent(s.Events, parley.EventToolStarted, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 1) {
 		t.Errorf("the step is not told once: %+v", s.Events)
+	}
+}
+
+func stepProgress(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	w.begin(t, claim.Fence, 1)
+	before := w.check(t, claim.Fence.SessionID)
+	note := parley.ProgressNote{ToolCallID: "call_1", ToolName: "dig", ToolProgress: parley.ToolProgress{Progress: 2.5, Message: "half \"way\""}}
+	must(t, "NoteProgress", w.store.NoteProgress(w.ctx, claim.Fence, note))
+	note.Total = 5
+	must(t, "NoteProgress", w.store.NoteProgress(w.ctx, claim.Fence, note))
+	after := w.check(t, claim.Fence.SessionID)
+	var told []string
+	for _, e := range after.Events[len(before.Events):] {
+		told = append(told, string(e.Type)+" "+string(e.Data))
+	}
+	event := func(total string) string {
+		return `tool.progress {"turn_id":"` + claim.Turn.ID.String() + `","tool_call_id":"call_1","name":"dig","progress":2.5,"total":` + total + `,"message":"half \"way\""}`
+	}
+	if diff := cmp.Diff([]string{event("null"), event("5")}, told); diff != "" {
+		t.Error(diff)
+	}
+	if len(after.Record) != len(before.Record) {
+		t.Error("progress is no part of the record")
 	}
 }
 

@@ -16,6 +16,7 @@ type Store interface {
 	RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error)
 	PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error)
 	BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error)
+	NoteProgress(ctx context.Context, fence parley.Fence, note parley.ProgressNote) error
 	RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error
 	BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error
 	OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error)

@@ -203,6 +203,7 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 	ctx, stop := context.WithTimeout(t.at, t.w.options.ToolTimeout)
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
+	notes := make(progress, len(calls))
 	open := 0
 	for i := range calls {
 		if !calls[i].runs() || t.ctx.Err() != nil {
@@ -211,7 +212,7 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 		open++
 		calls[i].started = true
 		t.w.toolCalls.Go(func() { // ends with the tool; Stop waits for it
-			outcomes <- toolOutcome{i, t.callTool(ctx, &calls[i])}
+			outcomes <- toolOutcome{i, t.callTool(ctx, &calls[i], notes)}
 		})
 	}
 	var grace <-chan time.Time
@@ -224,6 +225,10 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 				continue // the interruption, not the tool, speaks
 			}
 			if err := t.record(step, &calls[outcome.index], outcome.content); err != nil {
+				return err
+			}
+		case note := <-notes:
+			if err := t.noteProgress(note); err != nil {
 				return err
 			}
 		case <-done:
@@ -249,11 +254,11 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-func (t *turn) callTool(ctx context.Context, call *toolCall) (content parley.ToolResultContent) {
+func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
 	started := time.Now()
 	toolCall := parley.ToolCall{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		ID: call.id, Arguments: call.arguments, ProjectPath: t.project,
+		ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
 	}
 	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Call: &toolCall})
 	outcome := parley.ToolFailed

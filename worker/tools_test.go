@@ -340,3 +340,31 @@ func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressIsToldButMerged: what a tool says of its progress reaches watchers
+// as an event, and a tool that never stops talking floods nobody.
+func TestProgressIsToldButMerged(t *testing.T) {
+	r := newRig(t)
+	r.tools = fakeTools{{"dig", readOnly(), func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+		for i := range 1000 {
+			call.Progress(parley.ToolProgress{Progress: float64(i) + 0.5, Total: 1000, Message: strings.Repeat("deep ", 200)})
+		}
+		r.happened(call.SessionID, parley.EventToolProgress)
+		return json.RawMessage(`"done"`), nil
+	}}}
+	r.start(nil)
+	r.model.play(calls(parley.FinishToolCalls, "dig", `{}`), says("Done."))
+	sessionID := r.session(tooled("dig"), nil)
+	r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	events, err := r.store.Events(t.Context(), r.scope, sessionID, 0, 100)
+	r.must(err)
+	var told []string
+	for _, e := range events {
+		if e.Type == parley.EventToolProgress {
+			told = append(told, string(e.Data))
+		}
+	}
+	if len(told) == 0 || len(told) > 3 || !jsonHas(told[0], `"name":"dig","progress":0.5,"total":1000,"message":"deep`) || len(told[0]) > 2*maxProgressText {
+		t.Errorf("%d events, the first %.300s", len(told), strings.Join(told, "\n"))
+	}
+}

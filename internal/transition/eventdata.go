@@ -94,6 +94,19 @@ func warningData(turnID parley.ID, warning parley.LimitWarning) json.RawMessage 
 	return append(strconv.AppendFloat(out, warning.Share(), 'f', 3, 64), '}')
 }
 
+func progressData(turnID parley.ID, note parley.ProgressNote) json.RawMessage {
+	out := parley.AppendJSONString(append(turnData(turnID), `,"tool_call_id":`...), note.ToolCallID)
+	out = parley.AppendJSONString(append(out, `,"name":`...), note.ToolName)
+	out = strconv.AppendFloat(append(out, `,"progress":`...), note.Progress, 'f', -1, 64)
+	out = append(out, `,"total":`...)
+	if note.Total > 0 {
+		out = strconv.AppendFloat(out, note.Total, 'f', -1, 64)
+	} else {
+		out = append(out, "null"...)
+	}
+	return append(parley.AppendJSONString(append(out, `,"message":`...), note.Message), '}')
+}
+
 func toolData(turnID, messageID parley.ID, callID, name string) []byte {
 	out := appendID(append(turnData(turnID), `,"message_id":`...), messageID)
 	out = parley.AppendJSONString(append(out, `,"tool_call_id":`...), callID)

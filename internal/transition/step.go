@@ -123,6 +123,16 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []parley.Steered) ([]p
 	return steers, nil
 }
 
+// NoteProgress is the transition of parley.TurnStore.
+func (t *Tx) NoteProgress(fence parley.Fence, note parley.ProgressNote) error {
+	h, _, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	t.event(h, parley.EventToolProgress, fence.TurnID, progressData(fence.TurnID, note))
+	return nil
+}
+
 // RetryCall is the transition of parley.TurnStore.
 func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
 	h, turn, err := t.lockTurn(fence)

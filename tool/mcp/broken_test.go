@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"parley"
 	"parley/tool/mcp"
 )
@@ -191,4 +193,35 @@ func TestProcessesEndWithTheSource(t *testing.T) {
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+// TestProgressIsPassedOn to the call that it is of.
+func TestProgressIsPassedOn(t *testing.T) {
+	t.Parallel()
+	server, heard := newServer(), make(chan struct{})
+	sdk.AddTool(server, &sdk.Tool{Name: "dig"}, func(ctx context.Context, r *sdk.CallToolRequest, in text) (*sdk.CallToolResult, any, error) {
+		err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+			ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: in.Text,
+		})
+		select { // with the result, it would come too late to be of interest
+		case <-heard:
+		case <-ctx.Done():
+		}
+		return said("dug"), nil, err
+	})
+	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"})
+	tool, ok := source.Tool("web__dig")
+	if !ok {
+		t.Fatal("there is no tool")
+	}
+	for _, word := range []string{"sand", "clay"} {
+		var got parley.ToolProgress
+		call := parley.ToolCall{Arguments: []byte(`{"text":"` + word + `"}`), Progress: func(p parley.ToolProgress) { got = p; heard <- struct{}{} }}
+		ctx, stop := context.WithTimeout(t.Context(), patience)
+		_, err := tool.Call(ctx, call)
+		stop()
+		if want := (parley.ToolProgress{Progress: 1, Total: 2, Message: word}); err != nil || got != want {
+			t.Errorf("told %+v, %v; want %+v", got, err, want)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,14 +33,16 @@ type connection struct {
 	transport transport
 	changed   chan struct{} // of one: the server says that its list changed
 
-	mu      sync.Mutex // guards all below
-	calls   int        // on their way
-	silence bool       // one of them got no answer in its time
+	mu       sync.Mutex                           // guards all below
+	calls    int                                  // on their way
+	silence  bool                                 // one of them got no answer in its time
+	tokens   int                                  // given out, one for each call
+	progress map[string]func(parley.ToolProgress) // of the calls on their way, by token
 }
 
 // connect starts or dials the server and shakes hands.
 func (l *link) connect(ctx context.Context) (*connection, error) {
-	c := &connection{changed: make(chan struct{}, 1)}
+	c := &connection{changed: make(chan struct{}, 1), progress: map[string]func(parley.ToolProgress){}}
 	if l.server.Command != "" {
 		c.transport = &process{server: l.server, log: l.log}
 	} else {
@@ -55,6 +58,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			wakeUp(c.changed)
 		},
+		ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) { c.hear(request.Params) },
 	})
 	client.AddReceivingMiddleware(refuseRoots)
 	// The SDK waits without a bound here and there; the transport's end ends that.
@@ -123,10 +127,16 @@ func (l *link) call(ctx context.Context, name string, call parley.ToolCall) (*sd
 }
 
 func (c *connection) call(ctx context.Context, l *link, name string, call parley.ToolCall) (*sdk.CallToolResult, error) {
+	params := &sdk.CallToolParams{Name: name}
 	c.mu.Lock()
 	c.calls++
+	c.tokens++
+	token := strconv.Itoa(c.tokens)
+	if call.Progress != nil {
+		c.progress[token] = call.Progress
+		params.SetProgressToken(token)
+	}
 	c.mu.Unlock()
-	params := &sdk.CallToolParams{Name: name}
 	if len(call.Arguments) > 0 {
 		params.Arguments = call.Arguments
 	}
@@ -134,12 +144,27 @@ func (c *connection) call(ctx context.Context, l *link, name string, call parley
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls--
+	delete(c.progress, token)
 	c.silence = c.silence || errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if c.silence && c.calls == 0 { // nobody else's answer is lost if it is started anew
 		c.silence = false
 		wakeUp(l.suspect)
 	}
 	return result, err
+}
+
+// hear passes on how far a call has come. Of a call that is over nobody wants to know.
+func (c *connection) hear(notice *sdk.ProgressNotificationParams) {
+	if notice == nil {
+		return
+	}
+	token, _ := notice.ProgressToken.(string)
+	c.mu.Lock()
+	tell := c.progress[token]
+	c.mu.Unlock()
+	if tell != nil {
+		tell(parley.ToolProgress{Progress: notice.Progress, Total: notice.Total, Message: withoutNUL(notice.Message)})
+	}
 }
 
 // drop takes a connection out of use before its end is noticed.
