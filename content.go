@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -97,10 +98,10 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		if err := strictObject(raw, &content); err != nil {
 			return nil, err
 		}
-		if len(content.Files) > 0 {
-			return nil, InvalidField("content.files", "file uploads are not available on this server")
+		if err := checkFileIDs(content.Files); err != nil {
+			return nil, err
 		}
-		if strings.TrimSpace(content.Text) == "" && len(content.Links) == 0 {
+		if strings.TrimSpace(content.Text) == "" && len(content.Links) == 0 && len(content.Files) == 0 {
 			return nil, InvalidField("content.text", "is empty; say something")
 		}
 		if len(content.Links) > MaxLinks {
@@ -149,6 +150,23 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		return EncodeContent(content)
 	}
 	return nil, InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", Clip(string(role), 32))
+}
+
+// checkFileIDs wants ids of different files, and writes them in their one form.
+func checkFileIDs(files []string) error {
+	if len(files) > MaxMessageFiles {
+		return InvalidField("content.files", "at most %d files", MaxMessageFiles)
+	}
+	for i, text := range files {
+		id, err := ParseID(text)
+		if err != nil {
+			return InvalidField("content.files", "%q is not the id of a file; upload it first (POST /v1/files)", Clip(text, 64))
+		}
+		if files[i] = id.String(); slices.Contains(files[:i], files[i]) {
+			return InvalidField("content.files", "the file %s is there twice", files[i])
+		}
+	}
+	return nil
 }
 
 func contentExample(role Role) string {

@@ -71,6 +71,10 @@ type ModelInfo struct {
 	Price         *Price  `json:"price"`
 }
 
+// Sees reports whether the model may be shown images: one that the registry does
+// not know is taken to.
+func (m ModelInfo) Sees() bool { return m.Vision || !m.Known }
+
 // Price is in US dollars per million tokens.
 type Price struct {
 	Input       float64  `json:"input"`
@@ -206,6 +210,7 @@ const (
 	PartReasoning  PartKind = "reasoning"   // Text, ProviderData (adapters drop it where their wire cannot take it back)
 	PartToolCall   PartKind = "tool_call"   // CallID, Name, Arguments, ProviderData
 	PartToolResult PartKind = "tool_result" // CallID, Name, Text, IsError
+	PartImage      PartKind = "image"       // Name, MediaType, Data, Width, Height; of user messages
 )
 
 // RequestPart is a piece of a RequestMessage. ProviderData is what the same
@@ -218,6 +223,10 @@ type RequestPart struct {
 	Arguments    []byte // JSON object; the provider's exact text, when there is one, is in ProviderData
 	IsError      bool
 	ProviderData []byte
+	MediaType    string // of an image: image/png, image/jpeg, image/gif or image/webp
+	Data         []byte // its bytes
+	Width        int    // in pixels
+	Height       int
 }
 
 // ToolDefinition is what a model is told of a tool.

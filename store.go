@@ -29,6 +29,7 @@ type Store interface {
 	GaugeStore
 	BudgetStore
 	ApprovalStore
+	FileStore
 
 	// Listen adds a listener that is told of every commit of this process, and as
 	// far as hints come of those of other processes (Commit.Remote). Call it before

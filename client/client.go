@@ -73,19 +73,28 @@ type Page[T any] struct {
 
 // request sends one request and hands back an answer of the 2xx family.
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+	if body != nil {
+		if header = header.Clone(); header == nil {
+			header = http.Header{}
+		}
+		header.Set("Content-Type", "application/json")
+	}
+	return c.stream(ctx, method, path, query, bytes.NewReader(body), header)
+}
+
+// stream is request with a body that is read as it is sent; its media type is in
+// header.
+func (c *Client) stream(ctx context.Context, method, path string, query url.Values, body io.Reader, header http.Header) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "the request cannot be made")
 	}
 	for name, values := range header {
 		request.Header[name] = values
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
 	}
 	if c.key != "" {
 		request.Header.Set("Authorization", "Bearer "+c.key)

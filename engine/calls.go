@@ -38,8 +38,7 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 	if err != nil {
 		return CallDetail{}, err
 	}
-	e.rebuild(&detail, tools, messages)
-	return detail, nil
+	return detail, e.rebuild(ctx, &detail, tools, messages)
 }
 
 // callText is the text behind a hash, nothing behind none.
@@ -74,29 +73,44 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 	return messages, nil
 }
 
-// rebuild fills Request, Exact and Reason.
-func (e *Engine) rebuild(detail *CallDetail, toolsText []byte, messages []parley.Message) {
+// rebuild fills Request, Exact and Reason. Whether the model saw images is as the
+// registry has it, and if that makes another request, the other way round: what
+// is known of a model may have changed since. An error is the store's.
+func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error {
 	definitions, err := prompt.DecodeTools(toolsText)
 	if err != nil {
 		detail.Reason = "The tool definitions of this call cannot be read."
-		return
+		return nil
 	}
-	request, err := prompt.Rebuild(detail.Call, detail.System, definitions, messages)
-	if err != nil {
-		detail.Reason = "The request cannot be put together again from the record."
-		return
-	}
-	model, _, err := e.models.Resolve(detail.Model)
+	model, info, err := e.models.Resolve(detail.Model)
 	if err != nil {
 		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
-		return
+		return nil
 	}
-	encoded, err := model.Encode(request)
-	if err != nil {
-		detail.Reason = "The request cannot be encoded any more."
-		return
+	var encoded parley.EncodedRequest
+	for _, vision := range []bool{info.Sees(), !info.Sees()} {
+		files := attachments{engine: e, ctx: ctx, workspaceID: detail.WorkspaceID, vision: vision}
+		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, messages, files.of)
+		if files.err != nil {
+			return files.err
+		}
+		if err != nil {
+			detail.Reason = "The request cannot be put together again from the record."
+			return nil
+		}
+		again, err := model.Encode(request)
+		if err != nil {
+			detail.Reason = "The request cannot be encoded any more."
+			return nil
+		}
+		detail.Exact = parley.HashOf(again.Body) == detail.RequestHash
+		if encoded.Body == nil || detail.Exact {
+			encoded = again
+		}
+		if detail.Exact || !files.images {
+			break
+		}
 	}
-	detail.Exact = parley.HashOf(encoded.Body) == detail.RequestHash
 	switch {
 	case detail.Exact:
 	case encoded.Version != detail.EncoderVersion:
@@ -107,4 +121,5 @@ func (e *Engine) rebuild(detail *CallDetail, toolsText []byte, messages []parley
 	if json.Valid(encoded.Body) {
 		detail.Request = encoded.Body
 	}
+	return nil
 }

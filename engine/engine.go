@@ -31,6 +31,7 @@ type Store interface {
 	parley.AuditStore
 	parley.ControlStore
 	parley.LoopStore
+	parley.FileStore
 	Trees
 	Transitions
 
@@ -83,6 +84,8 @@ type Engine struct {
 	log    *slog.Logger
 	keys   keyCache
 
+	scaling chan struct{} // of one: who makes a thumbnail has put something in
+
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
 	patching [patchStripes]sync.Mutex
@@ -100,7 +103,7 @@ func New(options Options) *Engine {
 	}
 	return &Engine{
 		store: options.Store, models: options.Models, tools: options.Tools, runner: options.Runner,
-		roots: options.ProjectRoots, log: log, seed: maphash.MakeSeed(),
+		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // MessageInput is a message from outside.
 type MessageInput struct {
 	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
-	Content     json.RawMessage `json:"content" doc:"An object by role: user {text, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
+	Content     json.RawMessage `json:"content" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
 	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as it is."`
 	Internal    bool            `json:"internal,omitempty" doc:"In the audit record only: in no user's view and no context."`
 	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`
@@ -68,6 +68,9 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 	if err == nil {
 		err = e.findAgentsOf(ctx, scope, input.Overrides)
 	}
+	if err == nil {
+		err = e.checkFilesOf(ctx, scope, sessionID, &message)
+	}
 	if err != nil {
 		return parley.Posted{}, err
 	}
@@ -116,6 +119,9 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	}
 	content, err := parley.ValidateContent(message.Role, patch.Content)
 	if err != nil {
+		return parley.Message{}, err
+	}
+	if err := e.checkFilesOf(ctx, scope, message.SessionID, &parley.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
 		return parley.Message{}, err
 	}
 	return e.store.EditQueued(ctx, scope, id, content)

@@ -24,6 +24,9 @@ const (
 	ReadProjects    Verb = "projects.read"
 	WriteProjects   Verb = "projects.write"
 	DropProjects    Verb = "projects.delete"
+	ReadFiles       Verb = "files.read"
+	WriteFiles      Verb = "files.write"
+	DropFiles       Verb = "files.delete"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -73,6 +76,9 @@ var permissions = [...]Permission{
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "choose directories as projects", ReachNone, ReachAll, ReachAll},
 	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
+	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
+	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
+	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},

@@ -2,12 +2,34 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"parley"
 	"parley/engine"
 )
+
+// fileIn is a file of a session's owner that a message of the session uses.
+func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
+	t.Helper()
+	session, err := h.Session(t.Context(), h.admin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}
+	file, _, err := h.UploadFile(t.Context(), owner, parley.NewID().String(), strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	content := json.RawMessage(`{"files":["` + file.ID.String() + `"],"text":"x"}`)
+	if _, err := h.PostMessage(t.Context(), h.admin, id, engine.MessageInput{Content: content, Respond: &no}, parley.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	return file.ID
+}
 
 // TestRolesAndVerbs holds the table of verbs and roles against what happens: on
 // a session of the member's own, on the same one by another member, and shared.
@@ -87,6 +109,21 @@ func TestRolesAndVerbs(t *testing.T) {
 		},
 		engine.ReadAudit: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Audit(ctx, p, engine.AuditList{})
+			return err
+		},
+		engine.ReadFiles: func(p parley.Principal, s parley.ID) error {
+			_, err := h.File(ctx, p, h.fileIn(t, s))
+			return err
+		},
+		engine.WriteFiles: func(p parley.Principal, _ parley.ID) error {
+			_, _, err := h.UploadFile(ctx, p, "a.txt", strings.NewReader("x"))
+			return err
+		},
+		engine.DropFiles: func(p parley.Principal, s parley.ID) error {
+			err := h.DeleteFile(ctx, p, h.fileIn(t, s))
+			if parley.ErrorCode(err) == parley.CodeConflict {
+				return nil // allowed, and it is used
+			}
 			return err
 		},
 		engine.ReadTools:  func(p parley.Principal, _ parley.ID) error { _, err := h.Tools(p); return err },

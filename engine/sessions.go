@@ -118,6 +118,9 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 		if err == nil {
 			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
 		}
+		if err == nil {
+			err = e.checkFilesIn(ctx, scope, session, &first)
+		}
 		if err != nil {
 			return parley.Opened{}, inside("message", err)
 		}

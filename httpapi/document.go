@@ -59,6 +59,7 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 			{Name: "audit", Description: "Who did what."},
 			{Name: "tools", Description: "What agents may use."},
 			{Name: "clients", Description: "What windows and tabs have open."},
+			{Name: "files", Description: "Uploads that messages use."},
 			{Name: "keys", Description: "Who may ask."},
 			{Name: "server", Description: "The server itself."},
 		},
@@ -154,6 +155,12 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		operation.RequestBody = &huma.RequestBody{Required: of.name != "cancelTurn", Description: "JSON, at most 1 MiB.",
 			Content: map[string]*huma.MediaType{"application/json": {Schema: r.Schema(of.input.of, true, ""), Example: json.RawMessage(of.input.example)}}}
 	}
+	if of.uploads {
+		operation.RequestBody = &huma.RequestBody{Required: true, Description: "The file, at most 64 MiB.", Content: map[string]*huma.MediaType{
+			"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"file": binary()}, Required: []string{"file"}}},
+			unknownMedia:          {Schema: binary()},
+		}}
+	}
 	for _, answer := range of.answers {
 		response := r.response(answer)
 		if other := operation.Responses[strconv.Itoa(answer.status)]; other != nil { // in another media type
@@ -169,6 +176,11 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	return operation
 }
 
+// unknownMedia is the media type of bytes of any kind.
+const unknownMedia = "application/octet-stream"
+
+func binary() *huma.Schema { return &huma.Schema{Type: huma.TypeString, Format: "binary"} }
+
 // failuresOf lists the errors that a route can answer with.
 func failuresOf(r *route, path string) []failure {
 	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal}, r.fails...)
@@ -182,6 +194,9 @@ func failuresOf(r *route, path string) []failure {
 	}
 	if r.method != http.MethodGet {
 		codes = append(codes, parley.CodeStorageFull)
+	}
+	if r.uploads {
+		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)
 	}
 	if r.input != nil {
 		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)

@@ -67,7 +67,7 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 					t.Errorf("%s %s: {%s} is not described", r.method, path, match[1])
 				}
 			}
-			if (r.input != nil) != (operation.RequestBody != nil) {
+			if (r.input != nil || r.uploads) != (operation.RequestBody != nil) {
 				t.Errorf("%s %s: body", r.method, path)
 			}
 			for _, status := range []string{"403", "500"} {

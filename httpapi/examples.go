@@ -54,6 +54,7 @@ const (
 		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null}`
 
 	projectExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
+	fileExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample + `","width":640,"height":480,"created_at":"` + timeExample + `"}`
 	modelsExample    = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"context_length":128000,"max_output":0,"price":null}],"default":"sim/echo","next":null}`
 	auditExample     = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	toolExample      = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`

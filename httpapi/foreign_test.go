@@ -12,9 +12,9 @@ import (
 
 // estate is one of everything that has an id, in one workspace.
 type estate struct {
-	bearer                                                  string
-	agent, session, message, turn, call, project, key, loop string
-	slug                                                    string
+	bearer                                                        string
+	agent, session, message, turn, call, project, key, loop, file string
+	slug                                                          string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -41,13 +41,14 @@ func (s *testServer) build(workspace, slug string) estate {
 	}
 	e.project = made.ID.String()
 	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
+	e.file = want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+slug+".txt", `"of `+slug+`"`, auth...).ID.String()
 	return e
 }
 
 // fill puts an estate's ids into a path.
 func (e estate) fill(path string) string {
 	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
-		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.
@@ -133,6 +134,8 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 		{method: "POST", path: "/v1/sessions", body: `{"parent_session_id":"` + own.session + `","parent_message_id":"` + foreign.message + `"}`},
 		{method: "PATCH", path: "/v1/sessions/" + own.session, body: `{"project_id":"` + foreign.project + `"}`},
 		{method: "PUT", path: "/v1/clients/tab/session", body: `{"session_id":"` + foreign.session + `"}`},
+		{method: "POST", path: "/v1/sessions/" + own.session + "/messages", body: `{"content":{"text":"x","files":["` + foreign.file + `"]}}`},
+		{method: "POST", path: "/v1/sessions", body: `{"message":{"content":{"text":"x","files":["` + foreign.file + `"]}}}`},
 		{method: "POST", path: "/v1/sessions/" + own.session + "/cancel", body: `{"turn_id":"` + foreign.turn + `"}`},
 		{method: "GET", path: "/v1/sessions/by-key?key=key+of+bob"},
 		{method: "GET", path: "/v1/clients/tab-of-bob/session"},
@@ -190,7 +193,7 @@ func TestPrivateSessionsOfOthersAreNotFound(t *testing.T) {
 	for i := range list {
 		r := &list[i]
 		for _, path := range r.paths {
-			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") && !strings.Contains(path, "{loop}") {
+			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") && !strings.Contains(path, "{loop}") && !strings.Contains(path, "{file}") {
 				continue
 			}
 			if got := s.do(r.method, owner.fill(path), r.validBody(), "Authorization", member); got.status != http.StatusNotFound {

@@ -35,6 +35,7 @@ type route struct {
 	serve   func(*api, *exchange) error
 	schema  *huma.Schema // of the input; set at registration
 	lasting bool         // a stream: what comes before it runs aside
+	uploads bool         // reads its body itself: a file
 }
 
 // parameter is a query parameter or a header of a request.
@@ -121,6 +122,9 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 	}
 	x.schema = r.schema
 	x.route, x.of = r.name, r
+	if r.uploads {
+		return nil
+	}
 	return a.readBody(x) // of a route without input it is dropped
 }
 

@@ -58,6 +58,8 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 // It may be done twice.
 func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 	switch work.kind {
+	case transition.PurgeBlob:
+		return s.purgeBlob(ctx, work)
 	case transition.PurgeSession:
 		return s.purge(ctx, work.workspaceID, work.target)
 	case transition.DetachProject, transition.DeleteSessions:
@@ -163,6 +165,9 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		if err := s.send(ctx, b); err != nil || gone > 0 && (gone >= parley.PurgeBatch || step.statement == purgeVersions || step.statement == purgeRecord) {
 			return false, err // the next messages may have versions
 		}
+	}
+	if used, err := s.purgeUses(ctx, workspaceID, sessionID); err != nil || used >= parley.PurgeBatch {
+		return false, err
 	}
 	gone, err := s.purgeCalls(ctx, workspaceID, sessionID)
 	if err != nil || gone >= parley.PurgeBatch {

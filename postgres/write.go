@@ -144,6 +144,7 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	}
 	b.approvals(h, c)
 	b.ready(h)
+	b.files(h)
 	for _, opened := range c.Opened {
 		b.write(`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,

@@ -11,8 +11,9 @@ import (
 
 // Build makes the request of a step: the selection, and behind it the steers
 // that the step delivers, with Sequence set to the places that they take. The
-// manifest names both. tools are those behind settings.Tools.
-func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools) (parley.ModelRequest, parley.Manifest, error) {
+// manifest names both. tools are those behind settings.Tools, files
+// what Attach made of the messages and steers.
+func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools, files Attachments) (parley.ModelRequest, parley.Manifest, error) {
 	manifest := selection.Manifest
 	messages := selection.Messages
 	if len(steers) > 0 {
@@ -26,7 +27,7 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 		Model:      settings.Model,
 		System:     settings.System,
 		Tools:      tools.definitions,
-		Messages:   regroup(messages, settings.Model),
+		Messages:   regroup(messages, settings.Model, files),
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
 		Search:     settings.Search,
@@ -37,8 +38,8 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 // made. system and tools are the texts behind the call's hashes; messages are
 // those of the session between the manifest's first and last sequence,
 // ascending; others in the list are passed over. Marks do not matter any more:
-// they may have changed since.
-func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message) (parley.ModelRequest, error) {
+// they may have changed since. files is asked to Attach those that were shown.
+func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message, files func([]parley.Message) (Attachments, error)) (parley.ModelRequest, error) {
 	definitions, err := sortedTools(tools)
 	if err != nil {
 		return parley.ModelRequest{}, err
@@ -49,11 +50,15 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 			shown = append(shown, messages[i])
 		}
 	}
+	attached, err := files(shown)
+	if err != nil {
+		return parley.ModelRequest{}, err
+	}
 	return parley.ModelRequest{
 		Model:      call.Model,
 		System:     system,
 		Tools:      definitions,
-		Messages:   regroup(shown, call.Model),
+		Messages:   regroup(shown, call.Model, attached),
 		Parameters: call.Parameters,
 		Think:      call.Think,
 		Search:     call.Search,

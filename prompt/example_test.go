@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	request, manifest, err := prompt.Build(settings, selection, nil, prompt.Tools{})
+	request, manifest, err := prompt.Build(settings, selection, nil, prompt.Tools{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

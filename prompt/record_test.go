@@ -178,7 +178,7 @@ func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn p
 
 func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (parley.ModelRequest, parley.Manifest) {
 	t.Helper()
-	request, manifest, err := prompt.Build(settings, selection, steers, mustTools(t, tools()))
+	request, manifest, err := prompt.Build(settings, selection, steers, mustTools(t, tools()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,7 @@ type answer struct {
 // grouping collects request messages from rows in sequence order.
 type grouping struct {
 	model   parley.ModelID
+	files   Attachments
 	out     []entry
 	current *answer          // the assistant message that rows still join
 	open    map[string]*slot // the latest call of each id
@@ -54,8 +55,8 @@ type entry struct {
 // regroup turns rows, ascending, into the messages of a request for a model.
 // The rows of one (turn, step) become one assistant message; the results of its
 // calls follow in one tool message, in the order of the calls.
-func regroup(messages []parley.Message, model parley.ModelID) []parley.RequestMessage {
-	g := grouping{model: model, open: map[string]*slot{}}
+func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []parley.RequestMessage {
+	g := grouping{model: model, files: files, open: map[string]*slot{}}
 	for i := range messages {
 		g.add(&messages[i])
 	}
@@ -65,7 +66,7 @@ func regroup(messages []parley.Message, model parley.ModelID) []parley.RequestMe
 func (g *grouping) add(m *parley.Message) {
 	switch m.Role {
 	case parley.RoleUser:
-		g.say(userParts(m))
+		g.say(userParts(m, g.files))
 	case parley.RoleSummary:
 		g.say([]parley.RequestPart{textPart(summaryIntro + textOf(m))})
 	case parley.RoleSystem:
@@ -194,12 +195,16 @@ func textPart(text string) parley.RequestPart {
 	return parley.RequestPart{Kind: parley.PartText, Text: text}
 }
 
-// userParts are the context note, the text and the links, each a part of its own.
-func userParts(m *parley.Message) []parley.RequestPart {
+// userParts are the context note, the files, the text and the links, each a part
+// of its own.
+func userParts(m *parley.Message, files Attachments) []parley.RequestPart {
 	content := decodeUser(m)
 	parts := make([]parley.RequestPart, 0, 3)
 	if m.ContextNote != "" {
 		parts = append(parts, textPart(m.ContextNote))
+	}
+	for _, id := range parley.FilesOf(m.Content) {
+		parts = append(parts, files[id])
 	}
 	if content.Text != "" || (len(content.Links) == 0 && len(parts) == 0) {
 		parts = append(parts, textPart(content.Text))

@@ -149,7 +149,7 @@ func TestBuildMessages(t *testing.T) {
 					test.rows[i].Status = parley.MessageCompleted
 				}
 			}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: test.rows}, nil, prompt.Tools{})
+			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: test.rows}, nil, prompt.Tools{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 	} {
 		for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant} {
 			row := parley.Message{Role: role, Status: parley.MessageCompleted, Content: json.RawMessage(raw)}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, prompt.Tools{})
+			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, prompt.Tools{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 func TestToolsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	list := tools()
-	one, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{}, nil, mustTools(t, list))
+	one, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{}, nil, mustTools(t, list), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestToolsHaveOneForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := prompt.Rebuild(parley.Call{Model: modelA}, "", read, nil)
+	two, err := prompt.Rebuild(parley.Call{Model: modelA}, "", read, nil, noFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

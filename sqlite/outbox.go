@@ -55,6 +55,8 @@ func (t *txn) apply(work outboxRow) (done bool, err error) {
 	case transition.CancelChild:
 		again, err := t.core.StopChild(work.target)
 		return !again, err
+	case transition.PurgeBlob:
+		return t.purgeBlob(work)
 	case transition.PurgeSession:
 		return t.purge(work.target)
 	case transition.DetachProject:
@@ -94,6 +96,9 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	}
 	if gone, err = t.exec(purgeRecord, h.LogID, parley.PurgeBatch); err != nil || gone > 0 {
 		return false, err // the next messages may have versions
+	}
+	if gone, err = t.purgeUses(h.ID); err != nil || gone > 0 {
+		return false, err
 	}
 	left := int64(parley.PurgeBatch)
 	for _, step := range []struct {

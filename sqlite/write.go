@@ -56,6 +56,9 @@ func (t *txn) write(h *transition.Head) error {
 	if err := t.writeReady(h); err != nil {
 		return err
 	}
+	if err := t.writeFiles(h); err != nil {
+		return err
+	}
 	for _, opened := range c.Opened {
 		if _, err := t.exec(`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
  ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,

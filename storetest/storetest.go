@@ -51,6 +51,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,
 		"Approvals":   testApprovals,
+		"Files":       testFiles,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

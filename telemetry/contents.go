@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"parley"
 )
@@ -55,6 +56,8 @@ func spanParts(parts []parley.RequestPart) []spanPart {
 			}
 		case parley.PartToolResult:
 			out[i].Type, out[i].ID, out[i].Response = "tool_call_response", part.CallID, part.Text
+		case parley.PartImage: // its bytes are in the record
+			out[i].Name, out[i].Content = part.Name, part.MediaType+" "+strconv.Itoa(part.Width)+"x"+strconv.Itoa(part.Height)
 		default:
 			out[i].Content = part.Text
 		}

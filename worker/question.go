@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"slices"
+
 	"parley"
 	"parley/prompt"
 )
@@ -21,7 +23,11 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
 		steers[i].Status = parley.MessageCompleted
 	}
-	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools)
+	files, failure, err := t.attach(slices.Concat(selection.Messages, steers))
+	if err != nil || failure != nil {
+		return nil, failure, err
+	}
+	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
 	if err == nil {
 		if t.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request

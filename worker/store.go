@@ -37,4 +37,6 @@ type Store interface {
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+	File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error)
+	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 }

@@ -21,6 +21,7 @@ import (
 
 func chatCommand(shared *flags, term terminal) *cobra.Command {
 	var sessionID, agent, model, during string
+	var paths []string
 	command := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
@@ -33,6 +34,9 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model), during: parley.During(during)}
 			// Ctrl-C belongs to the running turn here, not to the whole command.
 			ctx := context.WithoutCancel(cmd.Context())
+			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
+				return err
+			}
 			if err := c.open(ctx, sessionID, agent); err != nil {
 				return err
 			}
@@ -48,6 +52,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&sessionID, "session", "", "go on in this session; a new one when not given")
 	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
 	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
+	command.Flags().StringArrayVar(&paths, "file", nil, "upload this file and show it with the first message; repeatable")
 	command.Flags().StringVar(&during, "during", "", "what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when not given")
 	return command
 }
@@ -59,6 +64,7 @@ type chat struct {
 	json    bool
 	model   parley.ModelID
 	during  parley.During
+	files   []parley.File // of the next message
 	session parley.Session
 
 	owed   asking        // answers that the session waited for when it was opened
@@ -163,6 +169,10 @@ func (c *chat) hear(ctx context.Context, line string) error {
 func (c *chat) say(ctx context.Context, text string) error {
 	input := client.UserMessage(text)
 	input.Model, input.During = c.model, c.during
+	for _, file := range c.files {
+		input.Content.Files = append(input.Content.Files, file.ID.String())
+	}
+	c.files = nil
 	key := parley.NewID().String()
 	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamMessage(ctx, c.session.ID, input, key) })
 }

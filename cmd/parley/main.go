@@ -77,6 +77,7 @@ func rootCommand(term terminal) *cobra.Command {
 		sessionsCommand(shared, term),
 		toolsCommand(shared, term),
 		approvalsCommand(shared, term),
+		filesCommand(shared, term),
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),

@@ -73,6 +73,10 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("budgets", ids("workspace_id", "subject_id"), integers("revision", "tokens", "cost", "day", "day_tokens", "day_cost", "reserved_tokens", "reserved_cost", "warned")),
 	table("parked", ids("workspace_id", "subject_id", "session_id"), integers("parked_at")),
 	table("rates", ids("workspace_id", "subject_id"), integers("used_until")),
+	table("blobs", ids("id", "workspace_id"), texts("state"), raw("hash"), integers("size", "files"), raw("thumbnail"), integers("touched_at")),
+	table("blob_chunks", ids("blob_id"), integers("n"), ids("workspace_id"), raw("data")),
+	table("files", ids("id", "workspace_id", "owner_id", "blob_id"), texts("name", "media_type"), integers("size"), raw("hash"), integers("width", "height", "created_at")),
+	table("file_uses", ids("workspace_id", "session_id", "message_id", "file_id")),
 	table("clients", ids("workspace_id", "principal_id"), texts("client"), ids("session_id"), integers("updated_at")),
 }
 

@@ -172,6 +172,9 @@ func (t *Tx) EditQueued(scope parley.Scope, messageID parley.ID, content json.Ra
 	if err != nil {
 		return parley.Message{}, err
 	}
+	if err := t.refile(h, m.ID, m.Content, content); err != nil {
+		return parley.Message{}, err
+	}
 	m.Content, m.UpdatedAt = content, t.now
 	m.Revision++
 	if h.queue != nil {

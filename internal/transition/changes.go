@@ -50,6 +50,9 @@ type Changes struct {
 
 	Unready bool // delete the session's ready row; before Ready
 	Ready   bool // insert it with ready_at At, if there is none
+
+	Unfiled []parley.ID // messages whose uses of files are forgotten; before Filed
+	Filed   []FileUse   // insert, if it is not there
 	Opened  []ClientOpened
 	Outbox  []Errand
 	Events  []Event
@@ -60,7 +63,7 @@ func (c *Changes) Any() bool {
 	return c.New != nil || c.Head || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
-		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
+		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
 
 // Creation is how a session came to be.
@@ -115,6 +118,12 @@ type Setting struct {
 type ClientOpened struct {
 	PrincipalID parley.ID
 	Client      string
+}
+
+// FileUse says that a message of the session uses a file.
+type FileUse struct {
+	MessageID parley.ID
+	FileID    parley.ID
 }
 
 // Errand is work left to the outbox.

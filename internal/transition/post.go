@@ -31,6 +31,11 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
 		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
 	}
+	if m.Role == parley.RoleUser {
+		if err := t.file(h, m.ID, m.Content); err != nil {
+			return parley.Posted{}, err
+		}
+	}
 	posted := parley.Posted{EventSequence: h.LastEvent}
 	t.touch(h)
 	titled := h.Title == "" && posting.Title != ""

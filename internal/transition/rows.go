@@ -96,6 +96,10 @@ type Rows interface {
 	// leaves that to the write.
 	Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 
+	// HasFile reports whether a workspace has a file; it stays till the transition
+	// is written.
+	HasFile(workspaceID, fileID parley.ID) (bool, error)
+
 	// MayClaim reports whether a process may take claims.
 	MayClaim(processID parley.ID) (bool, error)
 	// Alive reports whether the lease of a process has not expired.

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -127,6 +128,10 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 			w.block(role)
 			w.text(part.Text)
 		}
+	case parley.PartImage:
+		w.block(role)
+		w.b = append(append(w.b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
+		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, `","data":"`...), part.Data), `"}}`...)
 	case parley.PartReasoning:
 		if role == "assistant" && ownThinking(part.ProviderData) {
 			w.block(role)

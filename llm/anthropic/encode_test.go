@@ -28,6 +28,7 @@ func TestEncode(t *testing.T) {
 		return p
 	}
 	llmtest.RunEncode(t, "1", model, []llmtest.EncodeCase{
+		{Name: "image", Request: parley.ModelRequest{Model: "anthropic/claude-sonnet-4-5", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
 		{Name: "hello", Request: hello(older, parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation(older, signed)},
 		{Name: "conversation thinking", Request: with(llmtest.Conversation(older, signed), think)},

@@ -62,6 +62,12 @@ func Say(text string) parley.RequestMessage {
 	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
 }
 
+// Show is a user's message of a text file, an image and a text.
+func Show() parley.RequestMessage {
+	image := parley.RequestPart{Kind: parley.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n \xff\xfe"), Width: 1, Height: 1}
+	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{Text("<file name=\"a.txt\">\nmilk & eggs\n</file>"), image, Text("What is this?")}}
+}
+
 // Answer is an assistant's message.
 func Answer(parts ...parley.RequestPart) parley.RequestMessage {
 	return parley.RequestMessage{Role: parley.RequestAssistant, Parts: parts}

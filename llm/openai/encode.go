@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 	for _, message := range request.Messages {
 		switch message.Role {
 		case parley.RequestUser:
-			b = append(parley.AppendJSONString(wire.AppendField(next("user"), "content"), wire.JoinText(message.Parts)), '}')
+			b = append(appendUser(wire.AppendField(next("user"), "content"), message), '}')
 		case parley.RequestAssistant:
 			text := wire.JoinText(message.Parts)
 			if !has(message, parley.PartToolCall) && text == "" {
@@ -84,6 +85,32 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 		return nil, parley.InvalidField("messages", "there is nothing to send")
 	}
 	return b, nil
+}
+
+// appendUser appends a user's content: a text, or with images a list of parts.
+func appendUser(b []byte, message parley.RequestMessage) []byte {
+	if !has(message, parley.PartImage) {
+		return parley.AppendJSONString(b, wire.JoinText(message.Parts))
+	}
+	b = append(b, '[')
+	first := true
+	for _, part := range message.Parts {
+		if part.Kind != parley.PartImage && (part.Kind != parley.PartText || part.Text == "") {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		if part.Kind == parley.PartText {
+			b = append(parley.AppendJSONString(append(b, `{"type":"text","text":`...), part.Text), '}')
+			continue
+		}
+		b = append(b, `{"type":"image_url","image_url":{"url":"data:`...)
+		b = append(append(b, part.MediaType...), ";base64,"...)
+		b = append(base64.StdEncoding.AppendEncode(b, part.Data), `"}}`...)
+	}
+	return append(b, ']')
 }
 
 func has(message parley.RequestMessage, kind parley.PartKind) bool {

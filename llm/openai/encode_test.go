@@ -36,6 +36,7 @@ func TestEncode(t *testing.T) {
 				llmtest.Answer(llmtest.Call("own", "now", "{}", []byte(`{"id":"x","arguments":"{}","extra":{"google":{"thought_signature":"s"}}}`))),
 				llmtest.Results(llmtest.Result("own", "noon", false)))
 		})},
+		{Name: "image", Request: parley.ModelRequest{Model: "openai/gpt-5", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
 		{Name: "nothing", Request: parley.ModelRequest{Model: "openai/gpt-5"}, Invalid: "messages"},
 		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))

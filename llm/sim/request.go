@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"parley"
@@ -27,9 +28,13 @@ type (
 		Arguments string          `json:"arguments"`
 		CallID    string          `json:"call_id"`
 		Error     bool            `json:"error"`
+		Height    int             `json:"height"`
 		Kind      parley.PartKind `json:"kind"`
+		MediaType string          `json:"media_type"`
 		Name      string          `json:"name"`
+		Size      int             `json:"size"`
 		Text      string          `json:"text"`
+		Width     int             `json:"width"`
 	}
 	requestParameters struct {
 		MaxTokens *int `json:"max_tokens"`
@@ -93,13 +98,25 @@ func appendPart(to []byte, p parley.RequestPart) []byte {
 	if p.IsError {
 		to = append(to, `"error":true,`...)
 	}
+	image := p.Kind == parley.PartImage
+	if image {
+		to = append(strconv.AppendInt(append(to, `"height":`...), int64(p.Height), 10), ',')
+	}
 	to = parley.AppendJSONString(append(to, `"kind":`...), string(p.Kind))
+	if image {
+		to = parley.AppendJSONString(append(to, `,"media_type":`...), p.MediaType)
+	}
 	if p.Name != "" {
 		to = parley.AppendJSONString(append(to, `,"name":`...), p.Name)
 	}
 	if len(p.ProviderData) > 0 {
 		to = append(to, `,"provider_data":"`...)
 		to = append(base64.StdEncoding.AppendEncode(to, p.ProviderData), '"')
+	}
+	if image { // named by its hash: the bytes would tell the simulator nothing
+		to = parley.AppendJSONString(append(to, `,"sha256":`...), parley.HashOf(p.Data).String())
+		to = strconv.AppendInt(append(to, `,"size":`...), int64(len(p.Data)), 10)
+		to = strconv.AppendInt(append(to, `,"width":`...), int64(p.Width), 10)
 	}
 	if p.Text != "" {
 		to = parley.AppendJSONString(append(to, `,"text":`...), p.Text)
@@ -146,17 +163,23 @@ func comma(to []byte, i int) []byte {
 	return to
 }
 
-// text is what a message says: its text parts, an empty line between them.
+// text is what a message says: its text parts, and a label for each image, an
+// empty line between them.
 func (m message) text() string {
 	out := ""
 	for _, p := range m.Parts {
-		if p.Kind != parley.PartText {
+		text := p.Text
+		switch p.Kind {
+		case parley.PartText:
+		case parley.PartImage:
+			text = fmt.Sprintf("[Simulated sight: image %dx%d %s, %d bytes, %s]", p.Width, p.Height, p.MediaType, p.Size, p.Name)
+		default:
 			continue
 		}
 		if out != "" {
 			out += "\n\n"
 		}
-		out += p.Text
+		out += text
 	}
 	return out
 }

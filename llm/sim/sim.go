@@ -57,6 +57,7 @@ func Info(name string) parley.ModelInfo {
 	return parley.ModelInfo{
 		ID: parley.ModelID(ProviderName + "/" + name), Provider: ProviderName, Name: name, Simulator: true, Known: err == nil,
 		Reasoning: name == "reason" || name == "script", Caching: true, Tools: name == "tool" || name == "script",
+		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens, Price: &parley.Price{},
 	}
 }

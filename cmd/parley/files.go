@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func filesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "files", Short: "Upload files and get them back"}
+	command.AddCommand(
+		&cobra.Command{Use: "add PATH…", Short: "Upload files; parley chat --file uses them", Args: cobra.MinimumNArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
+			files, err := uploadFiles(ctx, server, paths)
+			if err != nil {
+				return err
+			}
+			return printFiles(shared, term, files)
+		})},
+		&cobra.Command{Use: "list", Short: "List files, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			files, err := server.Files(ctx, nil)
+			if err != nil {
+				return err
+			}
+			return printFiles(shared, term, files.Data)
+		})},
+		getFileCommand(shared, term),
+		&cobra.Command{Use: "delete ID", Short: "Delete a file that no message uses", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return server.DeleteFile(ctx, id)
+		})},
+	)
+	return command
+}
+
+func getFileCommand(shared *flags, term terminal) *cobra.Command {
+	var out string
+	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
+	command.Flags().StringVarP(&out, "output", "o", "", "write it there instead of to the standard output; a directory keeps its name")
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		file, err := server.File(ctx, id)
+		if err != nil {
+			return err
+		}
+		content, err := server.FileContent(ctx, id)
+		if err != nil {
+			return err
+		}
+		defer content.Close() //nolint:errcheck // the body was read
+		if out == "" {
+			_, err = io.Copy(term.out, content)
+			return err
+		}
+		if info, err := os.Stat(out); err == nil && info.IsDir() {
+			out = filepath.Join(out, filepath.Base(file.Name))
+		}
+		return writeFile(out, content)
+	})
+	return command
+}
+
+// writeFile writes a new file; one that is there stays as it is.
+func writeFile(path string, from io.Reader) (err error) {
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if closed := to.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// uploadFiles uploads files of this machine, in order.
+func uploadFiles(ctx context.Context, server *client.Client, paths []string) ([]parley.File, error) {
+	files := make([]parley.File, 0, len(paths))
+	for _, path := range paths {
+		file, err := uploadFile(ctx, server, path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func uploadFile(ctx context.Context, server *client.Client, path string) (parley.File, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return parley.File{}, err
+	}
+	defer from.Close() //nolint:errcheck // it was only read
+	return server.UploadFile(ctx, filepath.Base(path), from)
+}
+
+func printFiles(shared *flags, term terminal, files []parley.File) error {
+	if shared.json {
+		return term.printJSON(files)
+	}
+	rows := make([][]string, len(files))
+	for i, file := range files {
+		rows[i] = []string{file.ID.String(), file.Name, file.MediaType, strconv.FormatInt(file.Size, 10)}
+	}
+	return term.printTable([]string{"ID", "NAME", "TYPE", "BYTES"}, rows)
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"io"
+
+	"parley"
+	"parley/prompt"
+)
+
+// attachments finds the files of messages for one rebuilt request.
+type attachments struct {
+	engine      *Engine
+	ctx         context.Context //nolint:containedctx // of the one call that it serves
+	workspaceID parley.ID
+	vision      bool
+	images      bool // there are some
+	err         error
+}
+
+func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) {
+	var files prompt.Attachments
+	files, a.err = prompt.Attach(messages, a.vision, func(id parley.ID) (parley.File, error) {
+		file, err := a.engine.store.File(a.ctx, parley.Scope{WorkspaceID: a.workspaceID}, id)
+		a.images = a.images || err == nil && file.IsImage()
+		return file, err
+	}, func(file parley.File) ([]byte, error) {
+		data := make([]byte, file.Size)
+		_, err := io.ReadFull(a.engine.openFile(a.ctx, file), data)
+		return data, err
+	})
+	return files, a.err
+}
+
+// checkFiles refuses files that the model which is to answer cannot be shown.
+// models are those that agent, session and message set, the nearest last.
+func (e *Engine) checkFiles(ctx context.Context, scope parley.Scope, message *parley.NewMessage, models ...parley.ModelID) error {
+	ids := parley.FilesOf(message.Content)
+	if len(ids) == 0 || message.Role != parley.RoleUser {
+		return nil
+	}
+	id := e.models.Default()
+	for _, wider := range models { // nearest last
+		if wider != "" {
+			id = wider
+		}
+	}
+	_, info, err := e.models.Resolve(id)
+	if err != nil {
+		return err
+	}
+	var total int64
+	for _, fileID := range ids {
+		file, err := e.store.File(ctx, scope, fileID)
+		if parley.ErrorCode(err) == parley.CodeNotFound {
+			return parley.Errorf(parley.CodeNotFound, "content.files: there is no file %s; upload it first (POST /v1/files)", fileID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := checkFile(file, info); err != nil {
+			return err
+		}
+		total += file.Size
+	}
+	if total > parley.MaxShownBytes {
+		return parley.InvalidField("content.files", "have %d bytes together; a model is shown %d at most", total, parley.MaxShownBytes)
+	}
+	return nil
+}
+
+func checkFile(file parley.File, model parley.ModelInfo) error {
+	name := parley.Clip(file.Name, 64)
+	switch {
+	case file.IsImage() && !model.Sees():
+		return parley.InvalidField("content.files", "%s reads no images; choose a model with vision, or leave %s out", model.ID, name)
+	case file.IsImage() && file.Size > parley.MaxImageBytes:
+		return parley.InvalidField("content.files", "%s has %d bytes; a model is shown images up to %d", name, file.Size, parley.MaxImageBytes)
+	case file.IsText() && file.Size > parley.MaxTextFileBytes:
+		return parley.InvalidField("content.files", "%s has %d bytes; a model is shown text files up to %d", name, file.Size, parley.MaxTextFileBytes)
+	case !prompt.Shows(file):
+		return parley.InvalidField("content.files", "%s is %s; a model is shown images (PNG, JPEG, GIF, WebP) and text in UTF-8", name, file.MediaType)
+	}
+	return nil
+}
+
+// checkFilesIn is checkFiles for a message of a session.
+func (e *Engine) checkFilesIn(ctx context.Context, scope parley.Scope, session parley.Session, message *parley.NewMessage) error {
+	if len(parley.FilesOf(message.Content)) == 0 {
+		return nil
+	}
+	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+	if err != nil {
+		return err
+	}
+	return e.checkFiles(ctx, scope, message, agent.Model, session.Model, message.Overrides.Model)
+}
+
+// checkFilesOf is checkFilesIn for a message of a session that has to be read first.
+func (e *Engine) checkFilesOf(ctx context.Context, scope parley.Scope, sessionID parley.ID, message *parley.NewMessage) error {
+	if len(parley.FilesOf(message.Content)) == 0 {
+		return nil
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	if err != nil {
+		return err
+	}
+	return e.checkFilesIn(ctx, scope, session, message)
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"path"
+	"strings"
+	"unicode"
+
+	"parley"
+)
+
+// UploadFile reads a file's bytes and keeps them; the bool is false when the
+// principal has a file of this name and these bytes, which is answered then. They
+// are kept chunk by chunk, never whole in memory. Its type is found by looking at
+// them. CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is
+// returned as it is, and nothing is kept.
+func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (parley.File, bool, error) {
+	scope, err := authorise(principal, WriteFiles)
+	if err != nil {
+		return parley.File{}, false, err
+	}
+	if name, err = fileName(name); err != nil {
+		return parley.File{}, false, err
+	}
+	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
+	if err := e.receive(ctx, &file, from); err != nil {
+		if file.Size > 0 { // what the client lets go of is swept later, if not now
+			if err := e.store.AbandonUpload(context.WithoutCancel(ctx), file.WorkspaceID, file.BlobID); err != nil {
+				e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
+			}
+		}
+		return parley.File{}, false, err
+	}
+	return e.store.FinishUpload(ctx, file)
+}
+
+// receive stores the chunks of a file and fills in what their bytes say of it.
+func (e *Engine) receive(ctx context.Context, file *parley.File, from io.Reader) error {
+	var seen inspection
+	sum := sha256.New()
+	chunk := make([]byte, parley.FileChunkBytes)
+	for n := 0; ; n++ {
+		size, last, err := fill(from, chunk)
+		if err != nil {
+			return err
+		}
+		if file.Size+int64(size) > parley.MaxFileBytes {
+			return FileTooLarge()
+		}
+		if size > 0 {
+			_, _ = sum.Write(chunk[:size]) // a hash never fails
+			seen.look(chunk[:size])
+			if err := e.store.AppendUpload(ctx, file.WorkspaceID, file.BlobID, n, chunk[:size]); err != nil {
+				return err
+			}
+			file.Size += int64(size)
+		}
+		if last {
+			break
+		}
+	}
+	if file.Size == 0 {
+		return parley.InvalidField("file", "is empty")
+	}
+	sum.Sum(file.SHA256[:0])
+	file.MediaType, file.Width, file.Height = seen.found()
+	return nil
+}
+
+// fill reads until the chunk is full or the reader says that it is at its end:
+// any other end is an error, also io.ErrUnexpectedEOF.
+func fill(from io.Reader, chunk []byte) (size int, last bool, err error) {
+	for size < len(chunk) {
+		n, err := from.Read(chunk[size:])
+		size += n
+		if err == io.EOF { //nolint:errorlint // a reader's end is this value itself
+			return size, true, nil
+		}
+		if err != nil {
+			return size, false, err
+		}
+	}
+	return size, false, nil
+}
+
+// FileTooLarge refuses an upload beyond parley.MaxFileBytes.
+func FileTooLarge() error {
+	return parley.Errorf(parley.CodeTooLarge, "The file is larger than %d bytes.", parley.MaxFileBytes)
+}
+
+// fileName is the last part of a name, which may come with a path of any system.
+func fileName(name string) (string, error) {
+	name = path.Base(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
+	if name == "." || name == ".." || name == "/" {
+		return "", parley.InvalidField("name", "is missing; give the file a name")
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return "", parley.InvalidField("name", "holds a control character; remove it")
+	}
+	return name, parley.CheckText("name", name, parley.MaxNameBytes)
+}
+
+// File reads what is known of a file.
+func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (parley.File, error) {
+	scope, err := authorise(principal, ReadFiles)
+	if err != nil {
+		return parley.File{}, err
+	}
+	return e.store.File(ctx, scope, id)
+}
+
+// Files lists, newest first by default.
+func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (Page[parley.File], error) {
+	scope, err := authorise(principal, ReadFiles)
+	if err != nil {
+		return Page[parley.File]{}, err
+	}
+	from, order, limit, err := list.start("files", Descending)
+	if err != nil {
+		return Page[parley.File]{}, err
+	}
+	rows, err := e.store.Files(ctx, scope, parley.FileQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	if err != nil {
+		return Page[parley.File]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.File) cursor { return cursor{List: "files", Order: order, ID: last.ID} }), nil
+}
+
+// FileContent opens a file's bytes.
+func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id parley.ID) (*FileReader, error) {
+	file, err := e.File(ctx, principal, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.openFile(ctx, file), nil
+}
+
+// DeleteFile removes a file. Only who uploaded it or an admin may; CodeConflict
+// while a message uses it.
+func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) error {
+	scope, err := authorise(principal, DropFiles)
+	if err != nil {
+		return err
+	}
+	file, err := e.store.File(ctx, scope, id)
+	if err != nil {
+		return err
+	}
+	if ReachOf(principal.Role, DropFiles) != ReachAll && file.OwnerID != principal.ID {
+		return parley.Errorf(parley.CodeForbidden, "Only who uploaded the file or an admin may do this.")
+	}
+	return e.store.DeleteFile(ctx, scope, id)
+}
+
+// FileReader reads a file's bytes, a chunk at a time. It is for one goroutine.
+type FileReader struct {
+	File parley.File
+
+	ctx   context.Context //nolint:containedctx // a reader of one request, which it does not outlive
+	store Store
+	at    int64
+	chunk []byte // chunk n, nil before the first
+	n     int
+}
+
+func (e *Engine) openFile(ctx context.Context, file parley.File) *FileReader {
+	return &FileReader{File: file, ctx: ctx, store: e.store}
+}
+
+// Read implements io.Reader.
+func (r *FileReader) Read(p []byte) (int, error) {
+	if r.at >= r.File.Size {
+		return 0, io.EOF
+	}
+	n := int(r.at / parley.FileChunkBytes)
+	if r.chunk == nil || r.n != n {
+		chunk, err := r.store.FileChunk(r.ctx, r.File.WorkspaceID, r.File.BlobID, n)
+		if err != nil {
+			return 0, err
+		}
+		r.chunk, r.n = chunk, n
+	}
+	within := int(r.at % parley.FileChunkBytes)
+	if within >= len(r.chunk) {
+		return 0, io.ErrUnexpectedEOF
+	}
+	read := copy(p, r.chunk[within:])
+	r.at += int64(read)
+	return read, nil
+}
+
+// Seek implements io.Seeker.
+func (r *FileReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.File.Size
+	}
+	if offset < 0 {
+		return 0, errors.New("engine: seek before the beginning of a file")
+	}
+	r.at = offset
+	return offset, nil
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/draw"
+
+	"parley"
+)
+
+// thumbnailQuality is that of JPEG thumbnails.
+const thumbnailQuality = 80
+
+// Thumbnail is a small image of an image: JPEG, or PNG where it is not opaque. It
+// is made when it is first asked for, one at a time in this process, and kept.
+// CodeInvalid for a file that is no image, or one that is too large to be decoded.
+func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id parley.ID) (parley.File, []byte, error) {
+	file, err := e.File(ctx, principal, id)
+	if err != nil {
+		return parley.File{}, nil, err
+	}
+	if !file.IsImage() {
+		return file, nil, parley.InvalidField("file", "%s is %s, which has no thumbnail: only PNG, JPEG, GIF and WebP images have one", file.Name, file.MediaType)
+	}
+	if int64(file.Width)*int64(file.Height) > parley.MaxImagePixels {
+		return file, nil, parley.InvalidField("file", "%s has %d × %d pixels; an image of more than %d has no thumbnail", file.Name, file.Width, file.Height, parley.MaxImagePixels)
+	}
+	if data, err := e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID); err != nil || len(data) > 0 {
+		return file, data, err
+	}
+	select {
+	case e.scaling <- struct{}{}:
+		defer func() { <-e.scaling }()
+	case <-ctx.Done():
+		return file, nil, context.Cause(ctx)
+	}
+	data, err := thumbnail(file, e.openFile(ctx, file))
+	if err != nil {
+		return file, nil, err
+	}
+	return file, data, e.store.KeepThumbnail(ctx, file.WorkspaceID, file.BlobID, data)
+}
+
+// thumbnail decodes an image whose size was checked, and scales it down.
+func thumbnail(file parley.File, from io.ReadSeeker) ([]byte, error) {
+	whole, err := decodeImage(file.MediaType, from)
+	if err != nil {
+		var stored *parley.Error
+		if errors.As(err, &stored) {
+			return nil, err
+		}
+		return nil, parley.InvalidField("file", "%s cannot be decoded as %s", file.Name, file.MediaType)
+	}
+	small := image.NewNRGBA(thumbnailBounds(whole.Bounds().Dx(), whole.Bounds().Dy()))
+	draw.ApproxBiLinear.Scale(small, small.Bounds(), whole, whole.Bounds(), draw.Src, nil)
+	var out bytes.Buffer
+	if small.Opaque() {
+		err = jpeg.Encode(&out, small, &jpeg.Options{Quality: thumbnailQuality})
+	} else {
+		err = png.Encode(&out, small)
+	}
+	return out.Bytes(), err
+}
+
+// thumbnailBounds keeps the sides' ratio; what is small already stays as it is.
+func thumbnailBounds(width, height int) image.Rectangle {
+	longer := max(width, height)
+	if longer > parley.ThumbnailPixels {
+		width, height = max(1, width*parley.ThumbnailPixels/longer), max(1, height*parley.ThumbnailPixels/longer)
+	}
+	return image.Rect(0, 0, width, height)
+}

@@ -1,0 +1,113 @@
+package parley
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+)
+
+// The bounds of files.
+const (
+	MaxFileBytes     = 64 << 20   // one upload
+	FileChunkBytes   = 256 << 10  // a stored piece of it; all but the last have this size
+	MaxMessageFiles  = 16         // of one message
+	MaxTextFileBytes = 256 << 10  // of a text file that a model is shown
+	MaxImageBytes    = 5 << 20    // of an image that a model is shown
+	MaxShownBytes    = 20 << 20   // of all files in one model request; older ones are named without their content
+	MaxImagePixels   = 24_000_000 // of an image that is decoded for its thumbnail
+	ThumbnailPixels  = 256        // the longer side of a thumbnail
+)
+
+// UploadGrace is how long an upload that does not grow is kept, in milliseconds.
+const UploadGrace = Time(60 * 60 * 1000)
+
+// File is an upload: a name for immutable bytes, of one workspace. Files with
+// the same bytes share them.
+type File struct {
+	ID          ID     `json:"id"`
+	WorkspaceID ID     `json:"workspace_id"`
+	OwnerID     ID     `json:"owner_id"` // the principal that uploaded it
+	BlobID      ID     `json:"-"`        // where its bytes are
+	Name        string `json:"name"`
+	MediaType   string `json:"media_type" doc:"Found by looking at the bytes. text/… is valid UTF-8."`
+	Size        int64  `json:"size" doc:"Bytes."`
+	SHA256      Hash   `json:"sha256"`
+	Width       int    `json:"width,omitempty" doc:"Of an image, in pixels."`
+	Height      int    `json:"height,omitempty" doc:"Of an image, in pixels."`
+	CreatedAt   Time   `json:"created_at"`
+}
+
+// MarshalJSON writes null for what is absent.
+func (f File) MarshalJSON() ([]byte, error) {
+	type plain File
+	return EncodeJSON(struct {
+		*plain
+		Width  *int `json:"width"`
+		Height *int `json:"height"`
+	}{(*plain)(&f), OrNull(f.Width), OrNull(f.Height)})
+}
+
+// IsText reports that the file is text, and so valid UTF-8.
+func (f File) IsText() bool { return strings.HasPrefix(f.MediaType, "text/") }
+
+// IsImage reports that the file is an image of a type that models read, whose
+// size is known.
+func (f File) IsImage() bool {
+	switch f.MediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return f.Width > 0 && f.Height > 0
+	}
+	return false
+}
+
+// FilesOf are the files that a user message's canonical content names.
+func FilesOf(content json.RawMessage) []ID {
+	if !bytes.HasPrefix(content, []byte(`{"files":[`)) { // the first of its fields
+		return nil
+	}
+	var user struct {
+		Files []ID `json:"files"`
+	}
+	if json.Unmarshal(content, &user) != nil {
+		return nil
+	}
+	return user.Files
+}
+
+// FileQuery lists files, newest first unless Ascending.
+type FileQuery struct {
+	Ascending bool
+	AfterID   ID
+	Limit     int
+}
+
+// FileStore keeps files. Their bytes come and go in chunks, each in a transaction
+// of its own, so that a large one keeps no other waiting; a file is seen once all
+// of them are there. Who may see a file: its owner, whoever sees all of the
+// workspace, and whoever may see a session with a message that uses it.
+type FileStore interface {
+	// AppendUpload adds chunk n, from 0, to an upload; the first one begins it. One
+	// that is there already is kept. CodeConflict when the upload is no longer open.
+	AppendUpload(ctx context.Context, workspaceID, blobID ID, n int, data []byte) error
+	// FinishUpload makes an upload a file, with the bytes of an earlier one when they
+	// are the same. The owner's file of the same name and bytes is answered instead of
+	// another one, and the bool is false then. CodeConflict when the upload is no
+	// longer open.
+	FinishUpload(ctx context.Context, file File) (File, bool, error)
+	// AbandonUpload gives an upload up; one that is no longer open is left alone. What
+	// nobody finishes or abandons goes when it has not grown for UploadGrace.
+	AbandonUpload(ctx context.Context, workspaceID, blobID ID) error
+
+	File(ctx context.Context, scope Scope, id ID) (File, error)
+	Files(ctx context.Context, scope Scope, query FileQuery) ([]File, error)
+	// FileChunk reads chunk n of a file's bytes. CodeNotFound when they are gone.
+	FileChunk(ctx context.Context, workspaceID, blobID ID, n int) ([]byte, error)
+	// Thumbnail reads what KeepThumbnail kept; nil for nothing.
+	Thumbnail(ctx context.Context, workspaceID, blobID ID) ([]byte, error)
+	KeepThumbnail(ctx context.Context, workspaceID, blobID ID, data []byte) error
+	// DeleteFile removes a file; the outbox removes its bytes when no other has them.
+	// CodeConflict while a message uses it. When the last message that uses a file is
+	// purged, the file goes with it.
+	DeleteFile(ctx context.Context, scope Scope, id ID) error
+}

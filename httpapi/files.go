@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/engine"
+)
+
+// maxFormBytes is what a form may have around the file that it holds.
+const maxFormBytes = 64 << 10
+
+// filePolicy keeps a file that a browser opens from doing anything: it may come
+// from anybody of the workspace.
+const filePolicy = "default-src 'none'; sandbox; frame-ancestors 'none'"
+
+func serveUploadFile(a *api, x *exchange) error {
+	file, fresh, err := a.upload(x)
+	// The answer's time begins now: the upload may have taken longer than that.
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(AnswerTimeout)) // an error only means a connection without deadlines
+	if err != nil {
+		x.w.Header().Set("Connection", "close") // do not read on what nobody wants
+		return err
+	}
+	status := http.StatusOK
+	if fresh {
+		status = http.StatusCreated
+	}
+	x.w.Header().Set("Location", "/v1/files/"+file.ID.String())
+	return sendJSON(x, status, file)
+}
+
+// upload reads the file of a form, or a body that is the file itself.
+func (a *api) upload(x *exchange) (parley.File, bool, error) {
+	if x.r.ContentLength > parley.MaxFileBytes+maxFormBytes {
+		return parley.File{}, false, engine.FileTooLarge()
+	}
+	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return parley.File{}, false, parley.Errorf(parley.CodeUnsupported, "Send the file without Content-Encoding.")
+	}
+	x.r.Body = http.MaxBytesReader(nil, x.r.Body, parley.MaxFileBytes+maxFormBytes)
+	name := x.query.Get("name")
+	var from io.Reader = x.r.Body
+	if media, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		form, err := x.r.MultipartReader()
+		if err != nil {
+			return parley.File{}, false, parley.Errorf(parley.CodeInvalid, "The form cannot be read.")
+		}
+		part, err := form.NextPart()
+		for err == nil && part.FormName() != "file" {
+			part, err = form.NextPart()
+		}
+		if errors.Is(err, io.EOF) {
+			return parley.File{}, false, parley.InvalidField("file", "is missing in the form: curl -F file=@report.pdf")
+		}
+		if err != nil {
+			return parley.File{}, false, uploadError(err)
+		}
+		if from = part; name == "" {
+			name = part.FileName()
+		}
+	}
+	if name == "" {
+		return parley.File{}, false, parley.InvalidField("name", "is missing; give the file a name: ?name=report.pdf")
+	}
+	return a.engine.UploadFile(x.r.Context(), x.principal, name, &uploadBody{from: from, deadlines: http.NewResponseController(x.w)})
+}
+
+// uploadBody reads a body that may take long as a whole, but not between two
+// pieces. Whatever ends it but its end is an error with a sentence.
+type uploadBody struct {
+	from      io.Reader
+	deadlines *http.ResponseController
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	_ = b.deadlines.SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+	n, err := b.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = uploadError(err)
+	}
+	return n, err
+}
+
+func uploadError(err error) error {
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return engine.FileTooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return parley.Errorf(parley.CodeInvalid, "No more of the file arrived within %s.", BodyTimeout)
+	}
+	return parley.Errorf(parley.CodeInvalid, "The file broke off before it was complete.")
+}
+
+func serveListFiles(a *api, x *exchange) error {
+	args := x.arguments()
+	list := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	files, err := a.engine.Files(x.r.Context(), x.principal, list)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, files)
+}
+
+func serveFile(a *api, x *exchange) error {
+	id, err := x.pathID("file")
+	if err != nil {
+		return err
+	}
+	file, err := a.engine.File(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, file)
+}
+
+func serveDeleteFile(a *api, x *exchange) error {
+	id, err := x.pathID("file")
+	if err != nil {
+		return err
+	}
+	if err := a.engine.DeleteFile(x.r.Context(), x.principal, id); err != nil {
+		return err
+	}
+	return x.sendNothing()
+}
+
+// serveFileContent answers the bytes, or the ranges of them that were asked for.
+func serveFileContent(a *api, x *exchange) error {
+	id, err := x.pathID("file")
+	if err != nil {
+		return err
+	}
+	content, err := a.engine.FileContent(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	header := x.w.Header()
+	media := content.File.MediaType
+	if content.File.IsText() {
+		media = "text/plain; charset=utf-8" // of whatever kind, to be looked at and not run
+	}
+	header.Set("Content-Type", media)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": content.File.Name}))
+	header.Set("Content-Security-Policy", filePolicy)
+	header.Set("Cache-Control", "private, no-cache")
+	header.Set("ETag", `"`+content.File.SHA256.String()+`"`)
+	http.ServeContent(&patient{x.w, http.NewResponseController(x.w)}, x.r, "", time.Time{}, content)
+	return nil
+}
+
+// patient is an answer that may take long as a whole, but not one write of it.
+type patient struct {
+	http.ResponseWriter
+	deadlines *http.ResponseController
+}
+
+func (p *patient) Write(data []byte) (int, error) {
+	_ = p.deadlines.SetWriteDeadline(time.Now().Add(WriteTimeout)) // an error only means a connection without deadlines
+	return p.ResponseWriter.Write(data)
+}
+
+func serveThumbnail(a *api, x *exchange) error {
+	id, err := x.pathID("file")
+	if err != nil {
+		return err
+	}
+	file, data, err := a.engine.Thumbnail(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	header := x.w.Header()
+	tag := `"` + file.SHA256.String() + `-` + strconv.Itoa(parley.ThumbnailPixels) + `"`
+	header.Set("ETag", tag)
+	header.Set("Cache-Control", "private, no-cache")
+	header.Set("Content-Security-Policy", filePolicy)
+	if strings.Contains(x.r.Header.Get("If-None-Match"), tag) {
+		x.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	header.Set("Content-Type", http.DetectContentType(data))
+	header.Set("Content-Length", strconv.Itoa(len(data)))
+	x.w.WriteHeader(http.StatusOK)
+	_, _ = x.w.Write(data) // the client may be gone; nothing depends on it
+	return nil
+}

@@ -1,0 +1,327 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// The states of a blob.
+const (
+	blobOpen  = "open"  // grows
+	blobWhole = "whole" // has files
+	blobGone  = "gone"  // is to be deleted
+)
+
+// errUploadOver answers who adds to an upload that was finished, given up, or
+// did not grow for too long.
+func errUploadOver() error {
+	return parley.Errorf(parley.CodeConflict, "this upload is over or took too long between two pieces; begin it again")
+}
+
+// AppendUpload implements parley.FileStore.
+func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error {
+	return s.write(ctx, func(tx *txn) error {
+		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", blobID, workspaceID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !open && n > 0:
+			return errUploadOver()
+		case open:
+			_, err = tx.exec("UPDATE blobs SET size = size + ?, touched_at = ? WHERE id = ?", len(data), tx.now, blobID)
+		default:
+			if _, err = tx.exec("INSERT INTO blobs (id, workspace_id, state, size, touched_at) VALUES (?, ?, '"+blobOpen+"', ?, ?)", blobID, workspaceID, len(data), tx.now); err == nil {
+				err = tx.leaveBlob(workspaceID, blobID, tx.now+parley.UploadGrace)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.exec("INSERT INTO blob_chunks (blob_id, n, workspace_id, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", blobID, n, workspaceID, data)
+		return err
+	})
+}
+
+// leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
+func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
+	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
+		workspaceID, transition.PurgeBlob, blobID, t.now, due)
+	return err
+}
+
+const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, f.height, f.created_at"
+
+func scanFile(r *row) parley.File {
+	return parley.File{ID: r.id(), WorkspaceID: r.id(), OwnerID: r.id(), BlobID: r.id(), Name: r.text(), MediaType: r.text(),
+		Size: r.int64(), SHA256: r.hash(), Width: r.int(), Height: r.int(), CreatedAt: r.time()}
+}
+
+// FinishUpload implements parley.FileStore.
+func (s *Store) FinishUpload(ctx context.Context, file parley.File) (parley.File, bool, error) {
+	type finished struct {
+		file  parley.File
+		isNew bool
+	}
+	answer, err := transact(ctx, s, func(tx *txn) (finished, error) {
+		made := file
+		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", made.BlobID, made.WorkspaceID)
+		if err != nil {
+			return finished{}, err
+		}
+		if !open {
+			return finished{}, errUploadOver()
+		}
+		same, err := tx.one("SELECT id FROM blobs WHERE workspace_id = ? AND hash = ? AND state = '"+blobWhole+"'", func(r *row) error {
+			made.BlobID = r.id()
+			return nil
+		}, made.WorkspaceID, made.SHA256)
+		if err != nil {
+			return finished{}, err
+		}
+		if same {
+			if err := tx.giveUp(made.WorkspaceID, file.BlobID); err != nil {
+				return finished{}, err
+			}
+			found := false
+			if found, err = tx.one("SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?", func(r *row) error {
+				made = scanFile(r)
+				return nil
+			}, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name); err != nil || found {
+				return finished{file: made}, err
+			}
+		}
+		made.CreatedAt = tx.now
+		if _, err := tx.exec("UPDATE blobs SET state = '"+blobWhole+"', hash = ?, files = files + 1 WHERE id = ?", made.SHA256, made.BlobID); err != nil {
+			return finished{}, err
+		}
+		_, err = tx.exec("INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			made.ID, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name, made.MediaType, made.Size, made.SHA256, made.Width, made.Height, made.CreatedAt)
+		return finished{file: made, isNew: true}, err
+	})
+	return answer.file, answer.isNew, err
+}
+
+// AbandonUpload implements parley.FileStore.
+func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID) error {
+	return s.write(ctx, func(tx *txn) error { return tx.giveUp(workspaceID, blobID) })
+}
+
+// giveUp has an open upload deleted.
+func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
+	gone, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", blobID, workspaceID)
+	if err != nil || gone == 0 {
+		return err
+	}
+	return t.leaveBlob(workspaceID, blobID, t.now)
+}
+
+// ofFiles adds which files "f" a scope shows.
+func (l *list) ofFiles(scope parley.Scope) {
+	l.must("f.workspace_id = ?", scope.WorkspaceID)
+	if !scope.ViewerID.IsZero() {
+		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
+ AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID)
+	}
+}
+
+// File implements parley.FileStore.
+func (s *Store) File(ctx context.Context, scope parley.Scope, id parley.ID) (file parley.File, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		file, err = fileOf(c, scope, id)
+		return err
+	})
+	return file, err
+}
+
+func fileOf(c *conn, scope parley.Scope, id parley.ID) (file parley.File, err error) {
+	var l list
+	l.must("f.id = ?", id)
+	l.ofFiles(scope)
+	found, err := c.one("SELECT "+fileColumns+" FROM files f WHERE "+l.where.String(), func(r *row) error {
+		file = scanFile(r)
+		return nil
+	}, l.args...)
+	if err == nil && !found {
+		err = transition.NotFound("file")
+	}
+	return file, err
+}
+
+// Files implements parley.FileStore.
+func (s *Store) Files(ctx context.Context, scope parley.Scope, query parley.FileQuery) (files []parley.File, err error) {
+	text, args := filesQuery(scope, query)
+	err = s.read(ctx, func(c *conn) error {
+		files = []parley.File{}
+		return c.each(text, func(r *row) error {
+			files = append(files, scanFile(r))
+			return nil
+		}, args...)
+	})
+	return files, err
+}
+
+func filesQuery(scope parley.Scope, q parley.FileQuery) (string, []arg) {
+	var l list
+	l.ofFiles(scope)
+	word, after := direction(q.Ascending)
+	if !q.AfterID.IsZero() {
+		l.must("f.id "+after+" ?", q.AfterID)
+	}
+	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() + " ORDER BY f.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+}
+
+// FileChunk implements parley.FileStore.
+func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) (data []byte, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
+			func(r *row) error {
+				data = r.bytes()
+				return nil
+			}, blobID, n, workspaceID)
+		if err == nil && !found {
+			err = transition.NotFound("file")
+		}
+		return err
+	})
+	return data, err
+}
+
+// Thumbnail implements parley.FileStore.
+func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) (data []byte, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		_, err := c.one("SELECT thumbnail FROM blobs WHERE id = ? AND workspace_id = ?", func(r *row) error {
+			data = r.bytes()
+			return nil
+		}, blobID, workspaceID)
+		return err
+	})
+	return data, err
+}
+
+// KeepThumbnail implements parley.FileStore.
+func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error {
+	return s.write(ctx, func(tx *txn) error {
+		_, err := tx.exec("UPDATE blobs SET thumbnail = ? WHERE id = ? AND workspace_id = ? AND state = '"+blobWhole+"'", data, blobID, workspaceID)
+		return err
+	})
+}
+
+// DeleteFile implements parley.FileStore.
+func (s *Store) DeleteFile(ctx context.Context, scope parley.Scope, id parley.ID) error {
+	return s.write(ctx, func(tx *txn) error {
+		file, err := fileOf(tx.conn, scope, id)
+		if err != nil {
+			return err
+		}
+		if used, err := tx.has("SELECT 1 FROM file_uses WHERE workspace_id = ? AND file_id = ?", file.WorkspaceID, file.ID); err != nil {
+			return err
+		} else if used {
+			return transition.FileUsed()
+		}
+		return tx.dropFile(file.ID)
+	})
+}
+
+// dropFile deletes a file, and leaves its bytes to the outbox if they were its
+// alone.
+func (t *txn) dropFile(id parley.ID) error {
+	var workspaceID, blobID parley.ID
+	found, err := t.one("SELECT workspace_id, blob_id FROM files WHERE id = ?", func(r *row) error {
+		workspaceID, blobID = r.id(), r.id()
+		return nil
+	}, id)
+	if err != nil || !found {
+		return err
+	}
+	if _, err := t.exec("DELETE FROM files WHERE id = ?", id); err != nil {
+		return err
+	}
+	if _, err := t.exec("UPDATE blobs SET files = files - 1, state = CASE WHEN files = 1 THEN '"+blobGone+"' ELSE state END WHERE id = ?", blobID); err != nil {
+		return err
+	}
+	gone, err := t.has("SELECT 1 FROM blobs WHERE id = ? AND state = '"+blobGone+"'", blobID)
+	if err != nil || !gone {
+		return err
+	}
+	return t.leaveBlob(workspaceID, blobID, t.now)
+}
+
+// HasFile implements transition.Rows.
+func (t *txn) HasFile(workspaceID, fileID parley.ID) (bool, error) {
+	return t.has("SELECT 1 FROM files WHERE id = ? AND workspace_id = ?", fileID, workspaceID)
+}
+
+// writeFiles writes which messages use which files.
+func (t *txn) writeFiles(h *transition.Head) error {
+	for _, id := range h.Changes.Unfiled {
+		if _, err := t.exec("DELETE FROM file_uses WHERE session_id = ? AND message_id = ?", h.ID, id); err != nil {
+			return err
+		}
+	}
+	for _, use := range h.Changes.Filed {
+		if _, err := t.exec("INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			h.WorkspaceID, h.ID, use.MessageID, use.FileID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeUses forgets at most parley.PurgeBatch uses of files by a session. A file
+// that nothing else uses goes with its last use.
+func (t *txn) purgeUses(sessionID parley.ID) (gone int64, err error) {
+	var used []parley.ID
+	if err := t.each("SELECT DISTINCT file_id FROM file_uses WHERE session_id = ? LIMIT ?", func(r *row) error {
+		used = append(used, r.id())
+		return nil
+	}, sessionID, parley.PurgeBatch); err != nil {
+		return 0, err
+	}
+	for _, id := range used {
+		n, err := t.exec("DELETE FROM file_uses WHERE session_id = ? AND file_id = ?", sessionID, id)
+		if err != nil {
+			return gone, err
+		}
+		gone += n
+		if left, err := t.has("SELECT 1 FROM file_uses u JOIN files f ON f.id = u.file_id AND f.workspace_id = u.workspace_id WHERE f.id = ?", id); err != nil {
+			return gone, err
+		} else if !left {
+			if err := t.dropFile(id); err != nil {
+				return gone, err
+			}
+		}
+	}
+	return gone, nil
+}
+
+// purgeBlob deletes a piece of a blob that no file has, or that was begun and did
+// not grow for long, and reports whether nothing is left to do.
+func (t *txn) purgeBlob(work outboxRow) (bool, error) {
+	var state string
+	var touched parley.Time
+	if _, err := t.one("SELECT state, touched_at FROM blobs WHERE id = ?", func(r *row) error {
+		state, touched = r.text(), r.time()
+		return nil
+	}, work.target); err != nil {
+		return false, err
+	}
+	switch {
+	case state == blobOpen && touched+parley.UploadGrace > t.now:
+		return true, t.leaveBlob(work.workspaceID, work.target, touched+parley.UploadGrace)
+	case state == blobOpen:
+		if _, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ?", work.target); err != nil {
+			return false, err
+		}
+	case state != blobGone:
+		return true, nil
+	}
+	gone, err := t.exec("DELETE FROM blob_chunks WHERE (blob_id, n) IN (SELECT blob_id, n FROM blob_chunks WHERE blob_id = ? LIMIT ?)", work.target, transition.BlobBatch)
+	if err != nil || gone == transition.BlobBatch {
+		return false, err
+	}
+	_, err = t.exec("DELETE FROM blobs WHERE id = ?", work.target)
+	return true, err
+}
