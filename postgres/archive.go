@@ -117,6 +117,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"budgets":        {"workspace_id", "subject_id"},
 	"parked":         {"workspace_id", "subject_id", "session_id"},
 	"rates":          {"workspace_id", "subject_id"},
+	"blob_chunks":    {"workspace_id", "blob_id", "n"},
+	"file_uses":      {"workspace_id", "session_id", "message_id", "file_id"},
 	"clients":        {"workspace_id", "principal_id", "client"},
 }
 

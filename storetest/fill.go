@@ -60,11 +60,23 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running, thrifty}
 
 	other := w.neighbour(t, "acme")
+	w.fillFiles(t)
 	other.exchange(t, other.session(t), "elsewhere", "there")
 	doomed := other.session(t)
 	other.exchange(t, doomed, "delete me", "gone")
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, other.scope, doomed))
 	return filled
+}
+
+// fillFiles are a file that a message uses, one with a thumbnail, and an upload
+// that is under way.
+func (w *world) fillFiles(t *testing.T) {
+	t.Helper()
+	used := w.upload(t, "used.bin", pieces('u'))
+	_, err := w.store.PostMessage(w.ctx, w.scope, w.session(t), w.sayFiles(used.ID), parley.ID{})
+	must(t, "PostMessage", err)
+	must(t, "KeepThumbnail", w.store.KeepThumbnail(w.ctx, w.scope.WorkspaceID, used.BlobID, []byte{0xff, 0}))
+	w.append(t, parley.NewID(), pieces('o'))
 }
 
 func (w *world) fillKeys(t *testing.T) {

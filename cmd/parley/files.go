@@ -68,13 +68,13 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 		if info, err := os.Stat(out); err == nil && info.IsDir() {
 			out = filepath.Join(out, filepath.Base(file.Name))
 		}
-		return writeFile(out, content)
+		return saveFile(out, content)
 	})
 	return command
 }
 
-// writeFile writes a new file; one that is there stays as it is.
-func writeFile(path string, from io.Reader) (err error) {
+// saveFile writes a new file; one that is there stays as it is.
+func saveFile(path string, from io.Reader) (err error) {
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
