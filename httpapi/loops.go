@@ -52,6 +52,7 @@ func serveLoop(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(loop.SessionID, id)
 	return sendJSON(x, http.StatusOK, loop)
 }
 
@@ -68,5 +69,6 @@ func serveStopLoop(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	x.concerns(loop.SessionID, id)
 	return sendJSON(x, http.StatusOK, loop)
 }
