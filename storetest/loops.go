@@ -31,9 +31,9 @@ func testLoops(t *testing.T, open Open) {
 	})
 }
 
-func (w *world) newLoop(max int, changes ...func(*parley.NewLoop)) parley.NewLoop {
+func (w *world) newLoop(most int, changes ...func(*parley.NewLoop)) parley.NewLoop {
 	loop := parley.NewLoop{
-		Loop:    parley.Loop{ID: parley.NewID(), Prompt: "again", Max: max, Author: w.owner.Author()},
+		Loop:    parley.Loop{ID: parley.NewID(), Prompt: "again", Max: most, Author: w.owner.Author()},
 		First:   w.say("again"),
 		Content: json.RawMessage(`{"text":"again"}`),
 	}
@@ -43,9 +43,9 @@ func (w *world) newLoop(max int, changes ...func(*parley.NewLoop)) parley.NewLoo
 	return loop
 }
 
-func (w *world) loop(t reporter, session parley.ID, max int, changes ...func(*parley.NewLoop)) parley.Loop {
+func (w *world) loop(t reporter, session parley.ID, most int, changes ...func(*parley.NewLoop)) parley.Loop {
 	t.Helper()
-	started, err := w.store.StartLoop(w.ctx, w.scope, session, w.newLoop(max, changes...), parley.ID{})
+	started, err := w.store.StartLoop(w.ctx, w.scope, session, w.newLoop(most, changes...), parley.ID{})
 	must(t, "StartLoop", err)
 	return started.Loop
 }

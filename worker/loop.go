@@ -56,10 +56,7 @@ func holds(until *parley.LoopUntil, text string) (bool, error) {
 		return false, err
 	}
 	var value any
-	if json.Unmarshal([]byte(jsonOf(text)), &value) != nil {
-		return false, nil
-	}
-	return resolved.Validate(value) == nil, nil
+	return json.Unmarshal([]byte(jsonOf(text)), &value) == nil && resolved.Validate(value) == nil, nil
 }
 
 // jsonOf is the JSON in an answer: all of its text, or what its one fenced block

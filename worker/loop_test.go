@@ -10,11 +10,11 @@ import (
 	"parley"
 )
 
-func (r *rig) startLoop(sessionID parley.ID, max int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {
+func (r *rig) startLoop(sessionID parley.ID, most int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {
 	r.Helper()
 	first := r.said("Do it again.", "")
 	started, err := r.store.StartLoop(r.Context(), r.scope, sessionID, parley.NewLoop{
-		Loop:  parley.Loop{ID: parley.NewID(), Prompt: "Do it again.", Max: max, Until: until, Context: context, Author: first.Author},
+		Loop:  parley.Loop{ID: parley.NewID(), Prompt: "Do it again.", Max: most, Until: until, Context: context, Author: first.Author},
 		First: first, Content: first.Content,
 	}, parley.ID{})
 	r.must(err)
