@@ -12,13 +12,22 @@ import (
 
 // AgentInput is a new agent: only Name is needed.
 type AgentInput struct {
-	Name         string         `json:"name"`
-	Slug         string         `json:"slug,omitempty"`
-	Description  string         `json:"description,omitempty"`
-	SystemPrompt string         `json:"system_prompt,omitempty"`
-	Model        parley.ModelID `json:"model,omitempty"`
-	Tools        []string       `json:"tools,omitempty"`
-	Grants       []parley.Grant `json:"grants,omitempty"`
+	Name         string           `json:"name"`
+	Slug         string           `json:"slug,omitempty"`
+	Description  string           `json:"description,omitempty"`
+	SystemPrompt string           `json:"system_prompt,omitempty"`
+	Model        parley.ModelID   `json:"model,omitempty"`
+	Tools        []parley.ToolRef `json:"tools,omitempty"`
+	Grants       []parley.Grant   `json:"grants,omitempty"`
+}
+
+// ToolNames are tools of the server by their names.
+func ToolNames(names ...string) []parley.ToolRef {
+	refs := make([]parley.ToolRef, len(names))
+	for i, name := range names {
+		refs[i].Name = name
+	}
+	return refs
 }
 
 // SessionInput is a new session; an empty one is an agent parley's.

@@ -42,8 +42,13 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 
 	var input client.AgentInput
 	var model string
+	var tools []string
 	create := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Name, input.Model = args[0], parley.ModelID(model)
+		var err error
+		if input.Tools, err = toolRefs(tools); err != nil {
+			return err
+		}
 		agent, err := server.CreateAgent(ctx, input)
 		if err != nil {
 			return err
@@ -54,7 +59,7 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	create.Flags().StringVar(&input.SystemPrompt, "system-prompt", "", "what the agent is told to be")
 	create.Flags().StringVar(&input.Description, "description", "", "what the agent is for")
 	create.Flags().StringVar(&model, "model", "", "provider/model; the server's default when not given")
-	create.Flags().StringSliceVar(&input.Tools, "tool", nil, "a tool the agent may use (repeatable)")
+	create.Flags().StringArrayVar(&tools, "tool", nil, `a tool the agent may use (repeatable): names with commas between, or {"name","description","agent"} for a tool that is an agent`)
 
 	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		agent, err := server.Agent(ctx, args[0])
@@ -68,6 +73,22 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 	command.AddCommand(list, create, show, archive)
 	return command
+}
+
+// toolRefs reads what --tool was given.
+func toolRefs(given []string) (refs []parley.ToolRef, err error) {
+	for _, text := range given {
+		if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+			refs = append(refs, client.ToolNames(strings.Split(text, ",")...)...)
+			continue
+		}
+		var ref parley.ToolRef
+		if err := ref.UnmarshalJSON([]byte(text)); err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
 }
 
 func (t terminal) printAgent(agent parley.Agent, shared *flags) error {
