@@ -15,6 +15,10 @@ import (
 	"parley/client"
 )
 
+// homeDeadline is when a turn has ended whose process was killed: the lease of its
+// turns, the time that an errand is its taker's alone, and some for the rest.
+const homeDeadline = shortLease + grace + 10*time.Second
+
 // lookouts is how many tool sessions a turn of these tests opens at once.
 const lookouts = 3
 
@@ -125,7 +129,7 @@ func killAmongToolSessions(t *testing.T, at place) {
 		cancel()
 		s.kill()
 		again := startAt(t, at, "--lease", shortLease.String())
-		checkCrew(t, again.client, session.ID, shortLease+grace+5*time.Second)
+		checkCrew(t, again.client, session.ID, homeDeadline)
 		again.terminate()
 	}
 }
@@ -143,7 +147,7 @@ func killWhenAToolSessionEnds(t *testing.T, at place) {
 		awaitFrame(t, s.client, children[0].ID, 0, parley.EventSessionCompleted)
 		s.kill()
 		again := startAt(t, at, "--lease", shortLease.String())
-		checkCrew(t, again.client, session.ID, shortLease+grace+5*time.Second)
+		checkCrew(t, again.client, session.ID, homeDeadline)
 		again.terminate()
 	}
 }
@@ -182,7 +186,7 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := startAt(t, at, "--lease", shortLease.String())
-	checkCrew(t, again.client, session.ID, turnDeadline) // an errand that somebody had taken is free again after a while
+	checkCrew(t, again.client, session.ID, homeDeadline)
 	again.terminate()
 }
 

@@ -9,8 +9,8 @@ import (
 
 // The bounds of the outbox.
 const (
-	projectBatch = 50     // sessions that one call detaches or deletes
-	errandLease  = 10_000 // milliseconds that an errand is one process's; then another tries
+	projectBatch = 50    // sessions that one call detaches or deletes
+	errandLease  = 5_000 // milliseconds that an errand is one process's; then another tries
 )
 
 // errand is work that a transaction left.
