@@ -211,9 +211,12 @@ func TestWhatServersAskOfTheirClient(t *testing.T) {
 	t.Parallel()
 	server := newServer()
 	for name, ask := range map[string]func(context.Context, *sdk.ServerSession) error{
-		"roots": func(ctx context.Context, s *sdk.ServerSession) error { _, err := s.ListRoots(ctx, nil); return err },
+		"roots": func(ctx context.Context, s *sdk.ServerSession) error {
+			_, err := s.ListRoots(ctx, nil) //nolint:staticcheck // servers of today ask
+			return err
+		},
 		"sampling": func(ctx context.Context, s *sdk.ServerSession) error {
-			_, err := s.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 1, Messages: []*sdk.SamplingMessage{}})
+			_, err := s.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 1, Messages: []*sdk.SamplingMessage{}}) //nolint:staticcheck // as above
 			return err
 		},
 		"elicitation": func(ctx context.Context, s *sdk.ServerSession) error {
