@@ -76,7 +76,7 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 // rebuild fills Request, Exact and Reason. Whether the model saw images is as the
 // registry has it, and if that makes another request, the other way round: what
 // is known of a model may have changed since. An error is the store's.
-func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error {
+func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error { //nolint:nilerr // what keeps a request from being rebuilt is told in Reason
 	definitions, err := prompt.DecodeTools(toolsText)
 	if err != nil {
 		detail.Reason = "The tool definitions of this call cannot be read."

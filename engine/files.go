@@ -76,7 +76,7 @@ func fill(from io.Reader, chunk []byte) (size int, last bool, err error) {
 	for size < len(chunk) {
 		n, err := from.Read(chunk[size:])
 		size += n
-		if err == io.EOF { //nolint:errorlint // a reader's end is this value itself
+		if err == io.EOF {
 			return size, true, nil
 		}
 		if err != nil {
