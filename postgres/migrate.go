@@ -51,14 +51,15 @@ type Schema struct {
 	Missing []string
 }
 
-// Pending are the migrations that the database lacks.
-func (s *Schema) Pending() []Migration {
-	for i, m := range s.Migrations {
-		if m.Version > s.Version {
-			return s.Migrations[i:]
+// Pending are the migrations that the database lacks, also those that came to the
+// program behind later ones.
+func (s *Schema) Pending() (pending []Migration) {
+	for _, m := range s.Migrations {
+		if m.AppliedAt.IsZero() {
+			pending = append(pending, m)
 		}
 	}
-	return nil
+	return pending
 }
 
 // Migrations reads where the schema of a database stands. It changes nothing.
@@ -118,7 +119,7 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 	}))}
 	m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(lockID), lock.WithLockTimeout(1, lockSeconds), lock.WithUnlockTimeout(1, 1))
 	if err == nil {
-		m.provider, err = goose.NewProvider(goose.DialectPostgres, m.db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+		m.provider, err = goose.NewProvider(goose.DialectPostgres, m.db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.db.Close())

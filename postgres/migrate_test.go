@@ -119,6 +119,24 @@ func TestInterruptedMigration(t *testing.T) {
 	}
 }
 
+// TestLateMigration: one that came to the program behind a later one is missed, and applied.
+func TestLateMigration(t *testing.T) {
+	t.Parallel()
+	url := ownDatabase(t)
+	files, next := following(t, "CREATE TABLE parley.late (n int);")
+	for _, n := range []int64{next + 1, next} {
+		known := fstest.MapFS{fmt.Sprintf("%05d_later.sql", next+1): {Data: []byte("-- +goose Up\nSELECT 1;\n-- +goose Down\n")}}
+		for name, file := range files.(fstest.MapFS) {
+			if n == next || !strings.HasSuffix(name, "_next.sql") {
+				known[name] = file
+			}
+		}
+		if applied, err := migrate(t.Context(), url, known, quiet()); err != nil || len(applied) != 1 || applied[0].Version != n {
+			t.Fatalf("of %d, applied %+v, %v", n, applied, err)
+		}
+	}
+}
+
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
