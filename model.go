@@ -75,6 +75,16 @@ type ModelInfo struct {
 // not know is taken to.
 func (m ModelInfo) Sees() bool { return m.Vision || !m.Known }
 
+// ProviderInfo is a provider that the server has, or could have: never its key.
+type ProviderInfo struct {
+	Name         string  `json:"name"`
+	Configured   bool    `json:"configured"`
+	KeyEnv       string  `json:"key_env"` // the environment variable that its key is read from; "" when it needs none
+	DefaultModel ModelID `json:"default_model"`
+	Simulator    bool    `json:"simulator"`
+	Models       int     `json:"models"` // that the registry knows of it; others are passed through
+}
+
 // Price is in US dollars per million tokens.
 type Price struct {
 	Input       float64  `json:"input"`

@@ -233,3 +233,8 @@ type Spending struct {
 func (c *Client) Budget(ctx context.Context, id parley.ID) (Budget, error) {
 	return read[Budget](ctx, c, "/v1/sessions/"+id.String()+"/budget", nil)
 }
+
+// Providers lists the providers that the server has or could have.
+func (c *Client) Providers(ctx context.Context) (Page[parley.ProviderInfo], error) {
+	return read[Page[parley.ProviderInfo]](ctx, c, "/v1/providers", nil)
+}

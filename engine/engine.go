@@ -68,21 +68,23 @@ type Trees interface {
 type Options struct {
 	Store        Store
 	Models       parley.ModelSource
-	Tools        parley.ToolSource // nil: agents can name no server tools
-	Runner       parley.Runner     // nil: this process runs no turns; others find them in the store
-	ProjectRoots []string          // directories that projects may lie in; none: the user's home
-	Log          *slog.Logger      // nil: slog.Default()
+	Providers    []parley.ProviderInfo // for people: what is configured and what could be
+	Tools        parley.ToolSource     // nil: agents can name no server tools
+	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
+	ProjectRoots []string              // directories that projects may lie in; none: the user's home
+	Log          *slog.Logger          // nil: slog.Default()
 }
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.
 type Engine struct {
-	store  Store
-	models parley.ModelSource
-	tools  parley.ToolSource
-	runner parley.Runner
-	roots  []string
-	log    *slog.Logger
-	keys   keyCache
+	store     Store
+	models    parley.ModelSource
+	providers []parley.ProviderInfo
+	tools     parley.ToolSource
+	runner    parley.Runner
+	roots     []string
+	log       *slog.Logger
+	keys      keyCache
 
 	scaling chan struct{} // of one: who makes a thumbnail has put something in
 
@@ -102,7 +104,7 @@ func New(options Options) *Engine {
 		log = slog.Default()
 	}
 	return &Engine{
-		store: options.Store, models: options.Models, tools: options.Tools, runner: options.Runner,
+		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner,
 		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }

@@ -10,6 +10,28 @@ type ModelList struct {
 	Default parley.ModelID     `json:"default" doc:"Used when neither message, session nor agent name one."`
 }
 
+// ProviderList is the providers that the server has or could have.
+type ProviderList struct {
+	Data []parley.ProviderInfo `json:"data"`
+}
+
+// Providers lists the providers, with whether they are configured; never a key.
+func (e *Engine) Providers(principal parley.Principal) (ProviderList, error) {
+	if _, err := authorise(principal, ReadModels); err != nil {
+		return ProviderList{}, err
+	}
+	known := map[string]int{}
+	for _, model := range e.models.Models() {
+		known[model.Provider]++
+	}
+	list := ProviderList{Data: make([]parley.ProviderInfo, len(e.providers))}
+	for i, provider := range e.providers {
+		provider.Models = known[provider.Name]
+		list.Data[i] = provider
+	}
+	return list, nil
+}
+
 // Models lists what the registry knows.
 func (e *Engine) Models(principal parley.Principal) (ModelList, error) {
 	if _, err := authorise(principal, ReadModels); err != nil {

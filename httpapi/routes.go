@@ -182,6 +182,8 @@ func routes() []route {
 
 		{method: http.MethodGet, paths: []string{"/v1/models"}, name: "listModels", tag: "models", verb: engine.ReadModels,
 			says: "List models", about: "Of the configured providers. The simulator's are labelled.", serve: serveModels, answers: found[modelPage]("The models and the default.", modelsExample)},
+		{method: http.MethodGet, paths: []string{"/v1/providers"}, name: "listProviders", tag: "models", verb: engine.ReadModels,
+			says: "List providers", about: "Those that the server has and those that it could have, with the environment variable of their key; never a key.", serve: serveProviders, answers: found[providerPage]("The providers.", providersExample)},
 		{method: http.MethodGet, paths: []string{"/v1/tools"}, name: "listTools", tag: "tools", verb: engine.ReadTools,
 			says: "List tools", about: "Of the server, by name: what agents may name. An agent's tool may end in * and then stands for all that begin so.", serve: serveTools, answers: listed[engine.ToolInfo](toolExample)},
 		{method: http.MethodGet, paths: []string{"/v1/principal"}, name: "getPrincipal", tag: "keys",

@@ -54,6 +54,20 @@ func serveModels(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, modelPage{ModelList: models})
 }
 
+// providerPage is the list of providers.
+type providerPage struct {
+	engine.ProviderList
+	Next *string `json:"next" doc:"Always null: the list is whole."`
+}
+
+func serveProviders(a *api, x *exchange) error {
+	providers, err := a.engine.Providers(x.principal)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, providerPage{ProviderList: providers})
+}
+
 func serveOpenAPI(a *api, x *exchange) error {
 	document, err := a.json()
 	if err != nil {

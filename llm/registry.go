@@ -21,8 +21,9 @@ var modelTable []byte // read only
 
 // Options configure a Registry.
 type Options struct {
-	Default   parley.ModelID // the server's default model; "": the first provider's that is no simulator, else the simulator's
-	Providers []Provider     // in the order of preference
+	Default   parley.ModelID     // the server's default model; "": the first provider's that is no simulator, else the simulator's
+	Providers []Provider         // in the order of preference
+	Models    []parley.ModelInfo // known instead of what the table or a provider has of the same provider and name
 }
 
 // Provider is one configured provider.
@@ -64,7 +65,7 @@ func NewRegistry(options Options) (*Registry, error) {
 		if models == nil {
 			models = table[p.Name]
 		}
-		for _, info := range models {
+		for _, info := range overridden(models, p.Name, options.Models) {
 			info = complete(info, p, info.Name)
 			info.Known = true
 			if _, twice := r.known[info.ID]; !twice {
@@ -81,6 +82,16 @@ func NewRegistry(options Options) (*Registry, error) {
 		}
 	}
 	return r, nil
+}
+
+// overridden are the models of a provider with those given for it in their places.
+func overridden(models []parley.ModelInfo, provider string, given []parley.ModelInfo) (all []parley.ModelInfo) {
+	for _, info := range given {
+		if info.Provider == provider {
+			all = append(all, info) // the first of a name counts
+		}
+	}
+	return append(all, models...)
 }
 
 // fallback is the default model: as configured, else of the first provider that

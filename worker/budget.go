@@ -177,7 +177,7 @@ func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error)
 	refusal := &parley.Refusal{Reservation: *reservation, Reason: parley.WaitBudget, Session: t.claim.Session.Limits, Model: t.claim.Session.Model}
 	if reservation.Cost == nil && s.priced() {
 		refusal.Certain = true
-		refusal.Sentence = fmt.Sprintf("Money is limited here and the price of the model %q is not known. Give its price in models.yaml, choose another model, or limit tokens instead.", t.settings.Model)
+		refusal.Sentence = fmt.Sprintf("Money is limited here and the price of the model %q is not known. Give its price under models in parley.yaml, choose another model, or limit tokens instead.", t.settings.Model)
 		return nil, refusal, nil
 	}
 	checks := t.checks(s, reservation)

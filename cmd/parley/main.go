@@ -76,6 +76,8 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
 		toolsCommand(shared, term),
+		modelsCommand(shared, term),
+		providersCommand(shared, term),
 		approvalsCommand(shared, term),
 		filesCommand(shared, term),
 		queueCommand(shared, term),

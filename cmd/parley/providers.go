@@ -82,7 +82,11 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 		providers = append(providers, provider)
 	}
 	providers = append(providers, llm.Provider{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true})
-	registry, err := llm.NewRegistry(llm.Options{Default: s.Model, Providers: providers})
+	models, err := givenModels(s.Models)
+	if err != nil {
+		return nil, nil, err
+	}
+	registry, err := llm.NewRegistry(llm.Options{Default: s.Model, Providers: providers, Models: models})
 	return registry, open, err
 }
 
@@ -94,4 +98,50 @@ func (p providerSetting) check() error {
 		return parley.InvalidField("providers", "provider %q: kind must be openai or anthropic, the wire that it speaks", p.Name)
 	}
 	return nil
+}
+
+// givenModels are the models of the file.
+func givenModels(settings []modelSetting) (models []parley.ModelInfo, err error) {
+	for _, m := range settings {
+		if err := m.ID.Validate(); err != nil {
+			return nil, parley.InvalidField("models", "%q is no model id: write provider/model", parley.Clip(string(m.ID), 64))
+		}
+		info := parley.ModelInfo{Provider: m.ID.Provider(), Name: m.ID.Name(), ContextLength: m.ContextLength, MaxOutput: m.MaxOutput,
+			Reasoning: m.Reasoning, Caching: m.Caching, Tools: m.Tools, Vision: m.Vision}
+		if p := m.Price; p != nil {
+			price := parley.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
+			if p.CachedInput != nil {
+				price.CachedInput = *p.CachedInput
+			}
+			if price.Input < 0 || price.Output < 0 || price.CachedInput < 0 || p.CacheWrite != nil && *p.CacheWrite < 0 {
+				return nil, parley.InvalidField("models", "a price of %q is below zero", parley.Clip(string(m.ID), 64))
+			}
+			info.Price = &price
+		}
+		models = append(models, info)
+	}
+	return models, nil
+}
+
+// describedProviders are the configured providers, the simulator, and those that
+// only wait for their key.
+func describedProviders(s settings, env func(string) string) (found []parley.ProviderInfo) {
+	describe := func(p providerSetting, configured bool) {
+		info := parley.ProviderInfo{Name: p.Name, Configured: configured, KeyEnv: p.KeyEnv}
+		if p.DefaultModel != "" {
+			info.DefaultModel = parley.ModelID(p.Name + "/" + p.DefaultModel)
+		}
+		found = append(found, info)
+	}
+	named := map[string]bool{}
+	for _, p := range configuredProviders(s, env) {
+		named[p.Name] = true
+		describe(p, true)
+	}
+	for _, known := range knownProviders {
+		if !named[known.Name] {
+			describe(known.providerSetting, false)
+		}
+	}
+	return append(found, parley.ProviderInfo{Name: sim.ProviderName, Configured: true, Simulator: true, DefaultModel: sim.ProviderName + "/" + sim.DefaultModel})
 }

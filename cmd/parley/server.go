@@ -155,7 +155,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
+	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
 	if s.worker != nil {
 		options.Runner = s.worker
 	}

@@ -86,8 +86,30 @@ type settings struct {
 	AllowedHosts []string          `yaml:"allowed_hosts"`
 	ProjectRoots []string          `yaml:"project_roots"`
 	Providers    []providerSetting `yaml:"providers"`
+	Models       []modelSetting    `yaml:"models"`
 	MCP          []mcpSetting      `yaml:"mcp"`
 	HTTPTools    []httpToolSetting `yaml:"http_tools"`
+}
+
+// modelSetting tells what the registry shall know of a model, in the place of its
+// own data: what is left out is unknown.
+type modelSetting struct {
+	ID            parley.ModelID `yaml:"id"`
+	ContextLength int            `yaml:"context_length"`
+	MaxOutput     int            `yaml:"max_output"`
+	Reasoning     bool           `yaml:"reasoning"`
+	Caching       bool           `yaml:"caching"`
+	Tools         bool           `yaml:"tools"`
+	Vision        bool           `yaml:"vision"`
+	Price         *priceSetting  `yaml:"price"`
+}
+
+// priceSetting is in US dollars per million tokens.
+type priceSetting struct {
+	Input       float64  `yaml:"input"`
+	Output      float64  `yaml:"output"`
+	CachedInput *float64 `yaml:"cached_input"` // nil: as input
+	CacheWrite  *float64 `yaml:"cache_write"`
 }
 
 // providerSetting configures a model provider. The key itself is never in the
