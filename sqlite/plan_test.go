@@ -133,3 +133,23 @@ func TestOtherListsAreServedByIndexes(t *testing.T) {
 		served(t, store, "projects_recent", text, args)
 	}
 }
+
+func TestTransitionsOfToolsAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	id := parley.NewID()
+	served(t, store, "messages_call", "SELECT "+messageColumns+" FROM messages m WHERE "+callTerm, []arg{id, "call"})
+	served(t, store, "messages_call", "SELECT 1 FROM messages m WHERE "+resultTerm, []arg{id, "call", 1})
+	for index, queries := range map[string][]parley.ApprovalQuery{
+		"approvals_recent":  {{}, {State: parley.ApprovalDenied}, {AfterID: id, AfterCreated: 5}},
+		"approvals_pending": {{State: parley.ApprovalPending}},
+		"approvals_agent":   {{AgentID: id}},
+		"approvals_session": {{SessionID: id}, {SessionID: id, State: parley.ApprovalPending}},
+		"approvals_root":    {{SessionID: id, AgentID: id}},
+	} {
+		for _, query := range queries {
+			text, args := approvalsQuery(parley.Scope{WorkspaceID: id}, query)
+			served(t, store, index, text, args)
+		}
+	}
+}

@@ -156,14 +156,20 @@ func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return t.readMessage("m.log_id = ? AND m.sequence = 1", h.LogID)
 }
 
+// The terms by which a call and its result are found: the index of calls leaves
+// messages without an id out, and the planner has to be told.
+const (
+	callTerm   = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_call' ORDER BY +m.sequence DESC LIMIT 1"
+	resultTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1"
+)
+
 // ToolCall implements transition.Rows.
 func (t *txn) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
-	call, err = t.readMessage("m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_call' ORDER BY m.sequence DESC LIMIT 1", h.LogID, callID)
+	call, err = t.readMessage(callTerm, h.LogID, callID)
 	if err != nil || call == nil {
 		return nil, false, err
 	}
-	answered, err = t.has("SELECT 1 FROM messages m WHERE m.log_id = ? AND m.tool_call_id = ? AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1",
-		h.LogID, callID, call.CallOrdinal)
+	answered, err = t.has("SELECT 1 FROM messages m WHERE "+resultTerm, h.LogID, callID, call.CallOrdinal)
 	return call, answered, err
 }
 
