@@ -76,16 +76,16 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 // rebuild fills Request, Exact and Reason. Whether the model saw images is as the
 // registry has it, and if that makes another request, the other way round: what
 // is known of a model may have changed since. An error is the store's.
-func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error { //nolint:nilerr // what keeps a request from being rebuilt is told in Reason
+func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error {
 	definitions, err := prompt.DecodeTools(toolsText)
 	if err != nil {
 		detail.Reason = "The tool definitions of this call cannot be read."
-		return nil
+		return nil //nolint:nilerr // it is told in Reason
 	}
 	model, info, err := e.models.Resolve(detail.Model)
 	if err != nil {
 		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
-		return nil
+		return nil //nolint:nilerr // it is told in Reason
 	}
 	var encoded parley.EncodedRequest
 	for _, vision := range []bool{info.Sees(), !info.Sees()} {
@@ -96,12 +96,12 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 		}
 		if err != nil {
 			detail.Reason = "The request cannot be put together again from the record."
-			return nil
+			return nil //nolint:nilerr // it is told in Reason
 		}
 		again, err := model.Encode(request)
 		if err != nil {
 			detail.Reason = "The request cannot be encoded any more."
-			return nil
+			return nil //nolint:nilerr // it is told in Reason
 		}
 		detail.Exact = parley.HashOf(again.Body) == detail.RequestHash
 		if encoded.Body == nil || detail.Exact {
