@@ -42,6 +42,7 @@ type batch struct {
 	statements []statement
 	snapshot   bool    // all statements see one state; they only read
 	inOrder    bool    // pages are read along an index that has their order, never sorted
+	grouped    bool    // it writes several sessions, and waits for no lock for long
 	shared     []int64 // advisory locks that a tenant's batch shares until it is committed
 
 	// of a transition: what the fence of its head is to look at as well
@@ -88,7 +89,10 @@ const (
 	// the others, make it expect far fewer rows than there are. Where it has to sort
 	// all the same it takes that to be so dear that it would compile the query.
 	enterOrdered = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)"
-	beginReads   = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	// A group takes no sides: what it cannot have soon, each member waits for alone.
+	enterGroup = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), set_config('lock_timeout', '" + groupWait + "', true), " +
+		"(SELECT count(pg_advisory_xact_lock_shared(lock)) FROM unnest($2::bigint[]) lock)"
+	beginReads = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )
 
 // queued is the batch as the driver takes it, between what a transaction of
@@ -104,6 +108,8 @@ func (b *batch) queued(before, after string) *pgx.Batch {
 	switch {
 	case b.role != tenantRole:
 		q.Queue(enterSystem)
+	case b.grouped:
+		q.Queue(enterGroup, b.workspace.String(), b.shared)
 	case len(b.shared) > 0:
 		q.Queue(enterShared, b.workspace.String(), b.shared)
 	case b.inOrder:

@@ -7,6 +7,8 @@
 // workspace, for the row-level security that stands behind the queries' own
 // terms. Who is authoritative: the database, for every row and for the clock;
 // what this process keeps in memory is confirmed by the database with each write.
+// When many sessions are written at the same time, their batches travel and are
+// committed together (groups).
 //
 // Processes tell each other what they have committed, and hints of the live side,
 // by NOTIFY on connections apart (Relay). Whoever on the server may connect to the

@@ -24,6 +24,7 @@ const (
 	stateUnique      = "23505"
 	stateSerialize   = "40001"
 	stateDeadlock    = "40P01"
+	stateLocked      = "55P03" // a lock was not to be had for as long as groupWait
 	stateDiskFull    = "53100"
 	stateReadOnly    = "25006"
 	stateCancelled   = "57014"

@@ -30,10 +30,15 @@ type talker struct {
 
 func newTalker(tb testing.TB, store *Store, sessions int) *talker {
 	tb.Helper()
+	return newTalkerIn(tb, store, "default", sessions)
+}
+
+func newTalkerIn(tb testing.TB, store *Store, workspace string, sessions int) *talker {
+	tb.Helper()
 	ctx := context.Background()
 	t := &talker{tb: tb, store: store, owner: parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}, process: parley.NewID()}
 	var err error
-	if t.scope.WorkspaceID, err = store.Workspace(ctx, "default"); err != nil {
+	if t.scope.WorkspaceID, err = store.Workspace(ctx, workspace); err != nil {
 		tb.Fatal(err)
 	}
 	agent, err := store.Agent(ctx, t.scope.WorkspaceID, parley.BuiltinAgentSlug)

@@ -54,6 +54,7 @@ type Store struct {
 	clock clock
 
 	heads  *headCache
+	groups groups
 	agents *agentCache
 	texts  *textCache
 	served atomic.Pointer[parley.ID] // workspace that the last claim came from
@@ -96,6 +97,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	}
 	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy(), bound: leaseBound}, direct: directly.ConnConfig,
 		heads: newHeadCache(), agents: newAgentCache(), texts: newTextCache()}
+	s.groups.store = s
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
 	}

@@ -44,7 +44,17 @@ func (a *attempt) write() error {
 	if a.talk != nil {
 		return a.talk.commit(b)
 	}
+	if a.groupable(b) {
+		return a.store.groups.write(a.ctx, a.tx.Locked()[0].ID, b)
+	}
 	return a.store.once(a.ctx, b)
+}
+
+// groupable reports whether an attempt may share a transaction: it changes one
+// session that is there, and is likely to come through.
+func (a *attempt) groupable(b *batch) bool {
+	locked := a.tx.Locked()
+	return len(locked) == 1 && len(a.heads) == 1 && locked[0].Changes.New == nil && a.care == remembered && len(b.statements) <= groupStatements
 }
 
 // unmoved voids the batch when a head has been changed since it was read.

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+
+	"parley"
+)
+
+// crowded has n transitions wait until all of them are there, and then writes
+// them as one group. What they answered is returned by their numbers.
+func crowded(tb testing.TB, s *Store, n int, transition func(i int) error) []error {
+	tb.Helper()
+	answers, answered := crowd(s, n, transition)
+	answered.Wait()
+	return *answers
+}
+
+// crowd is crowded that does not wait for the answers.
+func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitGroup) {
+	g, answers, answered := &s.groups, make([]error, n), &sync.WaitGroup{}
+	g.mu.Lock()
+	g.busy += groupsAtOnce
+	g.mu.Unlock()
+	for i := range n {
+		answered.Go(func() { answers[i] = transition(i) }) // ends with its call
+	}
+	for waiting := 0; waiting < n; runtime.Gosched() {
+		g.mu.Lock()
+		waiting = len(g.waiting)
+		g.mu.Unlock()
+	}
+	g.mu.Lock()
+	g.busy -= groupsAtOnce - 1
+	g.mu.Unlock()
+	g.next() // the first of them leads
+	return &answers, answered
+}
+
+// transactions counts the transactions that last changed the sessions.
+func transactions(tb testing.TB, url string) (n int) {
+	tb.Helper()
+	conn := connected(tb, url)
+	run(tb, conn, "SET ROLE parley_system")
+	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.heads").Scan(&n); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// warmed are talkers of two workspaces whose sessions the store remembers.
+func warmed(tb testing.TB, s *Store, sessions int) (two [2]*talker) {
+	tb.Helper()
+	for i, name := range []string{"default", "second"} {
+		two[i] = newTalkerIn(tb, s, name, sessions)
+		for _, session := range two[i].sessions {
+			two[i].turn(session, "good morning")
+		}
+	}
+	return two
+}
+
+// TestGroup: transitions of several sessions and workspaces that come together
+// are one transaction, each in its own workspace.
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	two := warmed(t, store, 3)
+	posted := make([]parley.Posted, 6)
+	for i, err := range crowded(t, store, 6, func(i int) (err error) {
+		posted[i], err = store.PostMessage(context.Background(), two[i%2].scope, two[i%2].sessions[i/2], two[i%2].said("together"), two[i%2].process)
+		return err
+	}) {
+		if err != nil || posted[i].Claim == nil {
+			t.Errorf("post %d: %v", i, err)
+		}
+	}
+	if n := transactions(t, url); n != 1 {
+		t.Errorf("they were %d transactions", n)
+	}
+	for i, k := range two {
+		for _, session := range k.sessions {
+			messages, err := store.Messages(context.Background(), k.scope, session, parley.MessageQuery{Limit: 10})
+			if err != nil || len(messages) != 3 {
+				t.Errorf("workspace %d: %d messages, %v", i, len(messages), err)
+			}
+		}
+	}
+	if store.groups.busy != 0 || len(store.groups.waiting) != 0 {
+		t.Errorf("%d write and %d wait", store.groups.busy, len(store.groups.waiting))
+	}
+}
+
+// TestGroupOfOneThatFails: what another process changed, and a lease that is
+// gone, concern one member each; the others are committed.
+func TestGroupOfOneThatFails(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	other := openedAt(t, url, Options{})
+	k := warmed(t, store, 4)[0]
+	title := "elsewhere"
+	if _, err := other.UpdateSession(t.Context(), k.scope, k.sessions[1], parley.SessionChange{Title: &title}); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range crowded(t, store, 4, func(i int) error {
+		process := k.process
+		if i == 2 {
+			process = parley.NewID() // it has no lease
+		}
+		posted, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), process)
+		if err == nil && (posted.Claim != nil) != (i != 2) {
+			return errors.New("it was claimed by who has a lease, or not")
+		}
+		return err
+	}) {
+		if err != nil {
+			t.Errorf("post %d: %v", i, err)
+		}
+	}
+	for _, session := range k.sessions {
+		messages, err := store.Messages(t.Context(), k.scope, session, parley.MessageQuery{Limit: 10})
+		if err != nil || len(messages) != 3 {
+			t.Errorf("%d messages, %v", len(messages), err)
+		}
+	}
+}
+
+// TestGroupWaitsForNoLock: a session that somebody keeps locked holds up itself alone.
+func TestGroupWaitsForNoLock(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	k := warmed(t, store, 3)[0]
+	stopped := connected(t, url)
+	run(t, stopped, "BEGIN", "SET LOCAL ROLE parley_system", "SELECT 1 FROM parley.heads WHERE session_id = '"+k.sessions[0].String()+"' FOR UPDATE")
+	var others sync.WaitGroup
+	others.Add(2)
+	answers, answered := crowd(store, 3, func(i int) error {
+		if i > 0 {
+			defer others.Done()
+		}
+		_, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), k.process)
+		return err
+	})
+	others.Wait() // else the test does not end
+	run(t, stopped, "ROLLBACK")
+	answered.Wait()
+	if err := errors.Join(*answers...); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGroupIsLeft: a caller who goes while his transition waits has written nothing.
+func TestGroupIsLeft(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	k := warmed(t, store, 1)[0]
+	g := &store.groups
+	for range groupsAtOnce {
+		g.enter(&member{})
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() { // ends with its call
+		_, err := store.PostMessage(ctx, k.scope, k.sessions[0], k.said("never mind"), k.process)
+		failed <- err
+	}()
+	for waiting := 0; waiting == 0; runtime.Gosched() {
+		g.mu.Lock()
+		waiting = len(g.waiting)
+		g.mu.Unlock()
+	}
+	leave()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left heard %v", err)
+	}
+	for range groupsAtOnce {
+		g.next()
+	}
+	k.turn(k.sessions[0], "good evening")
+	messages, err := store.Messages(t.Context(), k.scope, k.sessions[0], parley.MessageQuery{Limit: 10})
+	if err != nil || len(messages) != 4 {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+}
+
+// TestGroupLosesItsConnection: whether a group was committed before its
+// connection broke or not, each of its transitions happens once.
+func TestGroupLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	cuts := &cutter{one: 3}
+	store := cutting(t, databases.New(t), cuts)
+	k := warmed(t, store, 4)[0]
+	const rounds = 12
+	for range rounds {
+		if err := errors.Join(crowded(t, store, len(k.sessions), func(i int) error {
+			_, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), parley.ID{})
+			return err
+		})...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, session := range k.sessions {
+		if messages, err := store.Messages(t.Context(), k.scope, session, parley.MessageQuery{Limit: 50}); err != nil || len(messages) != 2+rounds {
+			t.Errorf("%d messages, %v", len(messages), err)
+		}
+	}
+	if cuts.cuts.Load() == 0 {
+		t.Error("no connection was broken")
+	}
+}
