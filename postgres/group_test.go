@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley"
@@ -22,13 +24,17 @@ func crowded(tb testing.TB, s *Store, n int, transition func(i int) error) []err
 // crowd is crowded that does not wait for the answers.
 func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitGroup) {
 	g, answers, answered := &s.groups, make([]error, n), &sync.WaitGroup{}
+	var early atomic.Int64 // who answered without waiting: the test will tell
 	g.mu.Lock()
 	g.busy += groupsAtOnce
 	g.mu.Unlock()
 	for i := range n {
-		answered.Go(func() { answers[i] = transition(i) }) // ends with its call
+		answered.Go(func() { // ends with its call
+			defer early.Add(1)
+			answers[i] = transition(i)
+		})
 	}
-	for waiting := 0; waiting < n; runtime.Gosched() {
+	for waiting := 0; waiting+int(early.Load()) < n; runtime.Gosched() {
 		g.mu.Lock()
 		waiting = len(g.waiting)
 		g.mu.Unlock()
@@ -40,22 +46,31 @@ func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitG
 	return &answers, answered
 }
 
-// transactions counts the transactions that last changed the sessions.
+// transactions counts those in which the sessions were said something "together".
 func transactions(tb testing.TB, url string) (n int) {
 	tb.Helper()
 	conn := connected(tb, url)
 	run(tb, conn, "SET ROLE parley_system")
-	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.heads").Scan(&n); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.messages WHERE content LIKE '%together%'").Scan(&n); err != nil {
 		tb.Fatal(err)
 	}
 	return n
 }
 
-// warmed are talkers of two workspaces whose sessions the store remembers.
+// warmed are talkers of two workspaces whose sessions the store remembers. None
+// waits for another one's lane.
 func warmed(tb testing.TB, s *Store, sessions int) (two [2]*talker) {
 	tb.Helper()
+	const spareSessions = 3
+	var lanes []int
 	for i, name := range []string{"default", "second"} {
-		two[i] = newTalkerIn(tb, s, name, sessions)
+		two[i] = newTalkerIn(tb, s, name, sessions+spareSessions)
+		two[i].sessions = slices.DeleteFunc(two[i].sessions, func(id parley.ID) bool {
+			lane := laneOf(id)
+			taken := slices.Contains(lanes, lane)
+			lanes = append(lanes, lane)
+			return taken
+		})[:sessions]
 		for _, session := range two[i].sessions {
 			two[i].turn(session, "good morning")
 		}
