@@ -59,7 +59,7 @@ func migrate(ctx context.Context, dsn string) (err error) {
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, nil, goose.WithGoMigrations(steps...))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, nil, goose.WithGoMigrations(steps...), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,10 @@ func migrate(ctx context.Context, dsn string) (err error) {
 			"this data was written by a newer Parley (schema %d; this one knows %d): install that version or a later one, or choose another directory with PARLEY_DATA",
 			current, target)
 	}
-	if current == target {
-		return nil
+	// By all of them, not by the last: one may have come behind a later one.
+	pending, err := provider.HasPending(ctx)
+	if err != nil || !pending {
+		return err
 	}
 	_, err = provider.Up(ctx)
 	return err

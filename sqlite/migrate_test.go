@@ -97,3 +97,40 @@ func TestInterruptedMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestLateMigration: a migration that came behind a later one is applied to a
+// directory that has the later one already.
+func TestLateMigration(t *testing.T) {
+	w := newWorld(t, Options{})
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.ApplyVersion(t.Context(), 4, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(t.Context(), w.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Loop(t.Context(), w.scope, parley.NewID()); parley.ErrorCode(err) != parley.CodeNotFound {
+		t.Errorf("reading from the table that was missed: %v", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
