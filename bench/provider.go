@@ -19,6 +19,10 @@ func ModelName(tokens int, pace time.Duration) string {
 	return fmt.Sprintf("bench-%d-%d", tokens, pace.Milliseconds())
 }
 
+// ToolModelName names a model that first calls the tool current_time, and answers
+// with this many tokens once it has the result.
+func ToolModelName(tokens int) string { return ModelName(tokens, 0) + "-tool" }
+
 const answerHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // ServeProvider answers Chat Completions requests on a listener until it is
@@ -46,11 +50,15 @@ func provide(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		tokens, pace := modelOf(body)
-		key := fmt.Sprint(tokens, pace)
+		tokens, pace, tool := modelOf(body)
+		calls := tool && !bytes.Contains(body, []byte(`"role":"tool"`))
+		key := fmt.Sprint(tokens, pace, calls)
 		frames, ok := cache[key]
 		if !ok {
 			frames = answer(tokens, pace)
+			if calls {
+				frames = call()
+			}
 			cache[key] = frames
 		}
 		if _, err := io.WriteString(conn, answerHead); err != nil {
@@ -91,13 +99,39 @@ func readRequest(reader *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-func modelOf(body []byte) (tokens int, pace time.Duration) {
+func modelOf(body []byte) (tokens int, pace time.Duration, tool bool) {
 	_, rest, _ := bytes.Cut(body, []byte(`"bench-`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))
-	count, ms, _ := strings.Cut(string(name), "-")
+	count, rate, _ := strings.Cut(string(name), "-")
+	ms, kind, _ := strings.Cut(rate, "-")
 	tokens, _ = strconv.Atoi(count) // a request for another model gets an empty answer
 	wait, _ := strconv.Atoi(ms)     // as above
-	return tokens, time.Duration(wait) * time.Millisecond
+	return tokens, time.Duration(wait) * time.Millisecond, kind == "tool"
+}
+
+// frame is one event of an answer.
+func frame(delta, finish string) string {
+	return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
+		delta + `,"logprobs":null,"finish_reason":` + finish + `}]}` + "\n\n"
+}
+
+// chunk is a piece of a body on the wire.
+func chunk(data string) string {
+	return strconv.FormatInt(int64(len(data)), 16) + "\r\n" + data + "\r\n"
+}
+
+// usage ends an answer.
+func usage(tokens int) string {
+	return chunk(fmt.Sprintf(`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n", tokens, tokens+20)) +
+		chunk("data: [DONE]\n\n") + "0\r\n\r\n"
+}
+
+// call makes the answer that calls a tool, in one write.
+func call() [][]byte {
+	return [][]byte{[]byte(chunk(frame(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"current_time","arguments":""}}]}`, "null")) +
+		chunk(frame(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"timezone\":"}}]}`, "null")) +
+		chunk(frame(`{"tool_calls":[{"index":0,"function":{"arguments":"\"UTC\"}"}}]}`, "null")) +
+		chunk(frame(`{}`, `"tool_calls"`)) + usage(12))}
 }
 
 // writeSize is what the provider sends at once when it does not pace itself: a
@@ -108,11 +142,6 @@ const writeSize = 512
 // answer makes the writes of a whole answer: one per token when paced, else one
 // per writeSize.
 func answer(tokens int, pace time.Duration) [][]byte {
-	frame := func(delta, finish string) string {
-		return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
-			delta + `,"logprobs":null,"finish_reason":` + finish + `}]}` + "\n\n"
-	}
-	chunk := func(data string) string { return strconv.FormatInt(int64(len(data)), 16) + "\r\n" + data + "\r\n" }
 	var writes [][]byte
 	for i := range tokens {
 		delta := fmt.Sprintf(`{"content":" word%03d"}`, i%1000)
@@ -121,8 +150,7 @@ func answer(tokens int, pace time.Duration) [][]byte {
 		}
 		writes = append(writes, []byte(chunk(frame(delta, "null"))))
 	}
-	usage := fmt.Sprintf(`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n", tokens, tokens+20)
-	writes = append(writes, []byte(chunk(frame(`{}`, `"stop"`))+chunk(usage)+chunk("data: [DONE]\n\n")+"0\r\n\r\n"))
+	writes = append(writes, []byte(chunk(frame(`{}`, `"stop"`))+usage(tokens)))
 	if pace > 0 {
 		return writes
 	}

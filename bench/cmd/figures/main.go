@@ -67,7 +67,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
-		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures},
+		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures}, {"tools", toolFigures},
 		{"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures}, {"cancel", cancelFigures},
 	}
 }
