@@ -64,7 +64,7 @@ func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVers
 			break
 		}
 	}
-	return appended, nil
+	return appended, nil //nolint:nilerr // a pause that was cut short only ends the tries
 }
 
 // appendSome adds versions where that needs no waiting. It returns the claims that

@@ -85,11 +85,11 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File) (parley.File
 			if err := tx.giveUp(made.WorkspaceID, file.BlobID); err != nil {
 				return finished{}, err
 			}
-			found := false
-			if found, err = tx.one("SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?", func(r *row) error {
+			found, err := tx.one("SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?", func(r *row) error {
 				made = scanFile(r)
 				return nil
-			}, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name); err != nil || found {
+			}, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name)
+			if err != nil || found {
 				return finished{file: made}, err
 			}
 		}

@@ -123,10 +123,11 @@ func TestFlushOfALockedSession(t *testing.T) {
 		if method != "AppendVersions" {
 			return nil
 		}
-		switch flushes++; {
-		case flushes == 1:
+		flushes++
+		switch flushes {
+		case 1:
 			close(skipped)
-		case flushes == 3:
+		case 3:
 			close(grown)
 		}
 		if flushes <= 5 {

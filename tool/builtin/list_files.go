@@ -118,7 +118,7 @@ func walk(ctx context.Context, root *os.Root, from string, recursive bool, visit
 		case err != nil && at == from:
 			return fileError(from, err)
 		case err != nil: // unreadable, or gone meanwhile
-			return nil
+			return nil //nolint:nilerr // the rest can be listed
 		case at == from:
 			return nil
 		}

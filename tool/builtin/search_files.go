@@ -99,11 +99,11 @@ func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMess
 func (m *matches) search(ctx context.Context, root *os.Root, name string, expression *regexp.Regexp) error {
 	file, err := root.Open(name)
 	if err != nil {
-		return nil //nolint:nilerr // gone meanwhile, or not ours to read
+		return nil // gone meanwhile, or not ours to read
 	}
 	defer func() { _ = file.Close() }() // read only
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSearched {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	reader := bufio.NewReaderSize(file, maxLineRead)
 	from := len(m.Matches)
@@ -127,7 +127,7 @@ func (m *matches) search(ctx context.Context, root *os.Root, name string, expres
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return nil //nolint:nilerr // a file that cannot be read on
+			return nil // a file that cannot be read on
 		}
 	}
 }
