@@ -71,6 +71,7 @@ func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 		return err
 	}
 	x.concerns(resumed.Turn.SessionID, id)
+	x.turn = resumed.Turn.ID
 	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
 	if wantsStream(x.r) {
 		a.relayTurn(x, a.watchUntil(x, resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))

@@ -120,6 +120,23 @@ type wrongMethod struct{ known *parley.Error }
 func (e *wrongMethod) Error() string { return e.known.Error() }
 func (e *wrongMethod) Unwrap() error { return e.known }
 
+// attrs are what a line of the log says of a request: its id, and as far as it is
+// known what it is about.
+func (x *exchange) attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method), slog.String("route", x.r.Pattern),
+	}
+	for _, c := range x.about {
+		if !c.session.IsZero() {
+			attrs = append(attrs, slog.String("session_id", c.session.String()))
+		}
+	}
+	if !x.turn.IsZero() {
+		attrs = append(attrs, slog.String("turn_id", x.turn.String()))
+	}
+	return attrs
+}
+
 // fail answers with a problem document, and logs what is nobody's fault outside.
 func (a *api) fail(x *exchange, err error) { a.failAt(slog.LevelError, x, err) }
 
@@ -127,9 +144,8 @@ func (a *api) fail(x *exchange, err error) { a.failAt(slog.LevelError, x, err) }
 func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	problem := problemOf(err, x.requestID)
 	if problem.Status >= http.StatusInternalServerError && x.r.Context().Err() == nil {
-		a.log.LogAttrs(x.r.Context(), level, "request failed",
-			slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method),
-			slog.String("route", x.r.Pattern), slog.String("code", string(problem.Code)), slog.String("error", err.Error()))
+		a.log.LogAttrs(x.r.Context(), level, "request failed", append(x.attrs(),
+			slog.String("code", string(problem.Code)), slog.String("error", err.Error()))...)
 	}
 	header := x.w.Header()
 	var known *parley.Error

@@ -61,6 +61,8 @@ type exchange struct {
 	route     string       // name of the route
 	of        *route
 
+	turn parley.ID // that the request began, if it did
+
 	// For the audit.
 	about   []concern
 	target  parley.ID // the row that the path names, beside its session

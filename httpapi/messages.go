@@ -70,6 +70,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 // tellPosted names the message, and the place to watch from to miss nothing of it.
 func (x *exchange) tellPosted(posted *parley.Posted) {
 	x.concerns(posted.Message.SessionID, posted.Message.ID)
+	x.turn = posted.Message.TurnID
 	header := x.w.Header()
 	header.Set(messageHeader, posted.Message.ID.String())
 	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))

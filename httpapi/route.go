@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -104,6 +105,9 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	a.audited(x)
+	if a.log.Enabled(request.Context(), slog.LevelDebug) {
+		a.log.LogAttrs(request.Context(), slog.LevelDebug, "request answered", x.attrs()...)
+	}
 }
 
 func (a *api) prepare(r *route, x *exchange) (err error) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,13 @@ func TestDiagnose(t *testing.T) {
 	deaf, err := Diagnose(t.Context(), url, Options{ListenURL: databases.New(t)})
 	if err != nil || parley.ErrorCode(deaf.Unheard) != parley.CodeUnavailable {
 		t.Errorf("listening elsewhere: %v, %v", deaf.Unheard, err)
+	}
+	elsewhere := databases.Cluster(t).URL(pgtest.Owner, "postgres")
+	if _, err := Open(t.Context(), url, Options{ListenURL: elsewhere}); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
+		t.Errorf("opening with another database to listen at: %v", err)
+	}
+	if _, err := Open(t.Context(), url, Options{ListenURL: "postgres:///none?host=/nowhere&user=x"}); parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
+		t.Errorf("opening with nothing to listen at: %v", err)
 	}
 	if _, err := Diagnose(context.Background(), "postgres:///none?host=/nowhere&user=x", Options{}); parley.ErrorCode(err) != parley.CodeUnavailable {
 		t.Errorf("no server: %v", err)

@@ -80,15 +80,20 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if direct == "" {
 		direct = url
 	}
-	if _, err := Migrate(ctx, direct, options.Log); err != nil {
-		return nil, err
-	}
 	config, err := poolConfig(url, options)
 	if err != nil {
 		return nil, err
 	}
 	directly, err := poolConfig(direct, options)
 	if err != nil {
+		return nil, err
+	}
+	if options.ListenURL != "" { // before anything is written to what it names
+		if err := sameDatabase(ctx, config.ConnConfig, directly.ConnConfig); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := Migrate(ctx, direct, options.Log); err != nil {
 		return nil, err
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -107,6 +112,34 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 		}
 	}
 	return s, nil
+}
+
+// sameDatabase refuses two addresses of different databases: what is written to
+// one would be told of on the other. A database is known by its cluster and its
+// oid, for a pooler may call it by another name.
+func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
+	var identities [2][2]string
+	for i, config := range []*pgx.ConnConfig{one, direct} {
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err != nil {
+			if i == 1 {
+				return parley.WrapError(parley.CodeUnavailable, mapError(err), "the database cannot be reached at PARLEY_LISTEN_URL; it has to name the same database as PARLEY_DATABASE_URL, past the pooler")
+			}
+			return mapError(err)
+		}
+		err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier::text FROM pg_control_system()), (SELECT oid::text FROM pg_database WHERE datname = current_database())",
+			pgx.QueryExecModeSimpleProtocol).Scan(&identities[i][0], &identities[i][1])
+		if closing := conn.Close(ctx); err == nil {
+			err = closing
+		}
+		if err != nil {
+			return mapError(err)
+		}
+	}
+	if identities[0] != identities[1] {
+		return parley.Errorf(parley.CodeInvalid, "PARLEY_LISTEN_URL names another database than PARLEY_DATABASE_URL; it has to be the same one, past the pooler")
+	}
+	return nil
 }
 
 // errNoURL never holds the URL: a password may stand anywhere in a mistaken one.

@@ -76,6 +76,7 @@ func (w *Worker) sweep() bool {
 		w.log.Warn("the sweep failed", "error", err)
 	}
 	if touched > 0 {
+		w.log.Info("turns that nobody ran any more were taken up", "sessions", touched)
 		poke(w.claimNow)
 	}
 	return err == nil
