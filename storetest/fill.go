@@ -40,6 +40,7 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Now(),
 		PrincipalID: w.owner.ID, PrincipalName: w.owner.Name, Action: "createMessage", SessionID: plain, TargetID: parley.NewID(), RequestID: parley.NewID()}}))
+	w.loop(t, w.session(t), 3)
 	tools, _ := w.parked(t, 2)
 	asking, _, _ := w.asked(t)
 	answered, _, approval := w.asked(t)
