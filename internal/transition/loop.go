@@ -164,7 +164,7 @@ func (t *Tx) iterate(h *Head, turn *parley.Turn, end parley.TurnEnd) (archive bo
 			reason = string(end.Failure.Class)
 		}
 		t.endLoop(h, loop.Loop, parley.LoopFailed, reason)
-	case end.Met:
+	case end.Met && loop.Until != nil:
 		t.endLoop(h, loop.Loop, parley.LoopCompleted, loop.Until.Kind())
 		return loop.ArchiveDone, nil
 	case loop.Iteration >= loop.Max:

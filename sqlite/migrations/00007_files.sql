@@ -19,7 +19,7 @@ CREATE TABLE blob_chunks (
   n            INTEGER NOT NULL,            -- from 0
   workspace_id BLOB NOT NULL,
   data         BLOB NOT NULL,
-  UNIQUE (blob_id, n)
+  PRIMARY KEY (blob_id, n)
 );
 
 CREATE TABLE files (
