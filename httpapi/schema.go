@@ -205,6 +205,10 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object("By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.")
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
+	case "LoopUntil":
+		schema := object(s.Properties["schema"].Description)
+		schema.Nullable = true
+		s.Properties["schema"] = schema
 	case "AuditEntry":
 		s.Properties["session_id"].Nullable = true
 	case "Session":
