@@ -31,10 +31,10 @@ func project(t *testing.T) string {
 	}
 	put(filepath.Join(outside, "secret.txt"), "outside")
 	put(filepath.Join(dir, "readme.md"), "# One\ntwo\nthree\n")
-	put(filepath.Join(dir, "src", "a.go"), "package a\n\n// TODO: find me\n")
-	put(filepath.Join(dir, "src", "deep", "b.go"), "package b // todo")
-	put(filepath.Join(dir, ".git", "config"), "todo in git")
-	put(filepath.Join(dir, "image.png"), "\x89PNG\x00\xff\xfe todo")
+	put(filepath.Join(dir, "src", "a.go"), "package a\n\n// FIND: find me\n")
+	put(filepath.Join(dir, "src", "deep", "b.go"), "package b // find")
+	put(filepath.Join(dir, ".git", "config"), "find in git")
+	put(filepath.Join(dir, "image.png"), "\x89PNG\x00\xff\xfe find")
 	put(filepath.Join(dir, "empty"), "")
 	for link, target := range map[string]string{
 		"out": "..", "out.txt": "../secret.txt", "absolute.txt": filepath.Join(outside, "secret.txt"), "inside.md": "readme.md",
@@ -65,7 +65,7 @@ func TestReadFile(t *testing.T) {
 		`{"path":"readme.md","from_line":2,"lines":1}`: `{"path":"readme.md","text":"two\n","from_line":2,"lines":1,"next_line":3}`,
 		`{"path":"readme.md","from_line":3,"lines":1}`: `{"path":"readme.md","text":"three\n","from_line":3,"lines":1,"next_line":null}`,
 		`{"path":"readme.md","from_line":9}`:           `{"path":"readme.md","text":"","from_line":9,"lines":0,"next_line":null}`,
-		`{"path":"src/deep/b.go","from_line":1}`:       `{"path":"src/deep/b.go","text":"package b // todo","from_line":1,"lines":1,"next_line":null}`,
+		`{"path":"src/deep/b.go","from_line":1}`:       `{"path":"src/deep/b.go","text":"package b // find","from_line":1,"lines":1,"next_line":null}`,
 		`{"path":"empty"}`:                             `{"path":"empty","text":"","from_line":1,"lines":0,"next_line":null}`,
 	} {
 		if got, err := callTool(t, dir, "read_file", arguments); err != nil || got != want {
@@ -248,9 +248,9 @@ func TestListsAndSearchesAreBounded(t *testing.T) {
 func TestSearchFiles(t *testing.T) {
 	dir := project(t)
 	for arguments, want := range map[string]string{
-		`{"pattern":"(?i)todo"}`:                  `{"matches":[{"path":"src/a.go","line":3,"text":"// TODO: find me"},{"path":"src/deep/b.go","line":1,"text":"package b // todo"}],"truncated":false}`,
-		`{"pattern":"(?i)todo","files":"b.*"}`:    `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // todo"}],"truncated":false}`,
-		`{"pattern":"package","path":"src/deep"}`: `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // todo"}],"truncated":false}`,
+		`{"pattern":"(?i)find"}`:                  `{"matches":[{"path":"src/a.go","line":3,"text":"// FIND: find me"},{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
+		`{"pattern":"(?i)find","files":"b.*"}`:    `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
+		`{"pattern":"package","path":"src/deep"}`: `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
 		`{"pattern":"two$"}`:                      `{"matches":[{"path":"readme.md","line":2,"text":"two"}],"truncated":false}`,
 	} {
 		if got, err := callTool(t, dir, "search_files", arguments); err != nil || got != want {

@@ -1,0 +1,72 @@
+package parley
+
+import "context"
+
+// MessageQuery lists messages by sequence; queued ones stand at the end by
+// position (ascending only).
+type MessageQuery struct {
+	Roles         []Role
+	Status        MessageStatus
+	Internal      *bool
+	TurnID        ID
+	Iteration     *int
+	ToolName      string
+	AgentType     string
+	AfterSequence int64  // exclusive; descending: before it, 0 from the end
+	AfterPosition *int64 // set: the page starts in the queue
+	Descending    bool   // no queued ones
+	RecordOnly    bool   // no queued ones
+	Limit         int
+	MaxBytes      int // end behind the row with which their content reaches this, but not before the second; 0: no bound
+}
+
+// MessageStore reads messages.
+type MessageStore interface {
+	Messages(ctx context.Context, scope Scope, sessionID ID, query MessageQuery) ([]Message, error)
+	// MessageIDs lists ids alone, as Messages would.
+	MessageIDs(ctx context.Context, scope Scope, sessionID ID, query MessageQuery) ([]MessageRef, error)
+	Message(ctx context.Context, scope Scope, id ID) (Message, error)
+	// MarkMessage changes marks, with a message.marked event when one is another then.
+	MarkMessage(ctx context.Context, scope Scope, id ID, change MarksChange) (Message, error)
+	// Versions lists a message's versions ascending, texts filled in: from the rows
+	// while it streams, sliced from the settled message after; the last one ends
+	// at the settled text's end.
+	Versions(ctx context.Context, scope Scope, messageID ID) ([]Version, error)
+	// ContextTail reads the record for a model's context, newest first: settled,
+	// not internal, before a sequence (0: from the end), nothing older than the
+	// latest context edge.
+	ContextTail(ctx context.Context, workspaceID, sessionID ID, before int64, limit int) ([]Message, error)
+}
+
+// MessageRef is a message's id and place.
+type MessageRef struct {
+	ID       ID
+	Sequence int64
+	Position *int64
+}
+
+// TurnQuery lists turns of a session, newest first unless Ascending.
+type TurnQuery struct {
+	Status    TurnStatus
+	Ascending bool
+	AfterID   ID
+	Limit     int
+}
+
+// CallQuery lists calls of a session, newest first unless Ascending.
+type CallQuery struct {
+	TurnID    ID
+	Ascending bool
+	AfterID   ID
+	Limit     int
+}
+
+// TurnLog reads turns and calls.
+type TurnLog interface {
+	Turn(ctx context.Context, scope Scope, id ID) (Turn, error)
+	Turns(ctx context.Context, scope Scope, sessionID ID, query TurnQuery) ([]Turn, error)
+	Call(ctx context.Context, scope Scope, id ID) (Call, error)
+	Calls(ctx context.Context, scope Scope, sessionID ID, query CallQuery) ([]Call, error)
+	// CallText is the system prompt or tools text behind a hash of a workspace's calls.
+	CallText(ctx context.Context, workspaceID ID, hash Hash) ([]byte, error)
+}
