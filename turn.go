@@ -180,12 +180,24 @@ const (
 	CallInterrupted CallOutcome = "interrupted" // process died or lost its claim
 )
 
+// CallPurpose is what a call is for, when it is not a turn's step.
+type CallPurpose string
+
+// The purposes. Only a turn's step has a turn and a message.
+const (
+	PurposeStep       CallPurpose = ""           // a turn's step (JSON null)
+	PurposeCompaction CallPurpose = "compaction" // it writes a summary
+	PurposeReplay     CallPurpose = "replay"     // a recorded request again, to compare
+	PurposeWarm       CallPurpose = "warm"       // it fills a cache
+)
+
 // Call is the record of one attempt at one model request.
 type Call struct {
 	ID             ID           `json:"id"`
 	WorkspaceID    ID           `json:"workspace_id"`
 	SessionID      ID           `json:"session_id"`
-	TurnID         ID           `json:"turn_id"`
+	Purpose        CallPurpose  `json:"purpose,omitempty"`
+	TurnID         ID           `json:"turn_id"`    // of a turn's step
 	MessageID      ID           `json:"message_id"` // the step's first assistant message
 	Ordinal        int64        `json:"-"`          // event sequence of its step.started: what orders the calls of a session
 	Step           int          `json:"step"`
@@ -232,9 +244,10 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	}
 	return EncodeJSON(struct {
 		*plain
+		Purpose  *CallPurpose  `json:"purpose"`
 		Manifest manifest      `json:"manifest"`
 		Finish   *FinishReason `json:"finish_reason"`
-	}{(*plain)(&c), shown, OrNull(c.Finish)})
+	}{(*plain)(&c), OrNull(c.Purpose), shown, OrNull(c.Finish)})
 }
 
 // Manifest says which messages of the record a call was shown, and why: at

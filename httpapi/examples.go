@@ -42,7 +42,7 @@ const (
 		`"author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample + `","created_at":"` + timeExample + `","finished_at":null}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample + `"],"by":"holder"}`
 
-	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +
+	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","purpose":null,"turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +
 		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` + hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}]},"request_hash":"` + hashExample + `","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`

@@ -69,6 +69,7 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.ApprovalState]():    valuesOf(parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled),
 		reflect.TypeFor[parley.ErrorClass]():       valuesOf(parley.ErrorClasses()...),
 		reflect.TypeFor[parley.CallOutcome]():      valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
+		reflect.TypeFor[parley.CallPurpose]():      valuesOf(parley.PurposeCompaction, parley.PurposeReplay, parley.PurposeWarm),
 		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
 		reflect.TypeFor[parley.ContentKind]():      valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
 		reflect.TypeFor[parley.Code]():             codeList(),

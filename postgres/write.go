@@ -281,10 +281,10 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 		return err
 	}
 	b.write(`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At)
+		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At, string(c.Purpose))
 	return nil
 }
 

@@ -129,7 +129,7 @@ func scanTurn(r *row) (parley.Turn, error) {
 // callColumns reads "FROM calls c".
 const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, c.parameters, c.think, c.search,
  c.system_hash, c.tools_hash, c.manifest, c.request_hash, c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error,
- c.created_at, c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated`
+ c.created_at, c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.purpose`
 
 func scanCall(r *row) (parley.Call, error) {
 	c := parley.Call{
@@ -149,7 +149,7 @@ func scanCall(r *row) (parley.Call, error) {
 	if tokens != nil {
 		c.Reserved = &parley.Reserved{Tokens: *tokens, Cost: cost}
 	}
-	c.Estimated = r.bool()
+	c.Estimated, c.Purpose = r.bool(), parley.CallPurpose(r.text())
 	if err := decode("parameters", parameters, &c.Parameters); err != nil {
 		return c, err
 	}

@@ -178,9 +178,9 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 		return err
 	}
 	_, err = t.exec(`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now)
+		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now, string(c.Purpose))
 	return err
 }
 

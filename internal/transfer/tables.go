@@ -59,7 +59,7 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("calls", ids("id", "workspace_id", "session_id", "turn_id", "message_id"), integers("ordinal", "step", "attempt"), texts("model", "parameters"),
 		flags("think", "search"), raw("system_hash", "tools_hash"), texts("manifest"), raw("request_hash"), integers("encoder_version"), texts("usage"),
 		integers("cost"), texts("finish_reason", "outcome", "error"), integers("created_at", "first_token_ms", "total_ms", "reserved_tokens", "reserved_cost"),
-		raw("reserved_from"), flags("estimated")),
+		raw("reserved_from"), flags("estimated"), texts("purpose")),
 	table("approvals", ids("id", "workspace_id", "session_id", "root_id", "agent_id", "turn_id", "message_id"), texts("tool_call_id", "tool_name", "arguments"),
 		raw("fingerprint"), texts("state", "scope", "covers", "decided_kind"), ids("decided_id"), texts("decided_name", "comment"),
 		integers("root_news", "created_at", "expires_at", "decided_at", "used_at")),
