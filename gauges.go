@@ -9,6 +9,8 @@ import (
 type QueueStats struct {
 	Foreground ReadyTurns
 	Background ReadyTurns
+	Parked     map[WaitReason]int // turns that wait for something outside, by what; reasons without one are left out
+	Approvals  int                // questions that nobody has answered, counted up to MaxQueueCount
 }
 
 // ReadyTurns are the sessions whose first unfinished turn may run and is held by nobody.
@@ -20,6 +22,11 @@ type ReadyTurns struct {
 // MaxQueueCount is where counting the waiting turns of a priority ends: the cost
 // of a look at the queue does not grow with it.
 const MaxQueueCount = 100_000
+
+// MaxParkedLook is how many sessions with an unfinished turn that nobody runs are
+// looked at for those that wait for something outside. Beyond it Parked tells of
+// the first so many.
+const MaxParkedLook = 10_000
 
 // GaugeStore tells how loaded a store is.
 type GaugeStore interface {

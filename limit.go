@@ -24,6 +24,12 @@ const (
 	LimitDailyCost     Limit = "daily_cost"
 )
 
+// BudgetLimits lists the limits on tokens and money: a call that goes beyond one
+// makes its turn wait.
+func BudgetLimits() []Limit {
+	return []Limit{LimitTokens, LimitCost, LimitSessionTokens, LimitSessionCost, LimitDailyTokens, LimitDailyCost}
+}
+
 // WarnShare is the part of a limit at which a warning is given.
 const WarnShare = 0.8
 

@@ -62,6 +62,9 @@ const (
 	OperationSettleStep     Operation = "settle_step"
 	OperationSettleTool     Operation = "settle_tool"
 	OperationParkTurn       Operation = "park_turn"
+	OperationParkRefused    Operation = "park_refused"
+	OperationOpenChild      Operation = "open_child"
+	OperationUseApprovals   Operation = "use_approvals"
 	OperationFinishTurn     Operation = "finish_turn"
 	OperationReleaseTurn    Operation = "release_turn"
 	OperationRenewLease     Operation = "renew_lease"
@@ -73,7 +76,7 @@ const (
 func Operations() []Operation {
 	return []Operation{OperationClaim, OperationRecoverTurn, OperationBeginStep, OperationRetryCall, OperationBeginCall,
 		OperationOpenBlock, OperationAppendVersions, OperationSettleStep, OperationSettleTool, OperationParkTurn,
-		OperationFinishTurn, OperationReleaseTurn, OperationRenewLease, OperationSweep, OperationApplyOutbox}
+		OperationParkRefused, OperationOpenChild, OperationUseApprovals, OperationFinishTurn, OperationReleaseTurn, OperationRenewLease, OperationSweep, OperationApplyOutbox}
 }
 
 // TurnOutcome is how one run of a turn ended.
@@ -99,19 +102,23 @@ func TurnOutcomes() []TurnOutcome {
 type TurnRun struct {
 	Claim   *Claim
 	Outcome TurnOutcome
-	Failure *Failure // of RunFailed
+	Failure *Failure   // of RunFailed
+	Waits   WaitReason // of RunParked: what for
+	Limit   Limit      // of RunParked for a budget: the limit that left no room; "" when a price is not known
 	Took    time.Duration
 }
 
 // CallBegun is a model request that is about to be sent.
 type CallBegun struct {
-	Call    *Call
-	Request *ModelRequest // what the model is shown; nil for an observer that reads no contents
+	Call     *Call
+	Request  *ModelRequest // what the model is shown; nil for an observer that reads no contents
+	Reserved *Reservation  // what it holds of budgets until it has ended; nil when none bounds it
 }
 
 // CallEnded is a model request that was answered, failed or broken off.
 type CallEnded struct {
 	Call       *Call
+	Reserved   *Reservation // as it began
 	Settled    *CallSettled
 	FirstToken time.Duration // 0 when no chunk came
 	Took       time.Duration
@@ -122,8 +129,9 @@ type CallEnded struct {
 
 // ToolBegun is a tool that is about to run.
 type ToolBegun struct {
-	Name string
-	Call *ToolCall
+	Name   string
+	Source string // Tool.Source
+	Call   *ToolCall
 }
 
 // ToolOutcome is how one run of a tool ended.
@@ -141,7 +149,21 @@ const (
 // ToolEnded is a tool that has answered.
 type ToolEnded struct {
 	Name    string
+	Source  string // Tool.Source
 	Outcome ToolOutcome
 	Result  *ToolResultContent
 	Took    time.Duration
 }
+
+// RateScope is whose requests per minute were refused or held back.
+type RateScope string
+
+// The scopes.
+const (
+	RateOfKey     RateScope = "key"     // a request of any sort: 429
+	RateOfSession RateScope = "session" // a message: 429
+	RateOfLoop    RateScope = "loop"    // a session's own loop, whose turn waits
+)
+
+// RateScopes lists every scope.
+func RateScopes() []RateScope { return []RateScope{RateOfKey, RateOfSession, RateOfLoop} }

@@ -78,6 +78,11 @@ const (
 	WaitRateLimit  WaitReason = "rate_limit"
 )
 
+// WaitReasons lists every reason.
+func WaitReasons() []WaitReason {
+	return []WaitReason{WaitApproval, WaitToolResult, WaitInput, WaitChild, WaitBudget, WaitRateLimit}
+}
+
 // Answered reports whether the reason is a call that something outside answers,
 // so that an answer may make the turn go on.
 func (r WaitReason) Answered() bool {

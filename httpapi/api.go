@@ -35,6 +35,7 @@ type Options struct {
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
 	Audit   *AuditLog                   // takes down who did what; nil: nothing does
+	Limited func(parley.RateScope)      // is told of each 429; nil: nobody is
 	Version string                      // in the document; "dev" when empty
 	Flush   time.Duration               // standard pace of merged deltas; 0: StandardFlush
 	Log     *slog.Logger                // nil: slog.Default()
@@ -51,6 +52,7 @@ type api struct {
 	page     http.Handler
 	metrics  http.Handler
 	audit    *AuditLog
+	limited  func(parley.RateScope)
 	flush    time.Duration
 	log      *slog.Logger
 
@@ -68,7 +70,7 @@ func New(options Options) (http.Handler, error) {
 	}
 	a := &api{
 		engine: options.Engine, hub: options.Hub, gate: newGate(options.Engine, options.LocalToken, options.Loopback),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, audit: options.Audit, flush: options.Flush, log: options.Log,
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, audit: options.Audit, limited: options.Limited, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
 	for _, host := range options.Hosts {

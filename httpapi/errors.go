@@ -158,6 +158,13 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 			header.Set("Retry-After", strconv.FormatInt(int64((known.RetryAfter+time.Second-1)/time.Second), 10))
 		}
 	}
+	if problem.Code == parley.CodeRateLimited && a.limited != nil {
+		if x.keyLimited {
+			a.limited(parley.RateOfKey)
+		} else {
+			a.limited(parley.RateOfSession)
+		}
+	}
 	header.Del("Location")
 	header.Del(eventSequenceHeader)
 	header.Del(messageHeader)

@@ -63,6 +63,8 @@ type exchange struct {
 
 	turn parley.ID // that the request began, if it did
 
+	keyLimited bool // the key's own rate was asked first, and did not admit it
+
 	// For the audit.
 	about   []concern
 	target  parley.ID // the row that the path names, beside its session

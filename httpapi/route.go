@@ -118,6 +118,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		}
 		x.principal, x.local = who.Principal, who.local
 		if err := a.engine.Admit(x.r.Context(), x.principal); err != nil {
+			x.keyLimited = true
 			return err
 		}
 	}

@@ -24,6 +24,18 @@ SELECT coalesce(greatest(0, parley.now_ms() - min((SELECT ready_at FROM parley.r
   WHERE r.workspace_id = waiting.id AND r.priority = $1 AND r.not_before <= parley.now_ms() ORDER BY ready_at, session_id LIMIT 1))), 0)
 FROM waiting WHERE waiting.id IS NOT NULL`
 
+// parkedTurns counts turns that wait for something outside, by what. They are among
+// the sessions with an unfinished turn that nobody runs, of which it looks at so
+// many: the index of open heads begins with the holder.
+const parkedTurns = `
+SELECT t.wait_reason, count(*) FROM (
+  SELECT workspace_id, turn_id, turn_status FROM parley.heads WHERE turn_id IS NOT NULL AND holder IS NULL LIMIT $1
+) h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
+WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
+
+// pendingApprovals counts unanswered questions, to a bound.
+const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM parley.approvals WHERE state = 'pending' LIMIT $1) AS counted`
+
 var _ parley.GaugeStore = (*Store)(nil)
 
 // Queue implements parley.GaugeStore.
@@ -32,6 +44,19 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 	err := s.read(ctx, func() *batch {
 		b := system()
 		b.snapshot = true
+		stats.Parked = nil
+		b.read(parkedTurns, func(r *row) error {
+			if stats.Parked == nil {
+				stats.Parked = map[parley.WaitReason]int{}
+			}
+			reason := parley.WaitReason(r.text())
+			stats.Parked[reason] = r.int()
+			return nil
+		}, parley.MaxParkedLook)
+		b.read(pendingApprovals, func(r *row) error {
+			stats.Approvals = r.int()
+			return nil
+		}, parley.MaxQueueCount)
 		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
 			b.read(readyCount, func(r *row) error {
 				into.Waiting = r.int()

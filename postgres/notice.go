@@ -56,6 +56,7 @@ type commitNotice struct {
 	Epoch     int64        `json:"e,omitempty"`
 	LastEvent int64        `json:"l,omitempty"`
 	Ready     bool         `json:"r,omitempty"`
+	Outbox    bool         `json:"o,omitempty"`
 	Cancel    wireID       `json:"c,omitzero"`
 	FeedLost  bool         `json:"x,omitempty"`
 	Feed      []feedNotice `json:"d,omitempty"`
@@ -72,7 +73,7 @@ type feedNotice struct {
 func (c *commitNotice) commit() parley.Commit {
 	commit := parley.Commit{
 		WorkspaceID: parley.ID(c.Workspace), SessionID: parley.ID(c.Session), Epoch: c.Epoch, LastEvent: c.LastEvent,
-		Ready: c.Ready, Cancel: parley.ID(c.Cancel), FeedLost: c.FeedLost, Remote: true,
+		Ready: c.Ready, Outbox: c.Outbox, Cancel: parley.ID(c.Cancel), FeedLost: c.FeedLost, Remote: true,
 	}
 	for _, f := range c.Feed {
 		commit.Feed = append(commit.Feed, parley.FeedEvent{
@@ -88,6 +89,7 @@ func (c *commitNotice) commit() parley.Commit {
 func (c *commitNotice) merge(commit *parley.Commit) {
 	c.Epoch = max(c.Epoch, commit.Epoch)
 	c.Ready = c.Ready || commit.Ready
+	c.Outbox = c.Outbox || commit.Outbox // one that runs no turns leaves it to others
 	for i := range commit.Events {
 		c.LastEvent = max(c.LastEvent, commit.Events[i].Sequence)
 		if commit.Events[i].Type == parley.EventSessionStarted {

@@ -118,7 +118,7 @@ func (r *Relay) Stats() parley.RelayStats {
 
 // Committed implements parley.Hints: what this process commits is told to others.
 func (r *Relay) Committed(commit parley.Commit) {
-	if commit.Remote || len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && commit.Cancel.IsZero() {
+	if commit.Remote || len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
 		return
 	}
 	if r.alone.Load() {

@@ -143,7 +143,7 @@ func TestRelayTellsOthers(t *testing.T) {
 	stores, ears := pair(t, databases.New(t))
 	session, message := parley.NewID(), parley.NewID()
 	commit := parley.Commit{
-		WorkspaceID: parley.NewID(), SessionID: session, Epoch: 4, Ready: true, Cancel: parley.NewID(),
+		WorkspaceID: parley.NewID(), SessionID: session, Epoch: 4, Ready: true, Outbox: true, Cancel: parley.NewID(),
 		Events: []parley.Event{{Sequence: 8}, {Sequence: 9}},
 		Feed: []parley.FeedEvent{
 			{SessionID: session, Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityWorkspace, Data: []byte(`{"a":1}`)},
@@ -175,7 +175,7 @@ func TestRelayTellsOthers(t *testing.T) {
 			c = one
 		}
 	}
-	if !c.Remote || c.LastEvent != 9 || c.Epoch != 4 || !c.Ready || c.Cancel != commit.Cancel || !c.FeedLost || len(c.Events) != 0 {
+	if !c.Remote || c.LastEvent != 9 || c.Epoch != 4 || !c.Ready || !c.Outbox || c.Cancel != commit.Cancel || !c.FeedLost || len(c.Events) != 0 {
 		t.Errorf("heard %+v", c)
 	}
 	if len(c.Feed) != 1 || string(c.Feed[0].Data) != `{"a":1}` || c.Feed[0].OwnerID != commit.Feed[0].OwnerID || c.Feed[0].WorkspaceID != commit.WorkspaceID {

@@ -22,6 +22,17 @@ SELECT coalesce(min((SELECT ready_at FROM ready r
   WHERE r.workspace_id = waiting.id AND r.priority = ? AND r.not_before <= ? ORDER BY ready_at, session_id LIMIT 1)), 0)
 FROM waiting WHERE waiting.id IS NOT NULL`
 
+// parkedTurns counts turns that wait for something outside, by what. They are among
+// the sessions with an unfinished turn, of which it looks at so many.
+const parkedTurns = `
+SELECT t.wait_reason, count(*) FROM (
+  SELECT turn_id, turn_status FROM heads INDEXED BY heads_stuck WHERE turn_id IS NOT NULL AND holder IS NULL LIMIT ?
+) h JOIN turns t ON t.id = h.turn_id
+WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
+
+// pendingApprovals counts unanswered questions, to a bound.
+const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM approvals INDEXED BY approvals_due WHERE state = 'pending' LIMIT ?)`
+
 var _ parley.GaugeStore = (*Store)(nil)
 
 // Queue implements parley.GaugeStore.
@@ -29,6 +40,23 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 	var stats parley.QueueStats
 	now := parley.Now()
 	err := s.read(ctx, func(c *conn) error {
+		stats = parley.QueueStats{}
+		if err := c.each(parkedTurns, func(r *row) error {
+			if stats.Parked == nil {
+				stats.Parked = map[parley.WaitReason]int{}
+			}
+			reason := parley.WaitReason(r.text())
+			stats.Parked[reason] = r.int()
+			return nil
+		}, parley.MaxParkedLook); err != nil {
+			return err
+		}
+		if err := c.each(pendingApprovals, func(r *row) error {
+			stats.Approvals = r.int()
+			return nil
+		}, parley.MaxQueueCount); err != nil {
+			return err
+		}
 		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
 			if err := c.each(readyCount, func(r *row) error {
 				into.Waiting = r.int()

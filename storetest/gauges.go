@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ func testGauges(t *testing.T, open Open) {
 		"TheQueueIsCountedByPriority":    queueCounted,
 		"TheOldestOfAllWorkspacesCounts": queueOldest,
 		"TheWayInIsTold":                 gaugesOfTheWayIn,
+		"WhatWaitsIsCountedByReason":     parkedCounted,
 	})
 }
 
@@ -22,8 +24,13 @@ func (w *world) queue(t reporter) parley.QueueStats {
 	return stats
 }
 
+// nothing reports that nothing waits.
+func nothing(stats parley.QueueStats) bool {
+	return stats.Foreground == (parley.ReadyTurns{}) && stats.Background == (parley.ReadyTurns{}) && len(stats.Parked) == 0 && stats.Approvals == 0
+}
+
 func queueCounted(t *testing.T, w *world) {
-	if stats := w.queue(t); stats != (parley.QueueStats{}) {
+	if stats := w.queue(t); !nothing(stats) {
 		t.Fatalf("an empty queue is %+v", stats)
 	}
 	other := w.neighbour(t, "other")
@@ -65,7 +72,7 @@ func queueOldest(t *testing.T, w *world) {
 	}
 	claims, err := w.store.Claim(w.ctx, w.process, 2, roomy())
 	must(t, "Claim", err)
-	if stats := w.queue(t); len(claims) != 2 || stats != (parley.QueueStats{}) {
+	if stats := w.queue(t); len(claims) != 2 || !nothing(stats) {
 		t.Errorf("after %d claims the queue is %+v", len(claims), stats)
 	}
 }
@@ -87,5 +94,28 @@ func gaugesOfTheWayIn(t *testing.T, w *world) {
 		}
 	default:
 		t.Error("the store tells nothing of its way into the database")
+	}
+}
+
+// Turns that wait for something outside are counted by what, those of all
+// workspaces together, and so are the questions that nobody has answered.
+func parkedCounted(t *testing.T, w *world) {
+	_, _, approval := w.asked(t)
+	w.neighbour(t, "other").asked(t)
+	capped := w.capped(t, parley.Limits{SessionTokens: tokens(10)})
+	w.post(t, capped, w.say("too much"))
+	claim := w.claim(t)
+	_, err := w.park(claim.Fence, w.asks(t, capped, 11), claim.Session.Limits)
+	must(t, "ParkRefused", err)
+	w.post(t, w.session(t), w.say("ready, and waits for nobody"))
+	w.started(t, "runs")
+	want := map[parley.WaitReason]int{parley.WaitApproval: 2, parley.WaitBudget: 1}
+	if stats := w.queue(t); !maps.Equal(stats.Parked, want) || stats.Approvals != 2 {
+		t.Errorf("%v wait and %d questions are open; want %v and 2", stats.Parked, stats.Approvals, want)
+	}
+	w.decide(t, approval, parley.Decision{Decision: parley.DecideApprove})
+	want[parley.WaitApproval] = 1
+	if stats := w.queue(t); !maps.Equal(stats.Parked, want) || stats.Approvals != 1 {
+		t.Errorf("after an answer %v wait and %d questions are open; want %v and 1", stats.Parked, stats.Approvals, want)
 	}
 }

@@ -175,7 +175,7 @@ func TestTheDashboardShowsWhatExists(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"Traffic", "Turns", "Models", "Queue", "Streams", "Database"} {
+	for _, want := range []string{"Traffic", "Turns", "Models", "Waiting and limits", "Queue", "Streams", "Database"} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("there is no row %s: %v", want, rows)
 		}

@@ -98,7 +98,7 @@ func openWith(t *testing.T, env func(string) string) *house {
 		t.Fatal(err)
 	}
 	verbs := engine.New(engine.Options{Store: h.store, Models: models, Tools: builtin.Tools(), Runner: h.worker, Log: log})
-	handler, err := httpapi.New(httpapi.Options{Engine: verbs, Hub: hub, LocalToken: "token", Loopback: true, Log: log, Metrics: h.telemetry.Metrics(), Ready: ready})
+	handler, err := httpapi.New(httpapi.Options{Engine: verbs, Hub: hub, LocalToken: "token", Loopback: true, Log: log, Metrics: h.telemetry.Metrics(), Ready: ready, Limited: h.telemetry.RateLimited})
 	if err != nil {
 		t.Fatal(err)
 	}

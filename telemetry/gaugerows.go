@@ -43,6 +43,16 @@ func truth(is bool) float64 {
 	return 0
 }
 
+func parkedTurns(s *scrape) (samples []sample) {
+	if s.queue == nil {
+		return nil
+	}
+	for _, reason := range parley.WaitReasons() {
+		samples = append(samples, sample{float64(s.queue.Parked[reason]), []string{string(reason)}})
+	}
+	return samples
+}
+
 func queueRows() []gauge {
 	both := func(value func(parley.ReadyTurns) float64) func(*scrape) []sample {
 		return func(s *scrape) []sample {
@@ -57,6 +67,9 @@ func queueRows() []gauge {
 			both(func(r parley.ReadyTurns) float64 { return float64(r.Waiting) }), "priority"),
 		row(prometheus.GaugeValue, "parley_queue_oldest_seconds", "How long the oldest of them has been ready; 0 when none waits.",
 			both(func(r parley.ReadyTurns) float64 { return r.Oldest.Seconds() }), "priority"),
+		row(prometheus.GaugeValue, "parley_turns_waiting", "Turns that wait for something outside, by what, in the whole database.", parkedTurns, "reason"),
+		row(prometheus.GaugeValue, "parley_approvals_pending", "Questions to people that nobody has answered, in the whole database.",
+			one(func(s *scrape) *parley.QueueStats { return s.queue }, func(q *parley.QueueStats) float64 { return float64(q.Approvals) })),
 		row(prometheus.CounterValue, "parley_queue_look_failures_total", "Scrapes that could not read the queue from the database.",
 			func(s *scrape) []sample { return []sample{{value: s.broken}} }),
 		row(prometheus.GaugeValue, "parley_ready", "1 when this process is ready, as /readyz says.",

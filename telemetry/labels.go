@@ -7,6 +7,7 @@ const (
 	MaxModels    = 100
 	MaxProviders = 20
 	MaxTools     = 200
+	MaxSources   = 50
 )
 
 // other stands for every name beyond a bound.

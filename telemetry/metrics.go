@@ -26,10 +26,12 @@ type metrics struct {
 	readersCut, exportFailures                      prometheus.Counter
 	turn, turnWait, call, firstToken, tool          *prometheus.HistogramVec
 	store, httpTime                                 *prometheus.HistogramVec
+	parks, budgetRefusals, rateRefusals             *prometheus.CounterVec
+	reservedTokens, reservedDollars                 prometheus.Gauge
 	httpOpen                                        prometheus.Gauge
 	build                                           *prometheus.GaugeVec
 
-	providers, models, tools *names // the values of those labels
+	providers, models, tools, sources *names // the values of those labels
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -40,13 +42,17 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
+func gaugeOf(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
 func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 func newMetrics() *metrics {
 	return &metrics{
-		providers: newNames(MaxProviders), models: newNames(MaxModels), tools: newNames(MaxTools),
+		providers: newNames(MaxProviders), models: newNames(MaxModels), tools: newNames(MaxTools), sources: newNames(MaxSources),
 
 		claims:      counters("parley_claims_total", "Turns that this process took, by the claimer or with the post of their message.", "by"),
 		leaseLosses: counter("parley_lease_losses_total", "Leases of this process that ended before it did; its turns were aborted."),
@@ -57,6 +63,10 @@ func newMetrics() *metrics {
 		turn:       histograms("parley_turn_seconds", "Runs of turns from claim to end, by how they ended.", slowBuckets(), "outcome"),
 		turnWait:   histograms("parley_turn_wait_seconds", "From the message that asks for a turn to the turn's first claim.", waitBuckets(), "priority"),
 		turnErrors: counters("parley_turn_errors_total", "Turns that failed, by class of error.", "class"),
+		parks:      counters("parley_turn_parks_total", "Runs of turns that ended waiting for something outside, by what.", "reason"),
+
+		budgetRefusals: counters("parley_budget_refusals_total", "Turns that a limit on tokens or money made wait, by the limit.", "limit"),
+		rateRefusals:   counters("parley_rate_refusals_total", "Requests that were 429, and turns of loops that wait, for their rate per minute.", "scope"),
 
 		call:       histograms("parley_call_seconds", "Model requests until their answer was complete, failed or broken off.", slowBuckets(), "provider", "model", "outcome"),
 		firstToken: histograms("parley_call_first_token_seconds", "Model requests until the first piece of their answer.", waitBuckets(), "provider", "model"),
@@ -64,7 +74,10 @@ func newMetrics() *metrics {
 		retries:    counters("parley_call_retries_total", "Model requests that were made again, by class of the error before.", "provider", "class"),
 		tokens:     counters("parley_tokens_total", "Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.", "provider", "model", "kind"),
 		cost:       counters("parley_cost_dollars_total", "Cost of calls whose price and usage are known, in US dollars.", "provider", "model"),
-		tool:       histograms("parley_tool_seconds", "Runs of tools.", slowBuckets(), "tool", "outcome"),
+		tool:       histograms("parley_tool_seconds", "Runs of tools; of an agent tool, from the call to the end of its session's first turn.", slowBuckets(), "tool", "source", "outcome"),
+
+		reservedTokens:  gaugeOf("parley_reserved_tokens", "Estimates that the calls under way in this process hold of budgets."),
+		reservedDollars: gaugeOf("parley_reserved_dollars", "The same in US dollars, as far as prices are known."),
 
 		store: histograms("parley_store_seconds", "Store calls of the worker, by operation and by whether the store took, refused or failed them.", fastBuckets(), "operation", "outcome"),
 
@@ -72,7 +85,7 @@ func newMetrics() *metrics {
 
 		httpRequests: counters("parley_http_requests_total", "HTTP answers. A stream counts when it begins.", "method", "route", "status"),
 		httpTime:     histograms("parley_http_request_seconds", "HTTP requests until their answer was written; event streams are left out.", fastBuckets(), "method", "route"),
-		httpOpen:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "parley_http_open_requests", Help: "HTTP requests under way, event streams included."}),
+		httpOpen:     gaugeOf("parley_http_open_requests", "HTTP requests under way, event streams included."),
 
 		exportFailures: counter("parley_trace_export_failures_total", "Batches of spans that the OTLP endpoint did not take; they are lost."),
 		build:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."}, []string{"version", "go_version"}),
@@ -94,6 +107,15 @@ func (m *metrics) begin() {
 	for _, outcome := range parley.TurnOutcomes() {
 		m.turn.WithLabelValues(string(outcome))
 	}
+	for _, reason := range parley.WaitReasons() {
+		m.parks.WithLabelValues(string(reason))
+	}
+	for _, limit := range append(parley.BudgetLimits(), unknownPrice) {
+		m.budgetRefusals.WithLabelValues(string(limit))
+	}
+	for _, scope := range parley.RateScopes() {
+		m.rateRefusals.WithLabelValues(string(scope))
+	}
 	for _, priority := range []string{foreground, background} {
 		m.turnWait.WithLabelValues(priority)
 	}
@@ -103,6 +125,6 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
 		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
-		m.httpOpen, m.build,
+		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.reservedTokens, m.reservedDollars,
 	}
 }

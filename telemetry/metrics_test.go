@@ -1,11 +1,13 @@
 package telemetry
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func TestMetricsTellOfTurns(t *testing.T) {
 		`parley_call_errors_total{class="network",provider="sim"}`:                          "1",
 		`parley_call_errors_total{class="auth",provider="sim"}`:                             "1",
 		`parley_call_retries_total{class="network",provider="sim"}`:                         "1",
-		`parley_tool_seconds_count{outcome="ok",tool="current_time"}`:                       "1",
+		`parley_tool_seconds_count{outcome="ok",source="builtin",tool="current_time"}`:      "1",
 		`parley_store_seconds_count{operation="begin_step",outcome="ok"}`:                   "5",
 		`parley_store_seconds_count{operation="settle_tool",outcome="ok"}`:                  "1",
 		`parley_lease_losses_total`:                                                         "0",
@@ -60,6 +62,84 @@ func TestMetricsTellOfTurns(t *testing.T) {
 		if strings.HasPrefix(name, "parley_http_request_seconds") && strings.Contains(name, `route="/v1/sessions"`) {
 			t.Errorf("a stream was timed as a request: %s", name)
 		}
+	}
+}
+
+// What waits for something outside, what a limit refuses and what tool sessions
+// answer is counted.
+func TestMetricsTellOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	make := func(path, body string) string {
+		t.Helper()
+		status, answer := h.do("POST", path, body)
+		var made struct{ ID string }
+		if err := json.Unmarshal([]byte(answer), &made); status != http.StatusCreated || err != nil {
+			t.Fatalf("%s: status %d: %s", path, status, answer)
+		}
+		return made.ID
+	}
+	say := func(session, text, until string) {
+		t.Helper()
+		body, err := json.Marshal(map[string]any{"content": map[string]string{"text": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, answer := h.do("POST", "/v1/sessions/"+session+"/messages", string(body), "Accept", "text/event-stream"); status != http.StatusOK || !strings.Contains(answer, until) {
+			t.Fatalf("status %d: %s", status, answer)
+		}
+	}
+	make("/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
+	captain := make("/v1/sessions", `{"model":"sim/script","tools":[{"name":"ask_scout","agent":"scout"}]}`)
+	say(captain, `[[{"tool_call":{"name":"ask_scout","arguments":{"task":"Look."}}}],[{"text":"Thanks."}]]`, "event: session.completed")
+	asks := make("/v1/sessions", `{"model":"sim/script","tools":["current_time"],"grants":[{"tool":"*","effect":"ask"}]}`)
+	make("/v1/sessions/"+asks+"/messages", `{"content":{"text":"[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}]]"}}`)
+	capped := make("/v1/sessions", `{"model":"sim/echo","limits":{"session_tokens":50,"requests_per_minute":1}}`)
+	make("/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`)
+	if status, _ := h.do("POST", "/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`); status != http.StatusTooManyRequests {
+		t.Errorf("the second message within a minute: status %d", status)
+	}
+	bounded := make("/v1/sessions", `{"model":"sim/lorem-1000-60","limits":{"session_tokens":100000}}`)
+	make("/v1/sessions/"+bounded+"/messages", `{"content":{"text":"Hello"}}`)
+	want := map[string]string{
+		`parley_turns_waiting{reason="approval"}`:                             "1",
+		`parley_turns_waiting{reason="budget"}`:                               "1",
+		`parley_turns_waiting{reason="child"}`:                                "0",
+		`parley_approvals_pending`:                                            "1",
+		`parley_turn_parks_total{reason="child"}`:                             "1",
+		`parley_turn_parks_total{reason="budget"}`:                            "1",
+		`parley_turn_seconds_count{outcome="parked"}`:                         "3",
+		`parley_turn_seconds_count{outcome="left"}`:                           "0",
+		`parley_budget_refusals_total{limit="session_tokens"}`:                "1",
+		`parley_budget_refusals_total{limit="daily_cost"}`:                    "0",
+		`parley_rate_refusals_total{scope="session"}`:                         "1",
+		`parley_rate_refusals_total{scope="key"}`:                             "0",
+		`parley_tool_seconds_count{outcome="ok",source="agent",tool="scout"}`: "1",
+		`parley_store_seconds_count{operation="open_child",outcome="ok"}`:     "1",
+		`parley_store_seconds_count{operation="park_refused",outcome="ok"}`:   "1",
+		`parley_budget_refusals_total{limit="unknown_price"}`:                 "0",
+		`parley_fenced_writes_total{operation="use_approvals"}`:               "0",
+	}
+	began := time.Now()
+	for got := h.scrape(); ; got = h.scrape() { // the turns wait in their time
+		missing := 0
+		for name, value := range want {
+			if got[name] != value {
+				missing++
+			}
+		}
+		if reserved, err := strconv.ParseFloat(got["parley_reserved_tokens"], 64); missing == 0 && err == nil && reserved > 0 {
+			break
+		}
+		if time.Since(began) > patience {
+			expect(t, got, want)
+			t.Fatalf("reserved are %s tokens", got["parley_reserved_tokens"])
+		}
+	}
+	h.do("POST", "/v1/sessions/"+bounded+"/cancel", "")
+	h.rest()
+	if got := h.scrape()["parley_reserved_tokens"]; got != "0" {
+		t.Errorf("with no call under way %s tokens are reserved", got)
 	}
 }
 

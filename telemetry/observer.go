@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,12 +33,60 @@ func priorityOf(mode parley.Mode) string {
 // TurnEnded implements parley.TurnObserver.
 func (t *Telemetry) TurnEnded(ctx context.Context, ended parley.TurnRun) {
 	t.metrics.turn.WithLabelValues(string(ended.Outcome)).Observe(ended.Took.Seconds())
-	if ended.Outcome == parley.RunFailed {
+	switch ended.Outcome {
+	case parley.RunFailed:
 		t.metrics.turnErrors.WithLabelValues(string(classOf(ended.Failure))).Inc()
+	case parley.RunParked:
+		t.countPark(&ended)
 	}
+	t.countChild(&ended)
 	if t.traces != nil {
 		t.traces.turnEnded(ctx, &ended)
 	}
+}
+
+// unknownPrice stands for a limit on money where the model has no price.
+const unknownPrice parley.Limit = "unknown_price"
+
+func (t *Telemetry) countPark(ended *parley.TurnRun) {
+	t.metrics.parks.WithLabelValues(string(ended.Waits)).Inc()
+	switch ended.Waits {
+	case parley.WaitBudget:
+		t.metrics.budgetRefusals.WithLabelValues(string(cmp.Or(ended.Limit, unknownPrice))).Inc()
+	case parley.WaitRateLimit:
+		t.RateLimited(parley.RateOfLoop)
+	}
+}
+
+// RateLimited counts what came too often.
+func (t *Telemetry) RateLimited(scope parley.RateScope) {
+	t.metrics.rateRefusals.WithLabelValues(string(scope)).Inc()
+}
+
+// agentSource is the source of tools that are agents.
+const agentSource = "agent"
+
+// countChild counts the call that a tool session answers, when its first turn has
+// ended: nobody runs that call, so no tool is told to have ended. The name of the
+// tool is its caller's; it is counted by its agent.
+func (t *Telemetry) countChild(ended *parley.TurnRun) {
+	claim := ended.Claim
+	if !claim.Session.AnswersCall() || claim.Trigger.Sequence != 1 || !claim.Turn.ContinuesID.IsZero() {
+		return
+	}
+	var outcome parley.ToolOutcome
+	switch ended.Outcome {
+	case parley.RunCompleted:
+		outcome = parley.ToolSucceeded
+	case parley.RunFailed:
+		outcome = parley.ToolFailed
+	case parley.RunCancelled:
+		outcome = parley.ToolStopped
+	default:
+		return // it goes on
+	}
+	took := max(0, time.Since(claim.Turn.CreatedAt.Std()))
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).Observe(took.Seconds())
 }
 
 // classOf is a failure's class; internal for one that does not say.
@@ -65,6 +114,7 @@ func (t *Telemetry) StepEnded(ctx context.Context, broken error) {
 
 // CallBegan implements parley.TurnObserver.
 func (t *Telemetry) CallBegan(ctx context.Context, begun parley.CallBegun) context.Context {
+	t.reserve(begun.Reserved, 1)
 	if t.traces != nil {
 		ctx = t.traces.call(ctx, &begun)
 	}
@@ -73,9 +123,21 @@ func (t *Telemetry) CallBegan(ctx context.Context, begun parley.CallBegun) conte
 
 // CallEnded implements parley.TurnObserver.
 func (t *Telemetry) CallEnded(ctx context.Context, ended parley.CallEnded) {
+	t.reserve(ended.Reserved, -1)
 	t.countCall(&ended)
 	if t.traces != nil {
 		t.traces.callEnded(ctx, &ended)
+	}
+}
+
+// reserve adds what a call holds to the gauges, or with sign -1 takes it back.
+func (t *Telemetry) reserve(reserved *parley.Reservation, sign float64) {
+	if reserved == nil {
+		return
+	}
+	t.metrics.reservedTokens.Add(sign * float64(reserved.Tokens))
+	if reserved.Cost != nil {
+		t.metrics.reservedDollars.Add(sign * float64(*reserved.Cost) / nanodollars)
 	}
 }
 
@@ -135,7 +197,7 @@ func (t *Telemetry) ToolBegan(ctx context.Context, begun parley.ToolBegun) conte
 
 // ToolEnded implements parley.TurnObserver.
 func (t *Telemetry) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), string(ended.Outcome)).Observe(ended.Took.Seconds())
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source), string(ended.Outcome)).Observe(ended.Took.Seconds())
 	if t.traces != nil {
 		t.traces.toolEnded(ctx, &ended)
 	}

@@ -82,8 +82,8 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	t.attempts++
 	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.at, t.attempts))
 	defer stop(nil)
-	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request})
-	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, err)) }()
+	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
+	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()
 	waiting, opened := true, make(chan error, 1)
 	opening := func() {
 		err := t.open(a, begin)
@@ -205,9 +205,9 @@ func (a *answer) record() {
 }
 
 // observed is what the observer is told of an attempt.
-func (a *answer) observed(call *parley.Call, broken error) parley.CallEnded {
+func (a *answer) observed(call *parley.Call, reserved *parley.Reservation, broken error) parley.CallEnded {
 	ended := parley.CallEnded{
-		Call: call, Settled: &a.call, Took: a.ended.Sub(a.started), Status: a.status, Answer: a.parts, Broken: broken,
+		Call: call, Reserved: reserved, Settled: &a.call, Took: a.ended.Sub(a.started), Status: a.status, Answer: a.parts, Broken: broken,
 	}
 	if !a.first.IsZero() {
 		ended.FirstToken = a.first.Sub(a.started)

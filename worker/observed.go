@@ -37,11 +37,11 @@ func (w *Worker) observe(observer parley.Observer) {
 }
 
 // noteEnd notes how the store left a turn that runs here.
-func (w *Worker) noteEnd(turnID parley.ID, outcome parley.TurnOutcome, failure *parley.Failure) {
+func (w *Worker) noteEnd(turnID parley.ID, end parley.TurnRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[turnID]; running != nil {
-		running.outcome, running.failure = outcome, failure
+		running.outcome, running.failure, running.waits, running.limit = end.Outcome, end.Failure, end.Waits, end.Limit
 	}
 }
 
@@ -49,7 +49,9 @@ func (w *Worker) noteEnd(turnID parley.ID, outcome parley.TurnOutcome, failure *
 func (w *Worker) endOf(running *run, took time.Duration) parley.TurnRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ended := parley.TurnRun{Claim: &running.claim, Outcome: running.outcome, Failure: running.failure, Took: took}
+	ended := parley.TurnRun{
+		Claim: &running.claim, Outcome: running.outcome, Failure: running.failure, Waits: running.waits, Limit: running.limit, Took: took,
+	}
 	if ended.Outcome == "" {
 		ended.Outcome = parley.RunLeft
 	}
@@ -69,7 +71,7 @@ type observedStore struct {
 	Store
 
 	observer parley.Observer
-	ended    func(turnID parley.ID, outcome parley.TurnOutcome, failure *parley.Failure)
+	ended    func(turnID parley.ID, end parley.TurnRun)
 }
 
 // stored makes a call of the store and tells of it.
@@ -88,17 +90,18 @@ func (s *observedStore) wrote(operation parley.Operation, call func() error) err
 	return err
 }
 
-// over notes the end of a run whose turn the store has left in a state.
-func (s *observedStore) over(turn *parley.Turn) {
+// over notes the end of a run whose turn the store has left in a state; limit is
+// the one that left no room, if that is so.
+func (s *observedStore) over(turn *parley.Turn, limit parley.Limit) {
 	switch turn.Status {
 	case parley.TurnCompleted:
-		s.ended(turn.ID, parley.RunCompleted, nil)
+		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunCompleted})
 	case parley.TurnFailed:
-		s.ended(turn.ID, parley.RunFailed, turn.Error)
+		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunFailed, Failure: turn.Error})
 	case parley.TurnCancelled:
-		s.ended(turn.ID, parley.RunCancelled, nil)
+		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunCancelled})
 	case parley.TurnWaiting:
-		s.ended(turn.ID, parley.RunParked, nil)
+		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunParked, Waits: turn.WaitReason, Limit: limit})
 	}
 }
 
@@ -151,7 +154,7 @@ var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
 	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.Store.SettleStep(ctx, fence, settle) })
 	if err == nil && settle.End != nil && !settled.More {
-		s.over(&settled.Turn)
+		s.over(&settled.Turn, "")
 	}
 	return settled, err
 }
@@ -163,15 +166,31 @@ func (s *observedStore) SettleTool(ctx context.Context, fence parley.Fence, sett
 func (s *observedStore) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	turn, err := stored(s, parley.OperationParkTurn, func() (parley.Turn, error) { return s.Store.ParkTurn(ctx, fence, reason) })
 	if err == nil {
-		s.over(&turn)
+		s.over(&turn, "")
 	}
 	return turn, err
+}
+
+func (s *observedStore) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+	turn, err := stored(s, parley.OperationParkRefused, func() (parley.Turn, error) { return s.Store.ParkRefused(ctx, fence, refusal) })
+	if err == nil {
+		s.over(&turn, refusal.Limit)
+	}
+	return turn, err
+}
+
+func (s *observedStore) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
+	return stored(s, parley.OperationOpenChild, func() (parley.Session, error) { return s.Store.OpenChild(ctx, fence, child) })
+}
+
+func (s *observedStore) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+	return s.wrote(parley.OperationUseApprovals, func() error { return s.Store.UseApprovals(ctx, fence, uses) })
 }
 
 func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
 	settled, err := stored(s, parley.OperationFinishTurn, func() (parley.StepSettled, error) { return s.Store.FinishTurn(ctx, fence, end) })
 	if err == nil && !settled.More {
-		s.over(&settled.Turn)
+		s.over(&settled.Turn, "")
 	}
 	return settled, err
 }
@@ -179,7 +198,7 @@ func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end 
 func (s *observedStore) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
 	err := s.wrote(parley.OperationReleaseTurn, func() error { return s.Store.ReleaseTurn(ctx, fence) })
 	if err == nil {
-		s.ended(fence.TurnID, parley.RunReleased, nil)
+		s.ended(fence.TurnID, parley.TurnRun{Outcome: parley.RunReleased})
 	}
 	return err
 }

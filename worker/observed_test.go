@@ -48,7 +48,7 @@ func (d *diary) TurnEnded(ctx context.Context, ended parley.TurnRun) {
 	if ended.Failure != nil {
 		class = ended.Failure.Class
 	}
-	d.note(ctx, "%s%s", ended.Outcome, class)
+	d.note(ctx, "%s%s%s%s", ended.Outcome, class, ended.Waits, ended.Limit)
 	d.ended <- struct{}{}
 }
 func (d *diary) StepBegan(ctx context.Context, step int) context.Context {
@@ -152,7 +152,14 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		"parked": {func(r *rig, sessionID parley.ID) {
 			r.model.play(calls(parley.FinishToolCalls, "ask", `{}`))
 			r.post(sessionID, "Go", "")
-		}, "/turn 1/parked"},
+		}, "/turn 1/parkedtool_result"},
+		"without room": {func(r *rig, sessionID parley.ID) {
+			limits := parley.Change[*parley.LimitsPatch]{}
+			r.must(json.Unmarshal([]byte(`{"max_tokens":5}`), &limits))
+			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, parley.SessionChange{Overrides: parley.OverridesChange{Limits: limits}})
+			r.must(err)
+			r.post(sessionID, "Go", "")
+		}, "/turn 1/parkedbudgetmax_tokens"},
 		"cancelled": {func(r *rig, sessionID parley.ID) {
 			reached := make(chan struct{})
 			r.model.play(hangs(reached))

@@ -35,7 +35,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 	}
 	if parley.ErrorCode(err) == parley.CodeFenced || running.lease.ctx.Err() != nil {
 		w.logOf(running.claim.Fence).DebugContext(ctx, "a turn was lost to another holder")
-		w.noteEnd(running.claim.Fence.TurnID, parley.RunLost, nil)
+		w.noteEnd(running.claim.Fence.TurnID, parley.TurnRun{Outcome: parley.RunLost})
 		return
 	}
 	w.giveUp(ctx, running, err)
@@ -120,7 +120,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
 		err := w.letGo(running.lease.ctx, fence, again, parley.TurnEnd{Status: status, Failure: failure})
 		if parley.ErrorCode(err) == parley.CodeFenced {
-			w.noteEnd(fence.TurnID, parley.RunLost, nil)
+			w.noteEnd(fence.TurnID, parley.TurnRun{Outcome: parley.RunLost})
 			return
 		}
 		if err == nil {

@@ -260,7 +260,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
 		ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
 	}
-	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Call: &toolCall})
+	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: call.tool.Source(), Call: &toolCall})
 	outcome := parley.ToolFailed
 	defer func() {
 		if value := recover(); value != nil {
@@ -271,7 +271,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		}
 		took := time.Since(started)
 		content.ExecutionTimeMS = new(took.Milliseconds())
-		t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Outcome: outcome, Result: &content, Took: took})
+		t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Source: call.tool.Source(), Outcome: outcome, Result: &content, Took: took})
 	}()
 	result, err := call.tool.Call(ctx, toolCall)
 	switch {

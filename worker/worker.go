@@ -66,6 +66,8 @@ type run struct {
 	// How it ended, for the observer; guarded by Worker.mu.
 	outcome parley.TurnOutcome // "" until the store has taken an end
 	failure *parley.Failure
+	waits   parley.WaitReason
+	limit   parley.Limit
 }
 
 // New makes a worker; Start sets it to work. Let the store tell it of commits

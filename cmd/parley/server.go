@@ -161,7 +161,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	}
 	s.audit = httpapi.NewAuditLog(s.store, s.log)
 	return httpapi.New(httpapi.Options{
-		Audit:  s.audit,
+		Audit: s.audit, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
