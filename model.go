@@ -237,6 +237,7 @@ type RequestPart struct {
 	Data         []byte // its bytes
 	Width        int    // in pixels
 	Height       int
+	Sequence     int64 // of the record's message that it shows, for explanations: no part of what is sent; 0 for none
 }
 
 // ToolDefinition is what a model is told of a tool.

@@ -57,6 +57,22 @@ func commandLine(t *testing.T, at place) {
 	if err := json.Unmarshal(raw, &export); err != nil || len(export.Messages) != 2 || len(export.Calls) != 1 {
 		t.Errorf("export: %v, %d messages, %d calls", err, len(export.Messages), len(export.Calls))
 	}
+	call := export.Calls[0].ID.String()
+	if out := must("calls", "list", id); !strings.Contains(out, call) || !strings.Contains(out, "sim/echo (simulator)") {
+		t.Errorf("calls list:\n%s", out)
+	}
+	if out := must("calls", "show", call); !strings.Contains(out, "system") || !strings.Contains(out, "running turn") || !strings.Contains(out, "window:") {
+		t.Errorf("calls show:\n%s", out)
+	}
+	if out := must("calls", "show", call, "--request"); !strings.HasPrefix(out, `{"messages"`) {
+		t.Errorf("calls show --request:\n%s", out)
+	}
+	if out := must("calls", "show", call, "--json"); !strings.Contains(out, `"parts"`) || !strings.Contains(out, `"request_hash"`) {
+		t.Errorf("calls show --json:\n%s", out)
+	}
+	if out := must("calls", "diff", call); !strings.Contains(out, "the first call of the session") {
+		t.Errorf("calls diff:\n%s", out)
+	}
 	if out := must("sessions", "tree", id); !strings.Contains(out, "night-watch") || !strings.Contains(out, "total") {
 		t.Errorf("sessions tree:\n%s", out)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // Call reads one with its request rebuilt, checked against the hash of the
-// bytes that were sent. A request that can no longer be rebuilt (another
+// bytes that were sent, and explained: its parts, what it was not shown, its
+// other attempts, what it cost. A request that can no longer be rebuilt (another
 // encoder, a provider that is not configured any more) is no error: Exact is
 // false and Reason says why.
 func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (CallDetail, error) {
@@ -21,24 +22,47 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 	if err != nil {
 		return CallDetail{}, err
 	}
-	detail := CallDetail{Call: call, Tools: json.RawMessage("[]")}
-	system, err := e.callText(ctx, scope, call.SystemHash)
+	detail, again, err := e.reconstruct(ctx, scope, call)
 	if err != nil {
 		return CallDetail{}, err
+	}
+	return detail, e.explain(ctx, scope, &detail, again)
+}
+
+// rebuilt is a recorded request, made again.
+type rebuilt struct {
+	prompt.Sent
+	read []parley.Message // of the record, between the manifest's ends and in them
+}
+
+// reconstruct reads what a call was made of and makes its request again. Without
+// bytes, Reason of the detail says why.
+func (e *Engine) reconstruct(ctx context.Context, scope parley.Scope, call parley.Call) (CallDetail, *rebuilt, error) {
+	detail := CallDetail{Call: call, Explained: Explained{Tools: json.RawMessage("[]")}}
+	again := &rebuilt{}
+	system, err := e.callText(ctx, scope, call.SystemHash)
+	if err != nil {
+		return detail, nil, err
 	}
 	detail.System = string(system)
 	tools, err := e.callText(ctx, scope, call.ToolsHash)
 	if err != nil {
-		return CallDetail{}, err
+		return detail, nil, err
 	}
 	if len(tools) > 0 {
 		detail.Tools = tools
 	}
-	messages, err := e.manifestMessages(ctx, scope, call)
-	if err != nil {
-		return CallDetail{}, err
+	if again.read, err = e.manifestMessages(ctx, scope, call); err != nil {
+		return detail, nil, err
 	}
-	return detail, e.rebuild(ctx, &detail, tools, messages)
+	if err := e.rebuild(ctx, &detail, tools, again); err != nil {
+		return detail, nil, err
+	}
+	again.Manifest = call.Manifest
+	again.Shown = prompt.Shown(call.Manifest, again.read)
+	again.Parts = prompt.Parts(&again.Request, again.Encoded, call.Manifest, again.Shown)
+	prompt.MarkCached(again.Parts, call.Usage)
+	return detail, again, nil
 }
 
 // callText is the text behind a hash, nothing behind none.
@@ -55,11 +79,14 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 	if len(ranges) == 0 {
 		return nil, nil
 	}
-	after, last := ranges[0].From-1, ranges[len(ranges)-1].To
-	var messages []parley.Message
-	for after < last {
-		page, err := e.store.Messages(ctx, scope, call.SessionID, parley.MessageQuery{
-			AfterSequence: after, RecordOnly: true, Limit: int(min(last-after, parley.MaxPage)),
+	return e.recorded(ctx, scope, call.SessionID, ranges[0].From, ranges[len(ranges)-1].To)
+}
+
+// recorded reads a session's messages from a sequence to another.
+func (e *Engine) recorded(ctx context.Context, scope parley.Scope, sessionID parley.ID, from, to int64) (messages []parley.Message, err error) {
+	for after := from - 1; after < to; {
+		page, err := e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{
+			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)),
 		})
 		if err != nil {
 			return nil, err
@@ -76,7 +103,7 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 // rebuild fills Request, Exact and Reason. Whether the model saw images is as the
 // registry has it, and if that makes another request, the other way round: what
 // is known of a model may have changed since. An error is the store's.
-func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, messages []parley.Message) error {
+func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, again *rebuilt) error {
 	definitions, err := prompt.DecodeTools(toolsText)
 	if err != nil {
 		detail.Reason = "The tool definitions of this call cannot be read."
@@ -90,7 +117,7 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 	var encoded parley.EncodedRequest
 	for _, vision := range []bool{info.Sees(), !info.Sees()} {
 		files := attachments{engine: e, ctx: ctx, workspaceID: detail.WorkspaceID, vision: vision}
-		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, messages, files.of)
+		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, again.read, files.of)
 		if files.err != nil {
 			return files.err
 		}
@@ -98,14 +125,14 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 			detail.Reason = "The request cannot be put together again from the record."
 			return nil //nolint:nilerr // it is told in Reason
 		}
-		again, err := model.Encode(request)
+		once, err := model.Encode(request)
 		if err != nil {
 			detail.Reason = "The request cannot be encoded any more."
 			return nil //nolint:nilerr // it is told in Reason
 		}
-		detail.Exact = parley.HashOf(again.Body) == detail.RequestHash
+		detail.Exact = parley.HashOf(once.Body) == detail.RequestHash
 		if encoded.Body == nil || detail.Exact {
-			encoded = again
+			encoded, again.Request = once, request
 		}
 		if detail.Exact || !files.images {
 			break
@@ -118,6 +145,7 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 	default:
 		detail.Reason = "The rebuilt request differs from the one that was sent."
 	}
+	again.Encoded = encoded.Body
 	if json.Valid(encoded.Body) {
 		detail.Request = encoded.Body
 	}

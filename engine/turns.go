@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 
 	"parley"
 )
@@ -17,36 +16,6 @@ type TurnList struct {
 type CallList struct {
 	Paging
 	TurnID parley.ID
-}
-
-// CallDetail is a call with the request that it made, rebuilt from the record.
-type CallDetail struct {
-	parley.Call
-	System  string          `json:"system_prompt"`
-	Tools   json.RawMessage `json:"tools"`            // definitions as they were sent
-	Request json.RawMessage `json:"request"`          // null when it cannot be rebuilt
-	Exact   bool            `json:"exact"`            // the rebuilt request has the hash of the one that was sent
-	Reason  string          `json:"reason,omitempty"` // why it is not exact
-}
-
-// MarshalJSON writes the call's fields and the detail's in one object, null for
-// what is absent.
-func (d CallDetail) MarshalJSON() ([]byte, error) {
-	call, err := d.Call.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	detail, err := parley.EncodeJSON(struct {
-		System  string          `json:"system_prompt"`
-		Tools   json.RawMessage `json:"tools"`
-		Request json.RawMessage `json:"request"`
-		Exact   bool            `json:"exact"`
-		Reason  *string         `json:"reason"`
-	}{d.System, d.Tools, d.Request, d.Exact, parley.OrNull(d.Reason)})
-	if err != nil {
-		return nil, err
-	}
-	return append(append(call[:len(call)-1], ','), detail[1:]...), nil
 }
 
 // Turn reads one.

@@ -46,8 +46,14 @@ const (
 		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` + hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}]},"request_hash":"` + hashExample + `","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
-	callExample       = `{` + callFields + `}`
-	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null}`
+	callExample      = `{` + callFields + `}`
+	limitsExample    = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
+	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"role":"user","reason":"running turn","bytes":5,"tokens":2,"span":{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":2}],"estimated_tokens":2,` +
+		`"left_out":[{"from":1,"to":4,"count":4,"reason":"outside the window (recent(10))","tokens":null}],"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
+	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample + `}`
+	callDiffExample   = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` + otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,"kind":"system","name":null,"sequence":null,"was":"It is 12:00.","is":"It is 12:01."},` +
+		`"shared":{"bytes":420,"of_bytes":9200,"tokens":105,"of_tokens":2300,"messages":0},"changes":[{"cause":"system_prompt","says":"The system prompt changed from line 1 on.","breaks_prefix":true,"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],"names":[]}],` +
+		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,"possible_tokens":105}}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` + turnIDExample + `",` +
 		`"message_id":"` + messageIDExample + `","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +

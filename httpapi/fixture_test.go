@@ -81,7 +81,13 @@ func (b *logBuffer) String() string {
 
 func testModels(t *testing.T) *llm.Registry {
 	t.Helper()
-	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+	tariff := sim.Info("echo")
+	tariff.ID, tariff.Provider, tariff.ContextLength, tariff.Simulator = "tariff/echo", "tariff", 8192, false
+	tariff.Price = &parley.Price{Input: 10, Output: 20, CachedInput: 1}
+	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
+		{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
+		{Name: "tariff", Model: sim.New(), Models: []parley.ModelInfo{tariff}}, // with prices
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

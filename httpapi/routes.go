@@ -138,7 +138,10 @@ func routes() []route {
 			query: []parameter{flushParameter()}, headers: with(idempotent(), acceptHeader()), input: inputOf[engine.ResumeInput](`{}`), serve: serveContinueTurn,
 			answers: append(resumed(), answer{status: http.StatusOK, about: "The turn that waited.", goType: reflect.TypeFor[parley.Turn](), example: turnExample, headers: []parameter{sequenceHeader()}}), fails: conflicting()},
 		{method: http.MethodGet, paths: []string{"/v1/calls/{call}"}, name: "getCall", tag: "turns", verb: engine.ReadSessions,
-			says: "Read a model call", about: "With the request that it made, rebuilt from the record; exact says whether its hash is that of the bytes sent.", serve: serveCall, answers: found[engine.CallDetail]("The call.", callDetailExample)},
+			says: "Read a model call", about: "With the request that it made, rebuilt from the record (exact says whether its hash is that of the bytes sent), and what explains it: the parts of the request with why each is in it, its tokens and its place in the bytes; the messages that were left out and why; other attempts; what its tokens cost.", serve: serveCall, answers: found[engine.CallDetail]("The call.", callDetailExample)},
+		{method: http.MethodGet, paths: []string{"/v1/calls/{call}/diff"}, name: "diffCall", tag: "turns", verb: engine.ReadSessions,
+			says: "Compare a call's request with an earlier one's", about: "By default with the step before in its session. Says where the bytes part, which changes there are, how much of the front is shared, and what that means for the provider's cache. 409 when a request cannot be rebuilt.",
+			query: []parameter{id("with", "The call to compare with.")}, serve: serveDiffCall, answers: found[engine.CallDiff]("The difference.", callDiffExample), fails: conflicting()},
 
 		{method: http.MethodGet, paths: []string{"/v1/approvals"}, name: "listApprovals", tag: "approvals", verb: engine.ReadSessions,
 			says: "List approvals", about: "Questions about tool calls, of all sessions that the caller may see, newest first. state=pending is what waits for somebody.",

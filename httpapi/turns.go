@@ -75,6 +75,24 @@ func serveCall(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, call)
 }
 
+func serveDiffCall(a *api, x *exchange) error {
+	args := x.arguments()
+	with := args.id("with")
+	if args.err != nil {
+		return args.err
+	}
+	id, err := x.pathID("call")
+	if err != nil {
+		return err
+	}
+	diff, err := a.engine.DiffCall(x.r.Context(), x.principal, id, with)
+	if err != nil {
+		return err
+	}
+	x.concerns(diff.SessionID, id)
+	return sendJSON(x, http.StatusOK, diff)
+}
+
 func serveCancel(a *api, x *exchange) error {
 	args := x.arguments()
 	queued := args.flag("queued")

@@ -44,12 +44,7 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 	if err != nil {
 		return parley.ModelRequest{}, err
 	}
-	shown := make([]parley.Message, 0, len(messages))
-	for i := range messages {
-		if reasonOut(&messages[i]) == "" && Includes(call.Manifest, messages[i].Sequence) {
-			shown = append(shown, messages[i])
-		}
-	}
+	shown := Shown(call.Manifest, messages)
 	attached, err := files(shown)
 	if err != nil {
 		return parley.ModelRequest{}, err
@@ -63,6 +58,17 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 		Think:      call.Think,
 		Search:     call.Search,
 	}, nil
+}
+
+// Shown are those of a session's messages that a manifest names.
+func Shown(manifest parley.Manifest, messages []parley.Message) []parley.Message {
+	shown := make([]parley.Message, 0, len(messages))
+	for i := range messages {
+		if reasonOut(&messages[i]) == "" && Includes(manifest, messages[i].Sequence) {
+			shown = append(shown, messages[i])
+		}
+	}
+	return shown
 }
 
 // Tools are tool definitions in the one form that requests and the record have of

@@ -24,6 +24,7 @@ const (
 // slot is the place of a tool call's result.
 type slot struct {
 	callID, name string
+	sequence     int64 // of the call
 	filled       bool
 	part         parley.RequestPart
 }
@@ -68,9 +69,9 @@ func (g *grouping) add(m *parley.Message) {
 	case parley.RoleUser:
 		g.say(userParts(m, g.files))
 	case parley.RoleSummary:
-		g.say([]parley.RequestPart{textPart(summaryIntro + textOf(m))})
+		g.say([]parley.RequestPart{textOfRow(m, summaryIntro+textOf(m))})
 	case parley.RoleSystem:
-		g.say([]parley.RequestPart{textPart(systemIntro + textOf(m))})
+		g.say([]parley.RequestPart{textOfRow(m, systemIntro+textOf(m))})
 	case parley.RoleAssistant:
 		g.join(m)
 		g.addAssistant(m)
@@ -102,12 +103,12 @@ func (g *grouping) addAssistant(m *parley.Message) {
 	// What the provider signed, and reasoning at all, is for the model that made it.
 	if m.Model == g.model && (content.Reasoning != "" || len(m.ProviderData) > 0) {
 		g.current.parts = append(g.current.parts, parley.RequestPart{
-			Kind: parley.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData,
+			Kind: parley.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData, Sequence: m.Sequence,
 		})
 	}
 	for _, text := range []string{content.Text, content.Refusal} {
 		if text != "" {
-			g.current.parts = append(g.current.parts, textPart(text))
+			g.current.parts = append(g.current.parts, textOfRow(m, text))
 		}
 	}
 	g.note(m)
@@ -120,7 +121,7 @@ func (g *grouping) addCall(m *parley.Message) {
 	}
 	content := decode[parley.ToolCallContent](m)
 	part := parley.RequestPart{
-		Kind: parley.PartToolCall, CallID: content.ID, Name: content.Name, Arguments: []byte("{}"),
+		Kind: parley.PartToolCall, CallID: content.ID, Name: content.Name, Arguments: []byte("{}"), Sequence: m.Sequence,
 	}
 	if part.CallID == "" {
 		part.CallID = m.ToolCallID
@@ -134,7 +135,7 @@ func (g *grouping) addCall(m *parley.Message) {
 	if m.Model == g.model {
 		part.ProviderData = m.ProviderData
 	}
-	result := &slot{callID: part.CallID, name: part.Name}
+	result := &slot{callID: part.CallID, name: part.Name, sequence: m.Sequence}
 	g.current.parts = append(g.current.parts, part)
 	g.current.slots = append(g.current.slots, result)
 	g.open[part.CallID] = result
@@ -151,7 +152,7 @@ func (g *grouping) addResult(m *parley.Message) {
 	to.filled = true
 	to.part = parley.RequestPart{
 		Kind: parley.PartToolResult, CallID: to.callID, Name: to.name,
-		Text: resultText(content), IsError: !content.Success,
+		Text: resultText(content), IsError: !content.Success, Sequence: m.Sequence,
 	}
 }
 
@@ -159,7 +160,7 @@ func (g *grouping) addResult(m *parley.Message) {
 func (g *grouping) note(m *parley.Message) {
 	if m.Status == parley.MessageCancelled && !g.current.noted {
 		g.current.noted = true
-		g.current.parts = append(g.current.parts, textPart(Interrupted))
+		g.current.parts = append(g.current.parts, textOfRow(m, Interrupted))
 	}
 }
 
@@ -182,7 +183,7 @@ func (g *grouping) messages() []parley.RequestMessage {
 			results[i] = s.part
 			if !s.filled {
 				results[i] = parley.RequestPart{
-					Kind: parley.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true,
+					Kind: parley.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true, Sequence: s.sequence,
 				}
 			}
 		}
@@ -193,6 +194,11 @@ func (g *grouping) messages() []parley.RequestMessage {
 
 func textPart(text string) parley.RequestPart {
 	return parley.RequestPart{Kind: parley.PartText, Text: text}
+}
+
+// textOfRow is a text that a message of the record puts into a request.
+func textOfRow(m *parley.Message, text string) parley.RequestPart {
+	return parley.RequestPart{Kind: parley.PartText, Text: text, Sequence: m.Sequence}
 }
 
 // userParts are the context note, the files, the text and the links, each a part
@@ -211,6 +217,9 @@ func userParts(m *parley.Message, files Attachments) []parley.RequestPart {
 	}
 	if len(content.Links) > 0 {
 		parts = append(parts, textPart(linksIntro+"\n"+strings.Join(content.Links, "\n")))
+	}
+	for i := range parts {
+		parts[i].Sequence = m.Sequence
 	}
 	return parts
 }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+func callsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
+	command.AddCommand(listCallsCommand(shared, term), showCallCommand(shared, term), diffCallCommand(shared, term))
+	return command
+}
+
+func listCallsCommand(shared *flags, term terminal) *cobra.Command {
+	var turn string
+	var limit int
+	list := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			if turn != "" {
+				query.Set("turn_id", turn)
+			}
+			page, err := server.Calls(ctx, id, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, c := range page.Data {
+				rows[i] = []string{c.ID.String(), modelLabel(c.Model), strconv.Itoa(c.Step), string(c.Outcome), known(c.Usage.InputTokens), known(c.Usage.CachedTokens), known(c.Usage.OutputTokens), price(c.Cost), c.CreatedAt.String()}
+			}
+			return term.printTable([]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"}, rows)
+		})}
+	list.Flags().StringVar(&turn, "turn", "", "only calls of this turn")
+	list.Flags().IntVar(&limit, "limit", 20, "how many")
+	return list
+}
+
+func showCallCommand(shared *flags, term terminal) *cobra.Command {
+	var request bool
+	show := &cobra.Command{Use: "show CALL", Short: "Explain a call: the parts of its request, what was left out, what it cost", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			call, err := server.Call(ctx, id)
+			switch {
+			case err != nil:
+				return err
+			case request:
+				_, err := fmt.Fprintf(term.out, "%s\n", call.Request)
+				return err
+			case shared.json:
+				return term.printJSON(call)
+			}
+			fmt.Fprintf(term.out, "%s  %s  step %d, attempt %d  %s\n", call.ID, modelLabel(call.Model), call.Step, call.Attempt, call.Outcome)
+			fmt.Fprintf(term.out, "in %s (cached %s), out %s, cost %s\n", known(call.Usage.InputTokens), known(call.Usage.CachedTokens), known(call.Usage.OutputTokens), price(call.Cost))
+			if c := call.Costs; c != nil {
+				fmt.Fprintf(term.out, "input $%s, cached $%s, written to the cache $%s, output $%s; the cache saved $%s\n", c.Input, c.Cached, c.CacheWrite, c.Output, c.Saved)
+			}
+			if !call.Exact {
+				fmt.Fprintln(term.out, "The request is not the one that was sent:", call.Reason)
+			}
+			for _, a := range call.Attempts {
+				fmt.Fprintf(term.out, "attempt %d: %s  %s\n", a.Attempt, a.Outcome, a.CallID)
+			}
+			return printExplanation(term, &call.Explanation)
+		})}
+	show.Flags().BoolVar(&request, "request", false, "print nothing but the request as it was sent")
+	return show
+}
+
+// printExplanation prints what a request was made of and what it leaves out.
+func printExplanation(term terminal, e *client.Explanation) error {
+	window := strconv.Itoa(e.Window.Used) + " tokens"
+	if e.Window.ContextLength != nil && e.Window.Share != nil {
+		window += fmt.Sprintf(" of %d (%.1f %%)", *e.Window.ContextLength, *e.Window.Share*100)
+	}
+	fmt.Fprintf(term.out, "window: %s\n\n", window)
+	rows := make([][]string, 0, len(e.Parts)+len(e.Totals))
+	for _, p := range e.Parts {
+		place, name, cached := "", "", ""
+		if p.Span != nil {
+			place = fmt.Sprintf("%d+%d", p.Span.Offset, p.Span.Length)
+		}
+		if p.Sequence != nil {
+			name = "#" + strconv.FormatInt(*p.Sequence, 10)
+		}
+		if p.Role != nil {
+			name += " " + *p.Role
+		}
+		if p.Name != nil {
+			name += " " + *p.Name
+		}
+		if p.Cached != nil {
+			cached = strconv.Itoa(*p.Cached)
+		}
+		rows = append(rows, []string{p.Kind, strings.TrimSpace(name), strconv.Itoa(p.Tokens), cached, place, p.Reason})
+	}
+	for _, t := range e.Totals {
+		rows = append(rows, []string{"all " + t.Kind, strconv.Itoa(t.Parts), strconv.Itoa(t.Tokens), "", "", ""})
+	}
+	if err := term.printTable([]string{"PART", "WHICH", "TOKENS", "CACHED", "BYTES AT", "WHY"}, rows); err != nil {
+		return err
+	}
+	if len(e.LeftOut) > 0 {
+		fmt.Fprintln(term.out, "\nleft out:")
+	}
+	for _, l := range e.LeftOut {
+		fmt.Fprintf(term.out, "  %d–%d (%d): %s\n", l.From, l.To, l.Count, l.Reason)
+	}
+	return nil
+}
+
+func diffCallCommand(shared *flags, term terminal) *cobra.Command {
+	var with string
+	diff := &cobra.Command{Use: "diff CALL", Short: "Compare a call's request with the one before: what changed, and what that means for the provider's cache", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			var other parley.ID
+			if with != "" {
+				if other, err = parley.ParseID(with); err != nil {
+					return err
+				}
+			}
+			d, err := server.DiffCall(ctx, id, other)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(d)
+			}
+			fmt.Fprintln(term.out, d.Cache.Says)
+			if d.First != nil {
+				fmt.Fprintf(term.out, "shared: %d of %d tokens, %d messages; the bytes part at %d (%s)\n", d.Shared.Tokens, d.Shared.OfTokens, d.Shared.Messages, d.First.Offset, d.First.Kind)
+			}
+			for _, c := range d.Changes {
+				fmt.Fprintf(term.out, "- %s: %s\n", c.Cause, c.Says)
+				for _, l := range c.Lines {
+					fmt.Fprintf(term.out, "  %s %d: %s\n", l.Sign, l.Line, l.Text)
+				}
+			}
+			return nil
+		})}
+	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before when not given")
+	return diff
+}
+
+// known is a number that may be unknown.
+func known(n *int64) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func price(cost *parley.Money) string {
+	if cost == nil {
+		return "?"
+	}
+	return "$" + cost.String()
+}

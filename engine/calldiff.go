@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+// CallDiff is how a call's request differs from an earlier one's, and what that
+// means for the provider's cache.
+type CallDiff struct {
+	CallID      parley.ID `json:"call_id"`
+	SessionID   parley.ID `json:"session_id"`
+	WithID      parley.ID `json:"with_id" doc:"The call that it is compared with; null when the session has none before."`
+	Exact       bool      `json:"exact" doc:"Both requests were rebuilt to the bytes that were sent."`
+	SecondsPast *float64  `json:"seconds_past" doc:"Between the two calls: a provider's cache forgets after minutes."`
+	prompt.Difference
+	Cache CacheNews `json:"cache"`
+}
+
+// CacheNews is what a difference means for the provider's cache.
+type CacheNews struct {
+	Reason         *string `json:"reason" enum:"first_call,model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire" doc:"The change that ends the shared prefix; null when nothing does."`
+	Says           string  `json:"says" doc:"For people."`
+	CachedTokens   *int64  `json:"cached_tokens" doc:"What the provider reported; null when it did not say."`
+	PossibleTokens int     `json:"possible_tokens" doc:"What it could have held at most: an estimate of the shared prefix."`
+}
+
+// firstCall is the reason of a call that has none before it.
+const firstCall = "first_call"
+
+// previousPage is how many calls are read at once to find the one before.
+const previousPage = 20
+
+// DiffCall compares a call's request with an earlier one's; without one named,
+// with that of the session's step before.
+func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, with parley.ID) (CallDiff, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return CallDiff{}, err
+	}
+	call, err := e.store.Call(ctx, scope, id)
+	if err != nil {
+		return CallDiff{}, err
+	}
+	var earlier *parley.Call
+	if with.IsZero() {
+		earlier, err = e.callBefore(ctx, scope, &call)
+	} else {
+		var named parley.Call
+		named, err = e.store.Call(ctx, scope, with)
+		earlier = &named
+	}
+	if err != nil {
+		return CallDiff{}, err
+	}
+	after, err := e.comparable(ctx, scope, call)
+	if err != nil {
+		return CallDiff{}, err
+	}
+	diff := CallDiff{CallID: id, SessionID: call.SessionID, Exact: parley.HashOf(after.Encoded) == call.RequestHash}
+	diff.Cache.CachedTokens = call.Usage.CachedTokens
+	if earlier == nil {
+		diff.Changes = []prompt.Change{}
+		diff.Shared.OfTokens = prompt.Tokens(after.Parts)
+		diff.Cache.Reason = new(firstCall)
+		diff.Cache.Says = "This is the first call of the session: there is no request before it that a cache could hold."
+		return diff, nil
+	}
+	before, err := e.comparable(ctx, scope, *earlier)
+	if err != nil {
+		return CallDiff{}, err
+	}
+	diff.WithID = earlier.ID
+	diff.Exact = diff.Exact && parley.HashOf(before.Encoded) == earlier.RequestHash
+	diff.SecondsPast = new(call.CreatedAt.Std().Sub(earlier.CreatedAt.Std()).Seconds())
+	diff.Difference = prompt.Compare(&before.Sent, &after.Sent)
+	diff.news(&call)
+	return diff, nil
+}
+
+// comparable is a call's request, made again. CodeConflict when it cannot be.
+func (e *Engine) comparable(ctx context.Context, scope parley.Scope, call parley.Call) (*rebuilt, error) {
+	detail, again, err := e.reconstruct(ctx, scope, call)
+	if err == nil && again.Encoded == nil {
+		err = parley.Errorf(parley.CodeConflict, "Call %s cannot be compared. %s", call.ID, detail.Reason)
+	}
+	return again, err
+}
+
+// callBefore is the last call of the step before, nil when there is none. Attempts
+// at one step send the same bytes.
+func (e *Engine) callBefore(ctx context.Context, scope parley.Scope, call *parley.Call) (*parley.Call, error) {
+	for after := call.ID; ; {
+		page, err := e.store.Calls(ctx, scope, call.SessionID, parley.CallQuery{AfterID: after, Limit: previousPage})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if c := &page[i]; c.TurnID != call.TurnID || c.Step != call.Step {
+				return c, nil
+			}
+		}
+		if len(page) < previousPage {
+			return nil, nil //nolint:nilnil // there is none
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// news says what the difference means for the provider's cache.
+func (d *CallDiff) news(call *parley.Call) {
+	d.Cache.PossibleTokens = d.Shared.Tokens
+	shared := fmt.Sprintf("about %d of %d tokens", d.Shared.Tokens, d.Shared.OfTokens)
+	reported := "The provider did not say how many tokens its cache held."
+	if cached := call.Usage.CachedTokens; cached != nil {
+		reported = fmt.Sprintf("The provider took %d tokens from its cache.", *cached)
+	}
+	if d.Identical {
+		d.Cache.Says = "The request is the same to the byte: a provider's cache can hold all of it. " + reported
+		return
+	}
+	if breaks := d.Breaks(); breaks != nil {
+		d.Cache.Reason = new(string(breaks.Cause))
+		d.Cache.Says = fmt.Sprintf("%s A provider's cache can hold %s, from the front up to there. %s", breaks.Says, shared, reported)
+		return
+	}
+	d.Cache.Says = fmt.Sprintf("Nothing before the new messages changed: a provider's cache can hold %s. %s", shared, reported)
+	if d.SecondsPast != nil && *d.SecondsPast > longestCached.Seconds() {
+		d.Cache.Says += fmt.Sprintf(" The earlier call was %d minutes before; most providers forget sooner.", int(*d.SecondsPast/60))
+	}
+}
+
+// longestCached is how long providers commonly keep a prefix that nobody asks for.
+const longestCached = 5 * time.Minute

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"parley"
+	"parley/prompt"
+)
+
+// CallDetail is a call with the request that it made, rebuilt from the record
+// and explained.
+type CallDetail struct {
+	parley.Call
+	Explained
+}
+
+// Explained is what a CallDetail has beside the call.
+type Explained struct {
+	System  string          `json:"system_prompt"`
+	Tools   json.RawMessage `json:"tools" doc:"The definitions as they were sent."`
+	Request json.RawMessage `json:"request" doc:"Null when it cannot be rebuilt."`
+	Exact   bool            `json:"exact" doc:"The rebuilt request has the hash of the one that was sent."`
+	Reason  string          `json:"reason,omitempty" doc:"Why it is not exact."`
+	Explanation
+	Attempts []Attempt     `json:"other_attempts" doc:"Of the same step, oldest first: retries, and what they cost."`
+	Costs    *Costs        `json:"costs" doc:"Null while the model's price or the usage is unknown."`
+	Limits   parley.Limits `json:"limits" doc:"Of the session, in effect now."`
+}
+
+// MarshalJSON writes the call's fields and the rest in one object, null for what
+// is absent.
+func (d CallDetail) MarshalJSON() ([]byte, error) {
+	call, err := d.Call.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	rest, err := parley.EncodeJSON(struct {
+		*Explained
+		Reason *string `json:"reason"`
+	}{&d.Explained, parley.OrNull(d.Reason)})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(call[:len(call)-1], ','), rest[1:]...), nil
+}
+
+// Explanation is a request taken apart.
+type Explanation struct {
+	Parts           []prompt.Part    `json:"parts" doc:"What was sent, in the order in which providers read it; span says where in request."`
+	Totals          []prompt.Total   `json:"totals" doc:"The parts by kind."`
+	EstimatedTokens int              `json:"estimated_tokens" doc:"Of the whole request; usage has what the provider counted."`
+	LeftOut         []prompt.LeftOut `json:"left_out" doc:"The messages of the record up to this call that it was not shown, and why."`
+	Window          Window           `json:"window"`
+}
+
+// Window is how full a model's context is.
+type Window struct {
+	ContextLength *int     `json:"context_length" doc:"Tokens that the model can read; null when unknown."`
+	MaxOutput     *int     `json:"max_output" doc:"Tokens of its longest answer; null when unknown."`
+	Used          int      `json:"used" doc:"Tokens of the request: counted by the provider, else estimated."`
+	Share         *float64 `json:"share" doc:"used of context_length."`
+}
+
+// Attempt is another attempt at the request of a call.
+type Attempt struct {
+	CallID       parley.ID          `json:"call_id"`
+	Attempt      int                `json:"attempt"`
+	Outcome      parley.CallOutcome `json:"outcome"`
+	Error        *parley.Failure    `json:"error"`
+	Cost         *parley.Money      `json:"cost"`
+	CreatedAt    parley.Time        `json:"created_at"`
+	FirstTokenMS *int64             `json:"first_token_ms"`
+	TotalMS      *int64             `json:"total_ms"`
+}
+
+// Costs is what a call's tokens cost, by today's prices.
+type Costs struct {
+	Price      parley.Price `json:"price" doc:"US dollars per million tokens, today's."`
+	Input      parley.Money `json:"input" doc:"Input that no cache held."`
+	Cached     parley.Money `json:"cached" doc:"Input from the provider's cache."`
+	CacheWrite parley.Money `json:"cache_write" doc:"Input that the provider put into its cache."`
+	Output     parley.Money `json:"output"`
+	Saved      parley.Money `json:"saved" doc:"What the cached tokens would have cost more."`
+	Current    bool         `json:"current" doc:"The sum is the cost that was recorded; false: prices have changed since."`
+}
+
+// explain fills in what is known of a call besides its request.
+func (e *Engine) explain(ctx context.Context, scope parley.Scope, detail *CallDetail, again *rebuilt) error {
+	detail.Parts, detail.Totals, detail.EstimatedTokens = again.Parts, prompt.Sum(again.Parts), prompt.Tokens(again.Parts)
+	var info parley.ModelInfo
+	if _, found, err := e.models.Resolve(detail.Model); err == nil { // one that is gone has no window
+		info = found
+	}
+	detail.Window = windowOf(info, detail.EstimatedTokens, detail.Usage)
+	detail.Costs = costsOf(info.Price, detail.Usage, detail.Cost)
+	if err := e.leftOut(ctx, scope, detail, again); err != nil {
+		return err
+	}
+	budget, err := e.limitsOf(ctx, scope, detail.SessionID)
+	if err != nil {
+		return err
+	}
+	detail.Limits = budget
+	return e.otherAttempts(ctx, scope, detail)
+}
+
+func windowOf(info parley.ModelInfo, estimated int, usage parley.Usage) Window {
+	w := Window{Used: estimated}
+	if usage.InputTokens != nil {
+		w.Used = int(*usage.InputTokens)
+	}
+	if info.ContextLength > 0 {
+		share := math.Round(float64(w.Used)/float64(info.ContextLength)*10_000) / 10_000
+		w.ContextLength, w.Share = &info.ContextLength, &share
+	}
+	if info.MaxOutput > 0 {
+		w.MaxOutput = &info.MaxOutput
+	}
+	return w
+}
+
+// costsOf takes a cost apart, nil when price or usage is unknown.
+func costsOf(price *parley.Price, usage parley.Usage, recorded *parley.Money) *Costs {
+	sum := price.Cost(usage)
+	if sum == nil {
+		return nil
+	}
+	tokens := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	cached := min(tokens(usage.CachedTokens), *usage.InputTokens)
+	written := min(tokens(usage.CacheWriteTokens), *usage.InputTokens-cached)
+	of := func(n int64, each float64) parley.Money { return parley.Money(1000*each*float64(n) + 0.5) }
+	write := price.Input
+	if price.CacheWrite != nil {
+		write = *price.CacheWrite
+	}
+	return &Costs{
+		Price: *price, Input: of(*usage.InputTokens-cached-written, price.Input), Cached: of(cached, price.CachedInput),
+		CacheWrite: of(written, write), Output: of(*usage.OutputTokens, price.Output),
+		Saved: of(cached, price.Input-price.CachedInput), Current: recorded != nil && *recorded == *sum,
+	}
+}
+
+// leftOut lists what the call was not shown of the record before its own message.
+func (e *Engine) leftOut(ctx context.Context, scope parley.Scope, detail *CallDetail, again *rebuilt) error {
+	read, last := again.read, int64(0)
+	if len(read) > 0 {
+		last = read[len(read)-1].Sequence
+	}
+	upTo := last
+	if !detail.MessageID.IsZero() {
+		own, err := e.store.Message(ctx, scope, detail.MessageID)
+		switch {
+		case err == nil && own.Sequence > 0:
+			upTo = max(last, own.Sequence-1)
+		case err != nil && parley.ErrorCode(err) != parley.CodeNotFound:
+			return err
+		}
+	}
+	if upTo > last {
+		behind, err := e.recorded(ctx, scope, detail.SessionID, max(last+1, upTo-parley.MaxPage), upTo)
+		if err != nil {
+			return err
+		}
+		read = append(read[:len(read):len(read)], behind...)
+	}
+	detail.LeftOut = prompt.Omitted(detail.Manifest, read, upTo)
+	return nil
+}
+
+// limitsOf are the limits of a session in effect now: its own over its agent's.
+func (e *Engine) limitsOf(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Limits, error) {
+	session, err := e.store.Session(ctx, scope, id)
+	if err != nil {
+		return parley.Limits{}, err
+	}
+	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+	if err != nil {
+		return parley.Limits{}, err
+	}
+	if session.Limits == nil {
+		return agent.Limits, nil
+	}
+	return session.Limits.Over(agent.Limits), nil
+}
+
+// otherAttempts lists the other attempts of a call's step, oldest first.
+func (e *Engine) otherAttempts(ctx context.Context, scope parley.Scope, detail *CallDetail) error {
+	detail.Attempts = []Attempt{}
+	if detail.TurnID.IsZero() {
+		return nil
+	}
+	calls, err := e.store.Calls(ctx, scope, detail.SessionID, parley.CallQuery{TurnID: detail.TurnID, Ascending: true, Limit: parley.MaxPage})
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		c := &calls[i]
+		if c.Step == detail.Step && c.ID != detail.ID {
+			detail.Attempts = append(detail.Attempts, Attempt{c.ID, c.Attempt, c.Outcome, c.Error, c.Cost, c.CreatedAt, c.FirstTokenMS, c.TotalMS})
+		}
+	}
+	return nil
+}

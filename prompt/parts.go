@@ -1,0 +1,267 @@
+package prompt
+
+import (
+	"encoding/base64"
+	"slices"
+
+	"parley"
+)
+
+// Kind says what a part of a request is.
+type Kind string
+
+// The kinds of part, in the order in which providers read them, which is the
+// order in which their caches match.
+const (
+	KindTool       Kind = "tool"
+	KindSystem     Kind = "system"
+	KindSummary    Kind = "summary"
+	KindNote       Kind = "context_note" // what a user message carries beside its text
+	KindMessage    Kind = "message"
+	KindParameters Kind = "parameters" // everything else: the model, sampling, the wire's own fields
+)
+
+// Part is a piece of a request: what it is, why it is there, what it weighs, and
+// where in the request's bytes it stands.
+type Part struct {
+	Kind     Kind    `json:"kind" enum:"tool,system,summary,context_note,message,parameters"`
+	Name     *string `json:"name" doc:"Of a tool, or of the tool that a call or result belongs to."`
+	Sequence *int64  `json:"sequence" doc:"The message of the record that it shows."`
+	Role     *string `json:"role" enum:"user,assistant,tool" doc:"As whom the model reads it: user, assistant or tool."`
+	Reason   string  `json:"reason" doc:"Why it is in the request."`
+	Bytes    int     `json:"bytes" doc:"In the request, without the wire's frame around it where its place is known."`
+	Tokens   int     `json:"tokens" doc:"An estimate."`
+	Span     *Span   `json:"span" doc:"Where it stands in the request's bytes; null where that cannot be told."`
+
+	// Cached is how many of its tokens the provider's cache held, as far as the number
+	// that it reported reaches from the front; null when it reported none.
+	Cached *int `json:"cached_tokens" doc:"How many of its tokens the provider took from its cache; null when it did not say."`
+
+	weighed string // what its tokens are counted of
+}
+
+// Total sums the parts of a kind.
+type Total struct {
+	Kind   Kind `json:"kind" enum:"tool,system,summary,context_note,message,parameters"`
+	Parts  int  `json:"parts"`
+	Bytes  int  `json:"bytes"`
+	Tokens int  `json:"tokens"`
+}
+
+// Parts takes a request apart, in the order in which providers read it. encoded
+// is what the adapter made of it, shown are the messages of the record that are in
+// it, ascending; the manifest says why.
+func Parts(request *parley.ModelRequest, encoded []byte, manifest parley.Manifest, shown []parley.Message) []Part {
+	t := takingApart{wire: readBody(encoded), manifest: manifest, rows: make(map[int64]*parley.Message, len(shown))}
+	for i := range shown {
+		t.rows[shown[i].Sequence] = &shown[i]
+	}
+	t.tools(request)
+	messages := t.wire.within("messages")
+	t.system(request, &messages)
+	for i := range request.Messages {
+		m := &request.Messages[i]
+		for j := range m.Parts {
+			t.piece(&messages, m.Role, &m.Parts[j])
+		}
+	}
+	t.rest()
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.Kind == KindParameters {
+			continue
+		}
+		if p.Bytes = len(p.weighed); p.Span != nil {
+			p.Bytes = p.Span.Length
+		}
+		p.Tokens = EstimateTokens(p.weighed)
+		p.weighed = ""
+	}
+	return t.parts
+}
+
+type takingApart struct {
+	wire     body
+	manifest parley.Manifest
+	rows     map[int64]*parley.Message
+	parts    []Part
+}
+
+func (t *takingApart) tools(request *parley.ModelRequest) {
+	inTools := t.wire.within("tools")
+	for i := range request.Tools {
+		tool := &request.Tools[i]
+		part := Part{Kind: KindTool, Name: &tool.Name, Reason: "the agent's tools", weighed: tool.Name + tool.Description + string(tool.Parameters)}
+		for n, l := range inTools.leaves {
+			if l.name == "name" && string(t.wire.bytes[l.Offset:l.end()]) == tool.Name {
+				part.Span = &inTools.leaves[n].element
+				break
+			}
+		}
+		t.parts = append(t.parts, part)
+	}
+}
+
+func (t *takingApart) system(request *parley.ModelRequest, messages *finder) {
+	if request.System == "" {
+		return
+	}
+	part := Part{Kind: KindSystem, Reason: "the agent's system prompt, filled in, and the session's instructions", weighed: request.System}
+	apart := t.wire.within("system")
+	at, _, found := apart.find(request.System)
+	if !found {
+		at, _, found = messages.find(request.System)
+	}
+	if found {
+		part.Span = &at
+	}
+	t.parts = append(t.parts, part)
+}
+
+// piece adds a part of a request message to the one of its row, or begins that.
+func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.RequestPart) {
+	row := t.rows[p.Sequence]
+	kind, name := KindMessage, p.Name
+	switch {
+	case row == nil:
+	case row.Role == parley.RoleSummary:
+		kind = KindSummary
+	case row.Role == parley.RoleUser && p.Kind == parley.PartText && row.ContextNote != "" && p.Text == row.ContextNote:
+		kind = KindNote
+	}
+	if p.Kind == parley.PartImage {
+		name = ""
+	}
+	at, found := place(in, p)
+	if last := len(t.parts) - 1; last >= 0 {
+		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence && *one.Role == string(role) {
+			one.weighed += weight(p)
+			if found {
+				if one.Span == nil {
+					one.Span = &Span{}
+				}
+				joined := one.Span.join(at)
+				one.Span = &joined
+			}
+			return
+		}
+	}
+	part := Part{Kind: kind, Role: new(string(role)), Reason: reasonIn(t.manifest, p.Sequence), weighed: weight(p)}
+	if p.Sequence != 0 {
+		part.Sequence = &p.Sequence
+	}
+	if name != "" {
+		part.Name = &name
+	}
+	if p.Kind == parley.PartToolResult && (row == nil || row.Role != parley.RoleToolResult) {
+		part.Reason = "the record has no result of this call; the model is told so"
+	}
+	if found {
+		part.Span = &at
+	}
+	t.parts = append(t.parts, part)
+}
+
+// leastReasoning is the shortest reasoning that is looked for: adapters leave
+// reasoning out, and a short text would be found elsewhere.
+const leastReasoning = 16
+
+// place finds a part of a request message in the encoded request.
+func place(in *finder, p *parley.RequestPart) (Span, bool) {
+	switch p.Kind {
+	case parley.PartToolCall:
+		at, element, found := in.find(p.Name)
+		if !found || element.Length == 0 {
+			return at, found
+		}
+		for in.at < len(in.leaves) && in.leaves[in.at].Offset < element.end() {
+			in.at, in.in = in.at+1, 0
+		}
+		return element, true
+	case parley.PartImage:
+		_, element, found := in.find(base64.StdEncoding.EncodeToString(p.Data[:min(len(p.Data), 48)/3*3]))
+		return element, found
+	case parley.PartReasoning:
+		if len(p.Text) < leastReasoning {
+			return Span{}, false
+		}
+	}
+	at, _, found := in.find(p.Text)
+	return at, found
+}
+
+// weight is what a part's tokens are counted of; an image's are the provider's secret.
+func weight(p *parley.RequestPart) string {
+	if p.Kind == parley.PartToolCall {
+		return p.Name + string(p.Arguments)
+	}
+	return p.Text
+}
+
+// rest are the members of the request's outermost object that hold nothing else.
+func (t *takingApart) rest() {
+	part := Part{Kind: KindParameters, Reason: "the model, its parameters and the wire's own fields"}
+	size := 0
+	for _, name := range t.wire.order {
+		if name == "messages" || name == "tools" || name == "system" {
+			continue
+		}
+		size += len(name) + len(`"":`) + t.wire.members[name].Length
+	}
+	if size > 0 {
+		part.Bytes = size
+		t.parts = append(t.parts, part)
+	}
+}
+
+// reasonIn is why a manifest has a sequence.
+func reasonIn(manifest parley.Manifest, sequence int64) string {
+	for _, r := range manifest.Ranges {
+		if sequence >= r.From && sequence <= r.To {
+			return r.Reason
+		}
+	}
+	return ""
+}
+
+// Sum adds up parts by kind, in their order.
+func Sum(parts []Part) []Total {
+	totals := []Total{}
+	for i := range parts {
+		at := slices.IndexFunc(totals, func(t Total) bool { return t.Kind == parts[i].Kind })
+		if at < 0 {
+			totals, at = append(totals, Total{Kind: parts[i].Kind}), len(totals)
+		}
+		totals[at].Parts++
+		totals[at].Bytes += parts[i].Bytes
+		totals[at].Tokens += parts[i].Tokens
+	}
+	return totals
+}
+
+// Tokens sums the estimates of parts.
+func Tokens(parts []Part) (sum int) {
+	for i := range parts {
+		sum += parts[i].Tokens
+	}
+	return sum
+}
+
+// MarkCached tells which parts the provider's cache held. Providers match from
+// the front, so the tokens that they report are the first ones; the estimates are
+// stretched to the input that was counted.
+func MarkCached(parts []Part, usage parley.Usage) {
+	if usage.CachedTokens == nil || usage.InputTokens == nil {
+		return
+	}
+	all := Tokens(parts)
+	if all == 0 {
+		return
+	}
+	left := int(*usage.CachedTokens * int64(all) / max(*usage.InputTokens, 1))
+	for i := range parts {
+		held := min(left, parts[i].Tokens)
+		left -= held
+		parts[i].Cached = &held
+	}
+}
