@@ -84,28 +84,38 @@ func (t *talker) try(session parley.ID, text string) error {
 	if posted.Claim == nil {
 		return errors.New("the post was not claimed")
 	}
-	begin := parley.StepBegin{
-		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
+	begin := stepBegin(1)
+	if _, err := t.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
+		return fmt.Errorf("BeginStep: %w", err)
+	}
+	settle, err := stepSettle(begin, text)
+	if err != nil {
+		return err
+	}
+	if _, err := t.store.SettleStep(ctx, posted.Claim.Fence, settle); err != nil {
+		return fmt.Errorf("SettleStep: %w", err)
+	}
+	return nil
+}
+
+func stepBegin(step int) parley.StepBegin {
+	return parley.StepBegin{
+		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
 			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
 			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "all"}}}},
 		System: "be kind", Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
 	}
-	if _, err := t.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
-		return fmt.Errorf("BeginStep: %w", err)
-	}
+}
+
+// stepSettle settles a step with a text, and ends its turn.
+func stepSettle(begin parley.StepBegin, text string) (parley.StepSettle, error) {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
-	if err != nil {
-		return err
-	}
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage, cost := parley.Usage{InputTokens: &in, OutputTokens: &out}, parley.Money(1000)
-	if _, err := t.store.SettleStep(ctx, posted.Claim.Fence, parley.StepSettle{Step: 1,
+	return parley.StepSettle{Step: begin.Call.Step,
 		Call:   parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
 		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
-		End:    &parley.TurnEnd{Status: parley.TurnCompleted}}); err != nil {
-		return fmt.Errorf("SettleStep: %w", err)
-	}
-	return nil
+		End:    &parley.TurnEnd{Status: parley.TurnCompleted}}, err
 }
 
 // BenchmarkTurn is one plain turn, three transactions, on a server that keeps what

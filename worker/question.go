@@ -55,11 +55,19 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 
 // tail is the record for the model's context. While nothing was written behind
 // the trigger it is at hand, and all there is for a record without another
-// message and for a policy that wants no other turn's.
+// message and for a policy that wants no other turn's. Such a policy reads on from
+// there as many rows as the turn has written.
 func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
 	trigger := &t.claim.Trigger
 	if before == 0 && trigger.Sequence == t.last && !trigger.Internal && (t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, nil
+	}
+	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle && own < int64(limit) {
+		rows, err := t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own))
+		whole := len(rows) < int(own) || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
+		if err != nil || whole { // else others wrote to the turn meanwhile
+			return rows, err
+		}
 	}
 	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)
 }

@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"slices"
+
 	"parley"
 )
 
@@ -77,6 +79,31 @@ func (h *Head) claimed() claim {
 type Open struct {
 	Rows  []OpenRow  // streaming messages, in the order of their sequence
 	Calls []OpenCall // by ordinal
+
+	// unanswered are the turn's tool calls that were opened and settled under this head
+	// and have no result yet: of each what it takes to record one.
+	unanswered []*parley.Message
+}
+
+// waitsFor finds a call that is known to have no result; nil when only the record
+// can tell.
+func (h *Head) waitsFor(callID string) *parley.Message {
+	if h.open != nil {
+		for _, call := range h.open.unanswered {
+			if call.ToolCallID == callID {
+				return call
+			}
+		}
+	}
+	return nil
+}
+
+// answered forgets a call that has a result now, or a namesake.
+func (h *Head) answered(callID string) {
+	if callID == "" || h.open == nil {
+		return
+	}
+	h.open.unanswered = slices.DeleteFunc(h.open.unanswered, func(call *parley.Message) bool { return call.ToolCallID == callID })
 }
 
 // OpenRow is a streaming message of the running step.
@@ -87,6 +114,9 @@ type OpenRow struct {
 	Role       parley.Role
 	ToolCallID string
 	ToolName   string
+
+	opened    bool   // under this head: agentType is known
+	agentType string // of a row that was
 }
 
 // Entry is a message in the queue, without what only its reading needs.

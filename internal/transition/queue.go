@@ -118,6 +118,7 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	if !m.Internal {
 		h.Statistics.UserFacing++
 	}
+	h.answered(m.ToolCallID)
 	if m.Role == parley.RoleToolCall {
 		m.CallOrdinal = h.NextCall
 		h.NextCall++

@@ -101,6 +101,13 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
 		row.ToolName, row.Metadata = rows[i].ToolName, metadata(block.Metadata)
 		h.Changes.Settled = append(h.Changes.Settled, row)
+		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {
+			h.answered(rows[i].ToolCallID)
+			open.unanswered = append(open.unanswered, &parley.Message{
+				ID: rows[i].ID, TurnID: turn.ID, Step: step, Role: m.Role, Status: block.Status, ToolCallID: rows[i].ToolCallID, ToolName: row.ToolName,
+				CallOrdinal: m.CallOrdinal, AgentType: rows[i].agentType, Iteration: turn.Iteration, Metadata: row.Metadata,
+			})
+		}
 		messages = append(messages, parley.SettledMessage{MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content})
 		h.hint.Settled = append(h.hint.Settled, rows[i].ID)
 	}
@@ -146,9 +153,11 @@ func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Me
 	if err != nil {
 		return parley.Message{}, err
 	}
-	call, err := t.unanswered(h, settle.ToolCallID)
-	if err != nil {
-		return parley.Message{}, err
+	call := h.waitsFor(settle.ToolCallID)
+	if call == nil {
+		if call, err = t.unanswered(h, settle.ToolCallID); err != nil {
+			return parley.Message{}, err
+		}
 	}
 	if call.TurnID != fence.TurnID {
 		return parley.Message{}, parley.Errorf(parley.CodeConflict, "the call belongs to another turn")

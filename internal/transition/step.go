@@ -84,7 +84,10 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message) error {
 	if err := t.record(h, m, parley.Idempotency{}); err != nil {
 		return err
 	}
-	open.Rows = append(open.Rows, OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName})
+	open.Rows = append(open.Rows, OpenRow{
+		ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
+		opened: true, agentType: m.AgentType,
+	})
 	return nil
 }
 

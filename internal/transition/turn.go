@@ -53,6 +53,9 @@ func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, data
 		return err
 	}
 	turn.WaitReason, h.Holder = reason, parley.ID{}
+	if h.open != nil {
+		h.open.unanswered = nil // nobody knows for how long it waits
+	}
 	h.Status, h.WaitReason = parley.SessionWaiting, reason
 	t.touch(h)
 	t.event(h, parley.EventSessionWaiting, turn.ID, data)

@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+)
+
+// TestStatementsOfTurns counts what the hot path costs: the statements of each
+// transition of a plain turn and of one with a tool, by what they do and to which
+// table. Each of them is paid by every turn. One that is needed only when
+// a feature is used has no place here.
+func TestStatementsOfTurns(t *testing.T) {
+	var seen []string
+	w := newWorld(t, Options{Fault: func(point string) error {
+		seen = append(seen, point)
+		return nil
+	}})
+	session := w.session(nil).ID
+	w.plainTurn(session, "hello") // fills the caches, and names the session
+	post := "SELECT processes, SELECT agents, INSERT events, UPDATE heads, UPDATE sessions, INSERT messages, INSERT turns"
+	begin := "INSERT events, UPDATE heads, INSERT messages, UPDATE turns, INSERT calls"
+	finish := "INSERT events, UPDATE heads, UPDATE sessions, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls"
+	seen = nil
+	w.plainTurn(session, "hello")
+	if diff := cmp.Diff([]string{post, begin, finish}, transactions(seen)); diff != "" {
+		t.Errorf("a plain turn (- want, + is):\n%s", diff)
+	}
+	seen = nil
+	w.toolTurn(session)
+	want := []string{
+		post, begin,
+		"INSERT events, UPDATE heads, INSERT messages", // the call's row
+		"INSERT events, UPDATE heads, UPDATE messages, UPDATE versions, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls",
+		"INSERT events, UPDATE heads, INSERT messages", // the result
+		begin, finish,
+	}
+	if diff := cmp.Diff(want, transactions(seen)); diff != "" {
+		t.Errorf("a turn with a tool (- want, + is):\n%s", diff)
+	}
+}
+
+// transactions are the writer's statements, a line for each commit.
+func transactions(seen []string) (all []string) {
+	var current []string
+	for _, statement := range seen {
+		words := strings.Fields(statement)
+		switch words[0] {
+		case "BEGIN", "before", "after":
+		case "COMMIT":
+			all, current = append(all, strings.Join(current, ", ")), nil
+		case "SELECT", "DELETE", "INSERT":
+			at := 2 // INSERT INTO, DELETE FROM
+			for words[0] == "SELECT" && words[at-1] != "FROM" {
+				at++
+			}
+			current = append(current, words[0]+" "+words[at])
+		default:
+			current = append(current, words[0]+" "+words[1])
+		}
+	}
+	return all
+}
+
+// toolTurn runs a turn whose first answer calls a tool.
+func (w *world) toolTurn(session parley.ID) {
+	w.t.Helper()
+	ctx := context.Background()
+	posted := w.post(session, w.said("hello"), w.process)
+	fence, first, second := posted.Claim.Fence, stepBegin(1), stepBegin(2)
+	_, err := w.store.BeginStep(ctx, fence, first)
+	w.must(err)
+	call := parley.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
+	_, err = w.store.OpenBlock(ctx, fence, call)
+	w.must(err)
+	content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")})
+	w.must(err)
+	settle := stepSettle(first, "", nil)
+	settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
+	settle.ToolsStarted = []string{call.ToolCallID}
+	_, err = w.store.SettleStep(ctx, fence, settle)
+	w.must(err)
+	content, err = parley.EncodeContent(parley.ToolResultContent{Result: []byte(`"noon"`), Success: true})
+	w.must(err)
+	_, err = w.store.SettleTool(ctx, fence, parley.ToolSettle{
+		MessageID: parley.NewID(), Step: 1, ToolCallID: call.ToolCallID, ToolName: call.ToolName, Content: content,
+	})
+	w.must(err)
+	_, err = w.store.BeginStep(ctx, fence, second)
+	w.must(err)
+	_, err = w.store.SettleStep(ctx, fence, stepSettle(second, "It is noon.", completed))
+	w.must(err)
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,41 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"parley"
+)
+
+// TestSingleReadsItsOwnTurn: where a model sees nothing of other turns, a further
+// step reads no row of them, and none of its own is missing when others have
+// written to the turn.
+func TestSingleReadsItsOwnTurn(t *testing.T) {
+	r := newRig(t)
+	r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
+	r.start(nil)
+	single := parley.Policy{Kind: parley.PolicySingle}
+	session := r.session(tooled("look"), func(s *parley.Session) { s.Policy = &single })
+	var last parley.Posted
+	for range 3 {
+		r.model.play(calls(parley.FinishToolCalls, "look", `{}`), says("seen"))
+		last = r.post(session, "Look", "")
+		r.ended(last.Turn.ID)
+	}
+	if asked := r.model.asked(); len(asked[5].Messages) != 3 { // task, call, result
+		t.Errorf("the last request shows %d messages", len(asked[5].Messages))
+	}
+	rows, err := r.store.ContextTail(t.Context(), r.scope.WorkspaceID, session, 0, 100)
+	r.must(err)
+	const written = 5 // task, answer, call, result, answer
+	for known, want := range map[int64]int{written: written, written - 1: len(rows)} {
+		reading := turn{w: r.worker, claim: *last.Claim, fence: last.Claim.Fence, writes: t.Context(), last: last.Message.Sequence + known - 1}
+		reading.settings.Policy = single
+		got, err := reading.tail(0, 100)
+		r.must(err)
+		if len(got) != want || got[min(written, len(got))-1].ID != last.Message.ID {
+			t.Errorf("knowing of %d rows of the turn it reads %d, want %d", known, len(got), want)
+		}
+	}
+}
