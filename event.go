@@ -30,6 +30,14 @@ const (
 	EventApprovalResolved EventType = "approval.resolved" // the same; state is another
 )
 
+// The durable types of compactions, which turns have no part in. A compaction
+// ends with compaction.completed, or with a compaction.failed whose again is false.
+const (
+	EventCompactionStarted   EventType = "compaction.started"   // {compaction_id, call_id, reason, attempt, model, covers_from, covers_through}
+	EventCompactionCompleted EventType = "compaction.completed" // {compaction_id, call_id, message_id, covers_from, covers_through, queued}: queued is true when the summary enters as the turn ends that runs
+	EventCompactionFailed    EventType = "compaction.failed"    // {compaction_id, call_id, attempt, error, again}
+)
+
 // The live types: no sequence, no id, never stored.
 const (
 	EventStepGenerating EventType = "step.generating" // a delta
@@ -101,6 +109,7 @@ type Commit struct {
 	Settled     []ID        // messages that stream no more
 	Ready       bool        // a session became ready: claimers may look
 	Outbox      bool        // work was left to the outbox
+	Compaction  bool        // a compaction may begin
 	Cancel      ID          // turn whose cancellation was asked for, if any
 
 	// Remote: another process committed it, and what is known of it came by a hint

@@ -24,6 +24,7 @@ type Store interface {
 	AuditStore
 	GaugeStore
 	BudgetStore
+	CompactionStore
 	ApprovalStore
 	FileStore
 

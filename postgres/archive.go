@@ -115,6 +115,7 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"outbox":         {"id"},
 	"audit":          {"workspace_id", "at", "id"},
 	"budgets":        {"workspace_id", "subject_id"},
+	"compactions":    {"workspace_id", "session_id"},
 	"parked":         {"workspace_id", "subject_id", "session_id"},
 	"rates":          {"workspace_id", "subject_id"},
 	"blob_chunks":    {"workspace_id", "blob_id", "n"},

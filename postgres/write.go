@@ -153,6 +153,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 		}
 	}
 	b.approvals(h, c)
+	if err := b.compaction(h); err != nil {
+		return err
+	}
 	b.ready(h)
 	b.files(h)
 	for _, opened := range c.Opened {

@@ -53,6 +53,9 @@ func (t *txn) write(h *transition.Head) error {
 	if err := t.writeApprovals(c); err != nil {
 		return err
 	}
+	if err := t.writeCompaction(h); err != nil {
+		return err
+	}
 	if err := t.writeReady(h); err != nil {
 		return err
 	}

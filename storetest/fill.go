@@ -54,11 +54,14 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	must(t, "PostMessage", err)
 	_, err = w.store.FinishTurn(w.ctx, lost.Claim.Fence, *failed(parley.ClassStream))
 	must(t, "FinishTurn", err)
+	summed := w.session(t)
+	w.exchange(t, summed, "a long story", "indeed")
+	w.compacted(t, summed, 2, "A story was told.")
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
 	filled.Running = w.fillRunning(t)
 	thrifty := w.fillBudgets(t)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, opened.Session.ID, filled.Running, thrifty}
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, filled.Running, thrifty}
 
 	other := w.neighbour(t, "acme")
 	w.fillFiles(t)

@@ -34,6 +34,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
 		"ATreeCannotOverspend":             treeCannotOverspend,
 		"RatesOfManyAtOnce":                ratesRace,
+		"ACompactionIsTakenOnce":           sharedCompaction,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

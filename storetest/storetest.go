@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Budgets":     testBudgets,
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
+		"Compactions": testCompactions,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

@@ -71,6 +71,8 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
 	table("audit", ids("workspace_id"), integers("at"), ids("id", "principal_id"), texts("principal_name", "action"), ids("session_id", "target_id", "request_id")),
 	table("budgets", ids("workspace_id", "subject_id"), integers("revision", "tokens", "cost", "day", "day_tokens", "day_cost", "reserved_tokens", "reserved_cost", "warned")),
+	table("compactions", ids("session_id", "workspace_id", "id"), texts("state", "reason"), integers("attempt"), ids("holder"), integers("epoch", "covers_from", "covers_through"),
+		ids("absorbs_id", "call_id", "message_id"), texts("error"), integers("not_before", "rests_until", "created_at", "updated_at", "finished_at")),
 	table("parked", ids("workspace_id", "subject_id", "session_id"), integers("parked_at")),
 	table("rates", ids("workspace_id", "subject_id"), integers("used_until")),
 	table("blobs", ids("id", "workspace_id"), texts("state"), raw("hash"), integers("size", "files"), raw("thumbnail"), integers("touched_at")),

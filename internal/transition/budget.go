@@ -214,6 +214,19 @@ func refusedData(turnID parley.ID, refusal *parley.Refusal) json.RawMessage {
 // abandon ends the reservations of a session that is deleted: what its open
 // calls may have used stays spent.
 func (t *Tx) abandon(h *Head) error {
+	c, err := t.rows.Compaction(h)
+	if err != nil {
+		return err
+	}
+	if c != nil && c.State == parley.CompactionRunning {
+		open, err := t.rows.OpenCall(h, c.CallID)
+		if err != nil {
+			return err
+		}
+		if open != nil {
+			h.spend(*open, &parley.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted})
+		}
+	}
 	if h.TurnID.IsZero() {
 		return nil
 	}

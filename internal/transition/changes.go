@@ -42,6 +42,8 @@ type Changes struct {
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment and used_at
 	ToldRoot     []ToldRoot
 
+	Compaction *parley.Compaction // insert the session's row, or update all of it
+
 	Spent     []Spent // reservations that end: the budgets are charged, and who waits for room there may go on
 	Parked    *Parked
 	Warned    *Warned
@@ -60,7 +62,7 @@ type Changes struct {
 
 // Any reports whether there is anything to write.
 func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
+	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
 		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0

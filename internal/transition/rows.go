@@ -67,6 +67,11 @@ type Rows interface {
 	// RootNews is what the root session has heard of an approval.
 	RootNews(workspaceID, approvalID parley.ID) (RootNews, error)
 
+	// Compaction reads the session's compaction; nil when it never had one.
+	Compaction(h *Head) (*parley.Compaction, error)
+	// OpenCall reads a call of the session; nil when it is not open.
+	OpenCall(h *Head, callID parley.ID) (*OpenCall, error)
+
 	// Posted finds the message that was posted under an idempotency key.
 	Posted(h *Head, key string) (Earlier, error)
 	// Created finds the session that was created under an idempotency key.

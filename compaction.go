@@ -1,0 +1,148 @@
+package parley
+
+import "encoding/json"
+
+// Compaction writes a summary of a session's older messages (E3): a message of
+// role summary that stands, in later context, for all up to the one that it
+// covers. Nothing is deleted. A session has at most one compaction at a time; this
+// is the one that runs, or the last one.
+type Compaction struct {
+	ID          ID               `json:"compaction_id"` // null of a session that never had one
+	WorkspaceID ID               `json:"workspace_id"`
+	SessionID   ID               `json:"session_id"`
+	State       CompactionState  `json:"state"`
+	Reason      CompactionReason `json:"reason,omitempty"`
+	Attempt     int              `json:"attempt"` // begun so far
+	// CoversFrom and CoversThrough are the sequences of the first and the last message
+	// that the latest attempt sums up; 0 (JSON null) before the first one.
+	CoversFrom    int64    `json:"covers_from"`
+	CoversThrough int64    `json:"covers_through"`
+	AbsorbsID     ID       `json:"absorbs_id"` // the earlier summary that goes into this one
+	CallID        ID       `json:"call_id"`    // of the latest attempt
+	MessageID     ID       `json:"message_id"` // the summary, of a completed one
+	Error         *Failure `json:"error"`      // of the latest attempt
+	NotBefore     Time     `json:"not_before"` // when the next attempt may begin; null: at once
+	// RestsUntil is of one that failed: the sequence that the session's record is to
+	// reach before another one begins by itself; 0 (JSON null) otherwise.
+	RestsUntil int64 `json:"rests_until"`
+	CreatedAt  Time  `json:"created_at"`
+	UpdatedAt  Time  `json:"updated_at"`
+	FinishedAt Time  `json:"finished_at"`
+
+	Holder ID    `json:"-"` // the process that runs it
+	Epoch  int64 `json:"-"` // claims so far: every write of a claim carries its own
+}
+
+// MarshalJSON writes null for what is absent.
+func (c Compaction) MarshalJSON() ([]byte, error) {
+	type plain Compaction
+	return EncodeJSON(struct {
+		*plain
+		Reason        *CompactionReason `json:"reason"`
+		CoversFrom    *int64            `json:"covers_from"`
+		CoversThrough *int64            `json:"covers_through"`
+		RestsUntil    *int64            `json:"rests_until"`
+	}{(*plain)(&c), OrNull(c.Reason), OrNull(c.CoversFrom), OrNull(c.CoversThrough), OrNull(c.RestsUntil)})
+}
+
+// CompactionState is the state of a compaction:
+//
+//	pending ──claim──▶ running ──▶ completed │ failed
+//	   ▲                  │
+//	   └── another attempt, a release, a takeover
+type CompactionState string
+
+// The states. None is of a session that never had a compaction.
+const (
+	CompactionNone      CompactionState = "none"
+	CompactionPending   CompactionState = "pending"
+	CompactionRunning   CompactionState = "running"
+	CompactionCompleted CompactionState = "completed" // its summary is in the record, or enters it when the turn ends that runs
+	CompactionFailed    CompactionState = "failed"    // given up; nothing has changed
+)
+
+// Finished reports whether nothing more comes of it.
+func (s CompactionState) Finished() bool {
+	return s == CompactionNone || s == CompactionCompleted || s == CompactionFailed
+}
+
+// CompactionReason is why a compaction was begun.
+type CompactionReason string
+
+// The reasons.
+const (
+	CompactMessages CompactionReason = "messages" // the context reached its limit of messages
+	CompactTokens   CompactionReason = "tokens"   // it reached its limit of tokens, or its share of what the model takes
+	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
+	CompactAsked    CompactionReason = "asked"    // somebody asked for it
+)
+
+// ByItself reports whether nobody waits for the compaction: then it may be put off.
+func (r CompactionReason) ByItself() bool { return r == CompactMessages || r == CompactTokens }
+
+// The bounds of compactions.
+const (
+	// MaxCompactionAttempts is how often a compaction is begun, takeovers of dead
+	// processes counted, before it is given up.
+	MaxCompactionAttempts = 3
+	// CompactionRest is how many messages must enter the record, after a compaction
+	// was given up or its summary set aside, before another one begins by itself.
+	CompactionRest = 20
+	// MaxCompactionInstructions bounds CompactionSettings.Instructions, in bytes.
+	MaxCompactionInstructions = 16 << 10
+)
+
+// CompactionSettings say how summaries are written; zero fields mean the defaults.
+type CompactionSettings struct {
+	Model        ModelID `json:"model,omitempty" doc:"provider/model that writes summaries; default: the session's own."`
+	Instructions string  `json:"instructions,omitempty" doc:"What summaries of these conversations must hold beside what they always do."`
+}
+
+// MarshalJSON writes null for what is absent.
+func (s CompactionSettings) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Model        *ModelID `json:"model"`
+		Instructions *string  `json:"instructions"`
+	}{OrNull(s.Model), OrNull(s.Instructions)})
+}
+
+// Validate reports the field that breaks a rule.
+func (s CompactionSettings) Validate() error {
+	if s.Model != "" {
+		if err := s.Model.Validate(); err != nil {
+			return InvalidField("compaction.model", "is not provider/model")
+		}
+	}
+	if len(s.Instructions) > MaxCompactionInstructions {
+		return InvalidField("compaction.instructions", "is longer than %d bytes", MaxCompactionInstructions)
+	}
+	return nil
+}
+
+// Over returns s with the gaps filled from the wider scope.
+func (s CompactionSettings) Over(wider CompactionSettings) CompactionSettings {
+	if s.Model == "" {
+		s.Model = wider.Model
+	}
+	if s.Instructions == "" {
+		s.Instructions = wider.Instructions
+	}
+	return s
+}
+
+// SummaryOrigin is the metadata of a summary that a compaction wrote.
+type SummaryOrigin struct {
+	AbsorbsID    ID    `json:"absorbs_id"`
+	CallID       ID    `json:"call_id"`
+	CompactionID ID    `json:"compaction_id"`
+	CoversFrom   int64 `json:"covers_from"`
+}
+
+// OriginOf reads a summary's metadata; the zero value when a compaction did not
+// write it.
+func OriginOf(metadata json.RawMessage) (origin SummaryOrigin) {
+	if json.Unmarshal(metadata, &origin) != nil {
+		return SummaryOrigin{}
+	}
+	return origin
+}

@@ -1,0 +1,357 @@
+package transition
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"parley"
+)
+
+// RequestCompaction is the transition of parley.CompactionStore.
+func (t *Tx) RequestCompaction(scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	if reason == parley.CompactAsked && h.ArchivedAt != 0 {
+		return parley.Compaction{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then compact it")
+	}
+	last, err := t.rows.Compaction(h)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	c := &parley.Compaction{ID: id, WorkspaceID: h.WorkspaceID, SessionID: h.ID, State: parley.CompactionPending, Reason: reason, CreatedAt: t.now, UpdatedAt: t.now}
+	if last != nil {
+		if !last.State.Finished() {
+			if reason == parley.CompactAsked {
+				return parley.Compaction{}, parley.Conflict(last.State, "a compaction of this session is %s already", last.State)
+			}
+			return *last, nil
+		}
+		if rests, err := t.compactionRests(h, last, reason); err != nil || rests {
+			return *last, err
+		}
+		c.Epoch = last.Epoch
+	}
+	h.saveCompaction(c)
+	h.hint.Compaction = true
+	return *c, nil
+}
+
+// compactionRests reports that what became of the last compaction keeps another
+// one back; last says until when then. CodeConflict while its summary is queued.
+func (t *Tx) compactionRests(h *Head, last *parley.Compaction, reason parley.CompactionReason) (bool, error) {
+	if last.State == parley.CompactionFailed {
+		return reason.ByItself() && h.LastSequence < last.RestsUntil, nil
+	}
+	summary, err := t.rows.Message(h.WorkspaceID, last.MessageID)
+	if err != nil || summary == nil {
+		return false, err
+	}
+	if summary.Status == parley.MessageQueued {
+		return false, parley.Conflict(summary.Status, "the last compaction's summary waits for the running turn to end; compact again when it is in the record")
+	}
+	if reason.ByItself() && summary.Marks.SetAside && h.LastSequence < summary.Sequence+parley.CompactionRest {
+		last.RestsUntil = summary.Sequence + parley.CompactionRest
+		return true, nil
+	}
+	return false, nil
+}
+
+// saveCompaction has a compaction written as it is at the end of the transition.
+func (h *Head) saveCompaction(c *parley.Compaction) {
+	h.Changes.Compaction, h.Changes.Head = c, true
+}
+
+// holdsCompaction locks the session of a claimed compaction, or is CodeFenced.
+func (t *Tx) holdsCompaction(fence parley.CompactionFence) (*Head, *parley.Compaction, error) {
+	fenced := func() error {
+		return parley.Errorf(parley.CodeFenced, "the claim of this compaction has passed to someone else")
+	}
+	h, err := t.load(fence.SessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h == nil || h.DeletedAt != 0 || h.WorkspaceID != fence.WorkspaceID {
+		return nil, nil, fenced()
+	}
+	c, err := t.rows.Compaction(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c == nil || c.ID != fence.CompactionID || c.Epoch != fence.Epoch || c.State != parley.CompactionRunning {
+		return nil, nil, fenced()
+	}
+	c.UpdatedAt = t.now
+	return h, c, nil
+}
+
+// ClaimCompaction makes a process the holder of a session's compaction, as
+// parley.CompactionStore.ClaimCompactions says; nil when it is nobody's to take.
+func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID) bool) (*parley.CompactionClaim, error) {
+	allowed, err := t.mayClaim(processID)
+	if err != nil {
+		return nil, err
+	}
+	if !allowed {
+		return nil, parley.Errorf(parley.CodeFenced, "this process has no lease")
+	}
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return nil, err
+	}
+	c, err := t.rows.Compaction(h)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	switch c.State {
+	case parley.CompactionPending:
+		if c.NotBefore > t.now {
+			return nil, nil
+		}
+	case parley.CompactionRunning:
+		abandoned := c.Holder == processID && !runs(c.ID)
+		if c.Holder != processID {
+			alive, err := t.rows.Alive(c.Holder)
+			if err != nil {
+				return nil, err
+			}
+			abandoned = !alive
+		}
+		if !abandoned {
+			return nil, nil
+		}
+		if err := t.breakOff(h, c); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, nil
+	}
+	c.UpdatedAt = t.now
+	h.saveCompaction(c)
+	if c.Attempt >= parley.MaxCompactionAttempts {
+		t.compactionFailed(h, c, interrupted(), 0)
+		return nil, nil
+	}
+	c.State, c.Holder = parley.CompactionRunning, processID
+	c.Epoch++
+	c.Attempt++
+	version, _, err := t.rows.Agent(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := t.rows.AgentVersion(h.WorkspaceID, h.AgentID, version)
+	if err != nil {
+		return nil, err
+	}
+	if agent == nil {
+		return nil, NotFound("agent")
+	}
+	return &parley.CompactionClaim{
+		Fence:      parley.CompactionFence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, CompactionID: c.ID, Epoch: c.Epoch},
+		Compaction: *c, Session: h.Session, Agent: *agent,
+	}, nil
+}
+
+func interrupted() *parley.Failure {
+	return &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
+}
+
+// breakOff settles what an attempt left open whose process is gone.
+func (t *Tx) breakOff(h *Head, c *parley.Compaction) error {
+	open, err := t.rows.OpenCall(h, c.CallID)
+	if err != nil || open == nil {
+		return err
+	}
+	h.settleApart(*open, parley.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
+	return nil
+}
+
+// settleApart ends the record of a call that is no turn's and counts its usage
+// into the session.
+func (h *Head) settleApart(open OpenCall, call parley.CallSettled) {
+	h.spend(open, &call)
+	h.Changes.Calls = append(h.Changes.Calls, call)
+	h.Statistics.Add(call.Usage)
+	h.Changes.Head = true
+	if call.Cost == nil {
+		h.Statistics.Unpriced++
+		return
+	}
+	h.Statistics.Cost += *call.Cost
+}
+
+// BeginCompaction is the transition of parley.CompactionStore.
+func (t *Tx) BeginCompaction(fence parley.CompactionFence, begin parley.CompactionBegin) error {
+	h, c, err := t.holdsCompaction(fence)
+	if err != nil {
+		return err
+	}
+	if open, err := t.rows.OpenCall(h, c.CallID); err != nil {
+		return err
+	} else if open != nil {
+		return parley.Errorf(parley.CodeConflict, "the call of this attempt is open already")
+	}
+	step := parley.StepBegin{Call: begin.Call, System: begin.System, Reservation: begin.Reservation}
+	if _, err := t.reserve(h, &step); err != nil {
+		return err
+	}
+	c.CallID, c.CoversFrom, c.CoversThrough, c.AbsorbsID = begin.Call.ID, begin.CoversFrom, begin.CoversThrough, begin.AbsorbsID
+	t.event(h, parley.EventCompactionStarted, parley.ID{}, compactionStartedData(c, begin.Call.Model))
+	step.Call.Ordinal = h.LastEvent
+	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: step})
+	h.saveCompaction(c)
+	return nil
+}
+
+// SettleCompaction is the transition of parley.CompactionStore.
+func (t *Tx) SettleCompaction(fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+	h, c, err := t.holdsCompaction(fence)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	if settle.Call != nil {
+		open, err := t.rows.OpenCall(h, settle.Call.CallID)
+		if err != nil {
+			return parley.Compaction{}, err
+		}
+		if open == nil {
+			return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "the call of this attempt is not open")
+		}
+		h.settleApart(*open, *settle.Call)
+	}
+	h.saveCompaction(c)
+	if settle.Summary == nil {
+		t.compactionFailed(h, c, settle.Failure, parley.Time(settle.Again.Milliseconds()))
+		return *c, nil
+	}
+	if settle.Call == nil || c.CoversThrough == 0 {
+		return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "a summary comes of a call that was begun")
+	}
+	if err := t.enterSummary(h, c, settle); err != nil {
+		return parley.Compaction{}, err
+	}
+	c.State, c.Holder, c.Error, c.FinishedAt = parley.CompactionCompleted, parley.ID{}, nil, t.now
+	c.MessageID = settle.Summary.MessageID
+	t.event(h, parley.EventCompactionCompleted, parley.ID{}, compactionCompletedData(c, !h.TurnID.IsZero()))
+	return *c, nil
+}
+
+// enterSummary has a summary enter the record, or wait at the front of the queue
+// for the turn to end.
+func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle parley.CompactionSettle) error {
+	origin, err := json.Marshal(parley.SummaryOrigin{AbsorbsID: c.AbsorbsID, CallID: c.CallID, CompactionID: c.ID, CoversFrom: c.CoversFrom})
+	if err != nil {
+		return err
+	}
+	if origin, err = parley.CanonicalJSON(origin); err != nil {
+		return err
+	}
+	covers := c.CoversThrough
+	m := &parley.Message{
+		ID: settle.Summary.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: parley.RoleSummary, Status: parley.MessageCompleted,
+		Author: settle.Summary.Author, Content: settle.Summary.Content, CoversThrough: &covers, Metadata: origin,
+		TokenEstimate: settle.Summary.TokenEstimate, CreatedAt: t.now, UpdatedAt: t.now,
+	}
+	if !settle.Call.Usage.IsZero() {
+		m.Usage = &settle.Call.Usage
+	}
+	if h.TurnID.IsZero() {
+		return t.record(h, m, parley.Idempotency{})
+	}
+	t.enqueue(h, m, h.takeFront(), parley.Idempotency{})
+	return nil
+}
+
+// compactionFailed notes why an attempt gave no summary: another one follows after
+// a pause, or the compaction is given up.
+func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Failure, again parley.Time) {
+	c.Holder, c.Error = parley.ID{}, failure
+	more := again > 0 && c.Attempt < parley.MaxCompactionAttempts
+	if more {
+		c.State, c.NotBefore = parley.CompactionPending, t.now+again
+	} else {
+		c.State, c.FinishedAt, c.RestsUntil = parley.CompactionFailed, t.now, h.LastSequence+parley.CompactionRest
+	}
+	t.event(h, parley.EventCompactionFailed, parley.ID{}, compactionFailedData(c, more))
+}
+
+// ReleaseCompaction is the transition of parley.CompactionStore.
+func (t *Tx) ReleaseCompaction(fence parley.CompactionFence) error {
+	h, c, err := t.holdsCompaction(fence)
+	if err != nil {
+		return err
+	}
+	if err := t.breakOff(h, c); err != nil {
+		return err
+	}
+	c.State, c.Holder, c.NotBefore = parley.CompactionPending, parley.ID{}, 0
+	c.Attempt--
+	h.saveCompaction(c)
+	h.hint.Compaction = true
+	return nil
+}
+
+// EnterSummary is the transition of parley.CompactionStore.
+func (t *Tx) EnterSummary(fence parley.Fence) (bool, error) {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return false, err
+	}
+	if open, err := t.openOf(h, turn); err != nil {
+		return false, err
+	} else if len(open.Rows) > 0 {
+		return false, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
+	}
+	if calls, err := t.rows.OpenToolCalls(h); err != nil {
+		return false, err
+	} else if len(calls) > 0 {
+		return false, parley.Errorf(parley.CodeConflict, "a tool call has no result yet")
+	}
+	c, err := t.rows.Compaction(h)
+	if err != nil || c == nil || c.State != parley.CompactionCompleted {
+		return false, err
+	}
+	if _, err := t.queueOf(h, true); err != nil {
+		return false, err
+	}
+	waiting, err := t.rows.Queued(h, []parley.ID{c.MessageID})
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	return true, t.enterRecord(h, &waiting[0])
+}
+
+// compactionData begins the data of an event of a compaction; the caller closes it.
+func compactionData(c *parley.Compaction) []byte {
+	out := appendID(append(make([]byte, 0, 256), `{"compaction_id":`...), c.ID)
+	return appendID(append(out, `,"call_id":`...), c.CallID)
+}
+
+func appendCovered(to []byte, c *parley.Compaction) []byte {
+	out := strconv.AppendInt(append(to, `,"covers_from":`...), c.CoversFrom, 10)
+	return strconv.AppendInt(append(out, `,"covers_through":`...), c.CoversThrough, 10)
+}
+
+func compactionStartedData(c *parley.Compaction, model parley.ModelID) json.RawMessage {
+	out := parley.AppendJSONString(append(compactionData(c), `,"reason":`...), string(c.Reason))
+	out = strconv.AppendInt(append(out, `,"attempt":`...), int64(c.Attempt), 10)
+	out = parley.AppendJSONString(append(out, `,"model":`...), string(model))
+	return append(appendCovered(out, c), '}')
+}
+
+func compactionCompletedData(c *parley.Compaction, queued bool) json.RawMessage {
+	out := appendID(append(compactionData(c), `,"message_id":`...), c.MessageID)
+	return append(strconv.AppendBool(append(appendCovered(out, c), `,"queued":`...), queued), '}')
+}
+
+func compactionFailedData(c *parley.Compaction, again bool) json.RawMessage {
+	out := strconv.AppendInt(append(compactionData(c), `,"attempt":`...), int64(c.Attempt), 10)
+	out = append(out, `,"error":`...)
+	if encoded, err := c.Error.MarshalJSON(); err == nil { // its parts are plain texts
+		out = append(out, encoded...)
+	} else {
+		out = append(out, "null"...)
+	}
+	return append(strconv.AppendBool(append(out, `,"again":`...), again), '}')
+}

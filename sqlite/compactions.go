@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// RequestCompaction implements parley.CompactionStore.
+func (s *Store) RequestCompaction(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) {
+		return tx.core.RequestCompaction(scope, sessionID, id, reason)
+	})
+}
+
+// openCompactions finds what may be taken: it is due, or its holder is this very
+// process or none that has a lease.
+const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compactions_open JOIN heads h ON h.session_id = c.session_id
+ WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
+ AND (c.state = 'pending' AND c.not_before <= ?1 OR c.state = 'running' AND (c.holder = ?2 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = c.holder AND p.lease_until > ?1)))
+ ORDER BY c.not_before, c.session_id LIMIT ?3`
+
+// ClaimCompactions implements parley.CompactionStore.
+func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []parley.CompactionClaim, err error) {
+	var found []parley.ID
+	if err := s.read(ctx, func(c *conn) error { // mostly there is nothing: the writer is left alone
+		found = nil
+		return c.each(openCompactions, func(r *row) error {
+			found = append(found, r.id())
+			return nil
+		}, parley.Now(), processID, n+len(running))
+	}); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	runs := func(id parley.ID) bool { return slices.Contains(running, id) }
+	for _, sessionID := range found {
+		if len(claims) == n {
+			break
+		}
+		claim, err := transact(ctx, s, func(tx *txn) (*parley.CompactionClaim, error) {
+			return tx.core.ClaimCompaction(processID, sessionID, runs)
+		})
+		if err != nil {
+			return claims, err
+		}
+		if claim != nil {
+			claims = append(claims, *claim)
+		}
+	}
+	return claims, nil
+}
+
+// BeginCompaction implements parley.CompactionStore.
+func (s *Store) BeginCompaction(ctx context.Context, fence parley.CompactionFence, begin parley.CompactionBegin) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.BeginCompaction(fence, begin) })
+}
+
+// SettleCompaction implements parley.CompactionStore.
+func (s *Store) SettleCompaction(ctx context.Context, fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) { return tx.core.SettleCompaction(fence, settle) })
+}
+
+// ReleaseCompaction implements parley.CompactionStore.
+func (s *Store) ReleaseCompaction(ctx context.Context, fence parley.CompactionFence) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.ReleaseCompaction(fence) })
+}
+
+// EnterSummary implements parley.CompactionStore.
+func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (bool, error) {
+	return transact(ctx, s, func(tx *txn) (bool, error) { return tx.core.EnterSummary(fence) })
+}
+
+// Compaction implements parley.CompactionStore.
+func (s *Store) Compaction(ctx context.Context, scope parley.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, sessionID); err != nil {
+			return err
+		}
+		found, err := readCompaction(c, scope.WorkspaceID, sessionID)
+		if err != nil {
+			return err
+		}
+		compaction = parley.Compaction{WorkspaceID: scope.WorkspaceID, SessionID: sessionID, State: parley.CompactionNone}
+		if found != nil {
+			compaction = *found
+		}
+		return nil
+	})
+	return compaction, err
+}
+
+// compactionColumns are those of a row of compactions.
+const compactionColumns = `id, workspace_id, session_id, state, reason, attempt, holder, epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error,
+ not_before, rests_until, created_at, updated_at, finished_at`
+
+func readCompaction(c *conn, workspaceID, sessionID parley.ID) (found *parley.Compaction, err error) {
+	_, err = c.one("SELECT "+compactionColumns+" FROM compactions WHERE session_id = ? AND workspace_id = ?", func(r *row) error {
+		found = &parley.Compaction{
+			ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), State: parley.CompactionState(r.text()), Reason: parley.CompactionReason(r.text()),
+			Attempt: r.int(), Holder: r.id(), Epoch: r.int64(), CoversFrom: r.int64(), CoversThrough: r.int64(), AbsorbsID: r.id(), CallID: r.id(), MessageID: r.id(),
+		}
+		failure := r.text()
+		found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(), r.time(), r.time(), r.time()
+		if failure == "" {
+			return nil
+		}
+		found.Error = &parley.Failure{}
+		return decode("error", failure, found.Error)
+	}, sessionID, workspaceID)
+	return found, err
+}
+
+// Compaction implements transition.Rows.
+func (t *txn) Compaction(h *transition.Head) (*parley.Compaction, error) {
+	return readCompaction(t.conn, h.WorkspaceID, h.ID)
+}
+
+// OpenCall implements transition.Rows.
+func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.OpenCall, err error) {
+	_, err = t.one("SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE id = ? AND session_id = ? AND outcome = 'open'", func(r *row) error {
+		call := scanOpenCall(r)
+		open = &call
+		return nil
+	}, callID, h.ID)
+	return open, err
+}
+
+// writeCompaction writes what a transition changed of a session's compaction.
+func (t *txn) writeCompaction(h *transition.Head) error {
+	c := h.Changes.Compaction
+	if c == nil {
+		return nil
+	}
+	failure, err := encodeMaybe(c.Error)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT OR REPLACE INTO compactions ("+compactionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		c.ID, h.WorkspaceID, h.ID, string(c.State), string(c.Reason), c.Attempt, c.Holder, c.Epoch, c.CoversFrom, c.CoversThrough, c.AbsorbsID, c.CallID, c.MessageID, failure,
+		int64(c.NotBefore), c.RestsUntil, c.CreatedAt, c.UpdatedAt, c.FinishedAt)
+	return err
+}
