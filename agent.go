@@ -41,6 +41,8 @@ type Agent struct {
 	Retry        RetryPolicy `json:"retry_policy"`
 	Grants       []Grant     `json:"grants"`
 	Limits       Limits      `json:"limits"`
+	// Middleware says what stands around its calls.
+	Middleware MiddlewareSettings `json:"middleware"`
 	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
 	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
 	Tags            []string    `json:"tags"`

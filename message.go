@@ -123,9 +123,10 @@ type Overrides struct {
 	Tools *[]ToolRef `json:"tools,omitempty"`
 
 	// Of sessions alone, not of messages.
-	Grants          *[]Grant `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
-	Limits          *Limits  `json:"limits,omitempty"`
-	ApprovalTimeout int      `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
+	Middleware      *MiddlewareSettings `json:"middleware,omitempty" doc:"What stands around the calls; a field replaces the agent's."`
+	Grants          *[]Grant            `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
+	Limits          *Limits             `json:"limits,omitempty"`
+	ApprovalTimeout int                 `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 }
 
 // OverridesChange changes overrides one by one: what it does not name stays, so
@@ -142,6 +143,7 @@ type OverridesChange struct {
 	Grants          Change[*[]Grant]
 	ApprovalTimeout Change[int]
 	Limits          Change[*LimitsPatch] // null lifts all
+	Middleware      Change[*MiddlewareSettings]
 }
 
 // Over is what the change makes of overrides.
@@ -156,6 +158,7 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	c.Tools.over(&o.Tools)
 	c.Grants.over(&o.Grants)
 	c.ApprovalTimeout.over(&o.ApprovalTimeout)
+	c.Middleware.over(&o.Middleware)
 	if c.Limits.Set {
 		o.Limits = c.Limits.Value.on(o.Limits)
 	}
@@ -165,7 +168,7 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
 	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
-		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0
+		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"math"
 	"strings"
 	"time"
 )
@@ -23,6 +24,13 @@ type Model interface {
 	// A wire that ends without its terminal marker is an error of ClassStream.
 	// Everything that the call opened is closed when the loop ends, also by break.
 	Stream(ctx context.Context, encoded EncodedRequest) iter.Seq2[Chunk, error]
+}
+
+// VersionedEncoder is a Model that still knows the encoders of earlier releases, so
+// that requests of old calls can be made again.
+type VersionedEncoder interface {
+	// EncodeAs is Encode as a version of it was; CodeInvalid for an unknown one.
+	EncodeAs(version int, request ModelRequest) (EncodedRequest, error)
 }
 
 // ModelSource finds models by their id "provider/model".
@@ -66,6 +74,7 @@ type ModelInfo struct {
 	Caching       bool    `json:"caching"`
 	Tools         bool    `json:"tools"`
 	Vision        bool    `json:"vision"`
+	ThinkTags     bool    `json:"think_tags"`     // it writes its reasoning as text between <think> and </think>
 	ContextLength int     `json:"context_length"` // tokens
 	MaxOutput     int     `json:"max_output"`     // tokens of one answer
 	Price         *Price  `json:"price"`
@@ -110,6 +119,21 @@ func (p *Price) Cost(u Usage) *Money {
 		p.written()*float64(written) + p.Output*float64(*u.OutputTokens))
 }
 
+// Saved is what the provider's cache saved of the price of a call: what the tokens
+// read from it would have cost more, less what those written to it did cost more.
+// Below zero when more was written than read; nil when prices or counts are unknown.
+func (p *Price) Saved(u Usage) *Money {
+	if p == nil || u.InputTokens == nil || u.CachedTokens == nil {
+		return nil
+	}
+	cached := min(*u.CachedTokens, *u.InputTokens)
+	saved := (p.Input - p.CachedInput) * float64(cached)
+	if u.CacheWriteTokens != nil {
+		saved -= (p.written() - p.Input) * float64(min(*u.CacheWriteTokens, *u.InputTokens-cached))
+	}
+	return dollars(saved)
+}
+
 // Most is the highest price of a call with so many tokens, nil when prices are
 // unknown.
 func (p *Price) Most(input, output int64) *Money {
@@ -129,7 +153,7 @@ func (p *Price) written() float64 {
 // dollars makes money of dollars per million tokens, which are thousands of
 // nanodollars per token.
 func dollars(perMillion float64) *Money {
-	cost := Money(1000*perMillion + 0.5)
+	cost := Money(math.Floor(1000*perMillion + 0.5))
 	return &cost
 }
 
@@ -193,6 +217,9 @@ type ModelRequest struct {
 	Parameters Parameters
 	Think      bool // ask for reasoning where the model can
 	Search     bool // allow the provider's own web search
+	// CacheKey asks for the provider's prompt cache, if the provider wants to be
+	// asked: requests with one key begin alike. "" asks for nothing.
+	CacheKey string
 }
 
 // RequestRole is who speaks in a RequestMessage.

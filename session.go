@@ -110,22 +110,23 @@ func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
 	return EncodeJSON(struct {
 		*plain
-		Type         *string     `json:"type"`
-		Feature      *string     `json:"feature"`
-		Task         *string     `json:"task"`
-		Key          *string     `json:"key"`
-		Instructions *string     `json:"instructions"`
-		Model        *ModelID    `json:"model"`
-		SystemPrompt *string     `json:"system_prompt"`
-		Tools        *[]ToolRef  `json:"tools"`
-		Grants       *[]Grant    `json:"grants"`
-		Timeout      *int        `json:"approval_timeout"`
-		During       *During     `json:"during"`
-		Limits       *Limits     `json:"limits"`
-		WaitReason   *WaitReason `json:"wait_reason"`
+		Type         *string             `json:"type"`
+		Feature      *string             `json:"feature"`
+		Task         *string             `json:"task"`
+		Key          *string             `json:"key"`
+		Instructions *string             `json:"instructions"`
+		Model        *ModelID            `json:"model"`
+		SystemPrompt *string             `json:"system_prompt"`
+		Tools        *[]ToolRef          `json:"tools"`
+		Grants       *[]Grant            `json:"grants"`
+		Timeout      *int                `json:"approval_timeout"`
+		During       *During             `json:"during"`
+		Limits       *Limits             `json:"limits"`
+		Middleware   *MiddlewareSettings `json:"middleware"`
+		WaitReason   *WaitReason         `json:"wait_reason"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, OrNull(s.WaitReason),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, OrNull(s.WaitReason),
 	})
 }
 
@@ -137,6 +138,25 @@ type Statistics struct {
 	Tokens           // flat
 	Cost       Money `json:"cost"`           // US dollars, of the calls whose price is known
 	Unpriced   int64 `json:"unpriced_calls"` // calls whose cost is unknown
+
+	Calls            int64 `json:"calls"`              // to models, that have ended
+	CacheHits        int64 `json:"cache_hits"`         // of them that a provider read a part of from its cache
+	CacheWriteTokens int64 `json:"cache_write_tokens"` // that providers put into their caches
+	Saved            Money `json:"saved"`              // US dollars that caching saved, less what the writes cost more; of the calls whose price is known
+}
+
+// AddCache counts in what a provider's cache gave to one call.
+func (s *Statistics) AddCache(u Usage, saved *Money) {
+	s.Calls++
+	if u.CachedTokens != nil && *u.CachedTokens > 0 {
+		s.CacheHits++
+	}
+	if u.CacheWriteTokens != nil {
+		s.CacheWriteTokens += *u.CacheWriteTokens
+	}
+	if saved != nil {
+		s.Saved += *saved
+	}
 }
 
 // TitleFrom makes a title of a message's first non-empty line.
@@ -163,6 +183,14 @@ func KeyFor(sessionType, feature, task string) string {
 		out = AppendJSONString(append(out, ','), task)
 	}
 	return string(append(out, ']'))
+}
+
+// EffectiveMiddleware is the middleware of a session of an agent.
+func (s *Session) EffectiveMiddleware(agent *Agent) MiddlewareSettings {
+	if s.Middleware == nil {
+		return agent.Middleware
+	}
+	return s.Middleware.Over(agent.Middleware)
 }
 
 // DefaultPolicy is the context policy of a session whose agent sets none (B4).

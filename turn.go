@@ -214,11 +214,13 @@ type Call struct {
 	Search         bool         `json:"search"`
 	SystemHash     Hash         `json:"system_hash"` // of the system prompt's text, kept once
 	ToolsHash      Hash         `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
+	MiddlewareHash Hash         `json:"-"`           // of what its middleware needs for it to be made again, kept once; it may hold secrets
 	Manifest       Manifest     `json:"manifest"`
 	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
 	EncoderVersion int          `json:"encoder_version"`
 	Usage          Usage        `json:"usage"`
 	Cost           *Money       `json:"cost"`
+	Cache          CallCache    `json:"cache"`
 	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money held
 	Estimated      bool         `json:"estimated"` // the estimate stands for a usage that nobody knows
 	Finish         FinishReason `json:"finish_reason,omitempty"`
@@ -240,10 +242,15 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Reason string  `json:"reason"`
 	}
 	type manifest struct {
-		Policy string  `json:"policy"`
-		Ranges []whole `json:"ranges"`
+		Policy     string   `json:"policy"`
+		Ranges     []whole  `json:"ranges"`
+		Middleware []string `json:"middleware"`
+		CacheKey   *string  `json:"cache_key"`
 	}
-	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges))}
+	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges)), Middleware: c.Manifest.Middleware, CacheKey: OrNull(c.Manifest.CacheKey)}
+	if shown.Middleware == nil {
+		shown.Middleware = []string{}
+	}
 	for i, r := range c.Manifest.Ranges {
 		shown.Ranges[i] = whole(r)
 	}
@@ -255,11 +262,34 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&c), OrNull(c.Purpose), shown, OrNull(c.Finish)})
 }
 
+// CallCache is what the provider's cache gave to a call; null where the provider
+// did not say.
+type CallCache struct {
+	Hit           *bool  `json:"hit"`            // some of the request was read from the cache
+	CachedTokens  *int64 `json:"cached_tokens"`  // read from it
+	WrittenTokens *int64 `json:"written_tokens"` // put into it
+	Saved         *Money `json:"saved"`          // US dollars, see Price.Saved
+}
+
+// CacheOf is what a call's usage says of the provider's cache, with the money saved.
+func CacheOf(usage Usage, saved *Money) CallCache {
+	cache := CallCache{CachedTokens: usage.CachedTokens, WrittenTokens: usage.CacheWriteTokens, Saved: saved}
+	if usage.CachedTokens != nil {
+		hit := *usage.CachedTokens > 0
+		cache.Hit = &hit
+	}
+	return cache
+}
+
 // Manifest says which messages of the record a call was shown, and why: at
 // most MaxManifestBytes of JSON.
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
+	// Middleware names what the request went through, in order.
+	Middleware []string `json:"middleware,omitempty"`
+	// CacheKey is that of the request, see ModelRequest.
+	CacheKey string `json:"cache_key,omitempty"`
 }
 
 // ManifestRange is a run of sequences with one reason.

@@ -79,10 +79,11 @@ type Steered struct {
 // StepBegin opens a step: the call's record, the step's first assistant message
 // (streaming, its place taken) and the steers that the request holds.
 type StepBegin struct {
-	Call   Call   // ID, MessageID, Step, Attempt and all that describes the request
-	System string // text behind Call.SystemHash, kept once per hash
-	Tools  []byte // canonical JSON behind Call.ToolsHash, kept once per hash
-	Author Author // the agent
+	Call       Call   // ID, MessageID, Step, Attempt and all that describes the request
+	System     string // text behind Call.SystemHash, kept once per hash
+	Tools      []byte // canonical JSON behind Call.ToolsHash, kept once per hash
+	Middleware []byte // text behind Call.MiddlewareHash, kept once per hash
+	Author     Author // the agent
 	// AgentType is the trigger's: what a turn writes is found by it too.
 	AgentType string
 	Steers    []Steered
@@ -128,6 +129,7 @@ type CallSettled struct {
 	Outcome      CallOutcome
 	Usage        Usage
 	Cost         *Money
+	Saved        *Money // by caching, see Price.Saved
 	Finish       FinishReason
 	Error        *Failure
 	FirstTokenMS *int64

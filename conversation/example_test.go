@@ -3,8 +3,10 @@ package conversation_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log"
 	"os"
+	"strings"
 
 	"parley"
 	"parley/conversation"
@@ -12,6 +14,7 @@ import (
 	"parley/llm"
 	"parley/llm/sim"
 	"parley/sqlite"
+	"parley/worker"
 )
 
 // check ends the example on an error.
@@ -127,4 +130,49 @@ func start(ctx context.Context) (home *conversation.Home, end func()) {
 		check(store.Close()) //nolint:contextcheck // what closing does is not bound by ctx
 		check(os.RemoveAll(dir))
 	}
+}
+
+// A program's own middleware: here it has the model answer in capitals.
+type capitals struct{}
+
+func (capitals) Name() string { return "capitals@1" }
+
+func (capitals) Request(_ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+	request.System += "Answer in capitals." // the models that listen
+	return func(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
+		return func(yield func(parley.Chunk, error) bool) {
+			for chunk, err := range chunks {
+				if chunk.Kind == parley.ChunkText {
+					chunk.Text = strings.ToUpper(chunk.Text) // and those that do not
+				}
+				if !yield(chunk, err) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// Middleware stands between Parley and the models.
+func ExampleOptions_middleware() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "parley")
+	check(err)
+	defer func() { check(os.RemoveAll(dir)) }()
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	check(err)
+	defer func() { check(store.Close()) }()
+	home, err := conversation.Start(ctx, conversation.Options{
+		Store: store, Models: models(), Worker: worker.Options{Middleware: []parley.Middleware{capitals{}}},
+	})
+	check(err)
+	defer func() { check(home.Close(ctx)) }()
+
+	chat, err := home.Open(ctx, engine.SessionInput{})
+	check(err)
+	for piece, err := range chat.StreamText(ctx, "Good morning!") {
+		check(err)
+		fmt.Print(piece)
+	}
+	// Output: GOOD MORNING!
 }

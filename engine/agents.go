@@ -22,6 +22,8 @@ type AgentInput struct {
 
 	Limits parley.Limits `json:"limits,omitzero" doc:"What its turns may use."`
 
+	Middleware parley.MiddlewareSettings `json:"middleware,omitzero" doc:"What stands around its calls."`
+
 	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 
 	Tags   []string  `json:"tags,omitempty"`
@@ -68,6 +70,8 @@ type AgentPatch struct {
 
 	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
 
+	Middleware parley.Change[parley.MiddlewareSettings] `json:"middleware,omitzero"`
+
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
@@ -104,7 +108,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
-		Grants: input.Grants, Limits: input.Limits, ApprovalTimeout: input.ApprovalTimeout,
+		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -247,6 +251,7 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 		agent.Limits = p.Limits.Value.Over(agent.Limits)
 	}
 	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
+	apply(p.Middleware, &agent.Middleware)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)

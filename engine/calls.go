@@ -125,7 +125,10 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 			detail.Reason = "The request cannot be put together again from the record."
 			return nil //nolint:nilerr // it is told in Reason
 		}
-		once, err := model.Encode(request)
+		once, err := e.encodeAgain(ctx, parley.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, model, &request)
+		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
+			return err
+		}
 		if err != nil {
 			detail.Reason = "The request cannot be encoded any more."
 			return nil //nolint:nilerr // it is told in Reason

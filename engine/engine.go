@@ -70,6 +70,7 @@ type Options struct {
 	Models       parley.ModelSource
 	Providers    []parley.ProviderInfo // for people: what is configured and what could be
 	Tools        parley.ToolSource     // nil: agents can name no server tools
+	Middleware   []parley.Middleware   // the program's own, as the workers have it
 	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
 	ProjectRoots []string              // directories that projects may lie in; none: the user's home
 	Log          *slog.Logger          // nil: slog.Default()
@@ -77,14 +78,15 @@ type Options struct {
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.
 type Engine struct {
-	store     Store
-	models    parley.ModelSource
-	providers []parley.ProviderInfo
-	tools     parley.ToolSource
-	runner    parley.Runner
-	roots     []string
-	log       *slog.Logger
-	keys      keyCache
+	store      Store
+	models     parley.ModelSource
+	providers  []parley.ProviderInfo
+	tools      parley.ToolSource
+	runner     parley.Runner
+	middleware []parley.Middleware
+	roots      []string
+	log        *slog.Logger
+	keys       keyCache
 
 	scaling chan struct{} // of one: who makes a thumbnail has put something in
 
@@ -104,7 +106,7 @@ func New(options Options) *Engine {
 		log = slog.Default()
 	}
 	return &Engine{
-		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner,
+		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, middleware: options.Middleware,
 		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }

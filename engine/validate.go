@@ -91,6 +91,9 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := agent.Limits.Validate(); err != nil {
 		return err
 	}
+	if err := agent.Middleware.Validate(); err != nil {
+		return err
+	}
 	agent.Grants = orEmpty(agent.Grants)
 	if err := parley.ValidateGrants(agent.Grants); err != nil {
 		return err
@@ -171,6 +174,11 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 	}
 	if overrides.Tools != nil {
 		if err := e.checkTools(*overrides.Tools); err != nil {
+			return err
+		}
+	}
+	if overrides.Middleware != nil {
+		if err := overrides.Middleware.Validate(); err != nil {
 			return err
 		}
 	}

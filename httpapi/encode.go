@@ -216,6 +216,7 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 	to = appendOrNull(to, `,"tools":`, o.Tools)
 	to = appendOrNull(to, `,"grants":`, o.Grants)
 	to = appendOrNull(to, `,"limits":`, o.Limits)
+	to = appendOrNull(to, `,"middleware":`, o.Middleware)
 	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 
@@ -229,6 +230,10 @@ func appendStatistics(to []byte, s *parley.Statistics) []byte {
 	to = appendCount(to, `,"unknown_calls":`, s.Unknown)
 	to = append(append(to, `,"cost":`...), s.Cost.String()...)
 	to = appendCount(to, `,"unpriced_calls":`, s.Unpriced)
+	to = appendCount(to, `,"calls":`, s.Calls)
+	to = appendCount(to, `,"cache_hits":`, s.CacheHits)
+	to = appendCount(to, `,"cache_write_tokens":`, s.CacheWriteTokens)
+	to = append(append(to, `,"saved":`...), s.Saved.String()...)
 	return append(to, '}')
 }
 

@@ -21,7 +21,7 @@ const (
  s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at`
 	sessionColumns = listedColumns + `,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls,
- h.cost, h.unpriced_calls, h.next_sequence - 1, h.next_event - 1, h.turn_id`
+ h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved, h.next_sequence - 1, h.next_event - 1, h.turn_id`
 	headOfSession = ` JOIN parley.heads h ON h.session_id = s.id AND h.workspace_id = s.workspace_id `
 	sessionTables = ` FROM parley.sessions s` + headOfSession
 )
@@ -39,7 +39,7 @@ func scanSession(r *row) (parley.Session, error) {
 	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt = r.time(), r.time(), r.time(), r.time(), r.time()
 	s.Statistics = parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
 		Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
-		Cost:   parley.Money(r.int64()), Unpriced: r.int64()}
+		Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())}
 	s.LastSequence, s.LastEvent, s.TurnID = r.int64(), r.int64(), r.id()
 	s.Tags = []string{}
 	if tags != "[]" {
@@ -124,7 +124,8 @@ func scanTurn(r *row) (parley.Turn, error) {
 // callColumns reads "c".
 const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, c.parameters, c.think, c.search,
  c.system_hash, c.tools_hash, c.manifest, c.request_hash, c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error,
- c.created_at, c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.purpose`
+ c.created_at, c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.purpose,
+ c.middleware_hash, c.saved`
 
 func scanCall(r *row) (parley.Call, error) {
 	c := parley.Call{
@@ -145,6 +146,8 @@ func scanCall(r *row) (parley.Call, error) {
 		c.Reserved = &parley.Reserved{Tokens: *tokens, Cost: cost}
 	}
 	c.Estimated, c.Purpose = r.bool(), parley.CallPurpose(r.text())
+	var saved *parley.Money
+	c.MiddlewareHash, saved = r.hash(), r.money()
 	if err := decode("parameters", parameters, &c.Parameters); err != nil {
 		return c, err
 	}
@@ -156,6 +159,7 @@ func scanCall(r *row) (parley.Call, error) {
 			return c, err
 		}
 	}
+	c.Cache = parley.CacheOf(c.Usage, saved)
 	if failure == "" {
 		return c, nil
 	}

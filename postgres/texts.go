@@ -69,7 +69,7 @@ func (c *textCache) add(workspaceID parley.ID, calls []transition.NewCall) {
 
 // textsOf are the texts that a call names.
 func textsOf(workspaceID parley.ID, call *transition.NewCall) (keys []textKey) {
-	for _, hash := range []parley.Hash{call.Call.SystemHash, call.Call.ToolsHash} {
+	for _, hash := range []parley.Hash{call.Call.SystemHash, call.Call.ToolsHash, call.Call.MiddlewareHash} {
 		if !hash.IsZero() {
 			keys = append(keys, textKey{workspaceID, hash})
 		}

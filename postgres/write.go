@@ -270,8 +270,12 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 	c := &call.Call
 	for _, key := range unknown {
 		text := []byte(call.System)
-		if key.hash != c.SystemHash {
+		switch key.hash {
+		case c.SystemHash:
+		case c.ToolsHash:
 			text = call.Tools
+		default:
+			text = call.Middleware
 		}
 		b.write("INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", key.workspaceID, key.hash, text)
 	}
@@ -284,10 +288,10 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 		return err
 	}
 	b.write(`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At, string(c.Purpose))
+		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At, string(c.Purpose), c.MiddlewareHash)
 	return nil
 }
 
@@ -303,9 +307,9 @@ func (b *batch) settleCall(h *transition.Head, call *parley.CallSettled) error {
 			return err
 		}
 	}
-	b.write(`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9
+	b.write(`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9, saved = $10
  WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID, call.CallID, string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS)
+		h.WorkspaceID, call.CallID, string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS, call.Saved)
 	return nil
 }
 

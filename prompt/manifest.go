@@ -13,8 +13,9 @@ const (
 	// splitRun is the length from which a run of left-out sequences ends a range;
 	// shorter ones are listed as exceptions.
 	splitRun = 8
-	// steerRoom is kept free in a window's manifest for the steers of a step.
-	steerRoom = 512
+	// steerRoom is kept free in a window's manifest for the steers of a step, the
+	// names of middleware, and a cache key.
+	steerRoom = 512 + 448
 	// smallManifest is a size in bytes that is not worth being exact about.
 	smallManifest = 1 << 10
 

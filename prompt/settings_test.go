@@ -25,6 +25,8 @@ func TestValidateTemplate(t *testing.T) {
 		{"{{{agent.name}}}", "there is no placeholder"},
 		{"Hello {{agent.name", "never closed"},
 		{"{{AGENT.NAME}}", "there is no placeholder"},
+		{"It is {{time}}.", "context_note"},
+		{"{{ user.name }}", "context_note"},
 	} {
 		err := prompt.ValidateTemplate(test.template)
 		if test.complaint == "" {

@@ -73,10 +73,27 @@ func ValidateTemplate(text string) error {
 				return "", nil
 			}
 		}
+		if volatile(name) {
+			return "", parley.InvalidField("system_prompt", "{{%s}} would change the beginning of every request, which providers keep in their caches only while it stays the same; have user_context tell it with each message instead (middleware: {\"user_context\": [\"user\", \"time\"]}), or post a context_note",
+				parley.Clip(name, 64))
+		}
 		return "", parley.InvalidField("system_prompt", "there is no placeholder {{%s}}; known are %s; write {{{{ for a literal {{",
 			parley.Clip(name, 64), strings.Join(Placeholders(), ", "))
 	})
 	return err
+}
+
+// volatile reports the name of something that changes by itself, or with who writes.
+func volatile(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"time", "date", "now", "today", "clock", "user", "principal", "author", "message"} {
+		for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '_' || r == '-' || r == ' ' }) {
+			if part == word {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // render fills a template. What ValidateTemplate would refuse stays as it is

@@ -172,6 +172,9 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err := t.insertText(h.WorkspaceID, c.ToolsHash, call.Tools); err != nil {
 		return err
 	}
+	if err := t.insertText(h.WorkspaceID, c.MiddlewareHash, call.Middleware); err != nil {
+		return err
+	}
 	parameters, err := encode(c.Parameters)
 	if err != nil {
 		return err
@@ -181,9 +184,9 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 		return err
 	}
 	_, err = t.exec(`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now, string(c.Purpose))
+		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now, string(c.Purpose), c.MiddlewareHash)
 	return err
 }
 
@@ -210,7 +213,7 @@ func (t *txn) settleCall(call *parley.CallSettled) error {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?, total_ms = ? WHERE id = ?`,
-		string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS, call.CallID)
+	_, err = t.exec(`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?, total_ms = ?, saved = ? WHERE id = ?`,
+		string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS, call.Saved, call.CallID)
 	return err
 }

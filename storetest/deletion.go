@@ -122,6 +122,8 @@ func deleteNowhere(t *testing.T, w *world) {
 	w.checkGone(t, session, s)
 	_, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, s.Calls[0].SystemHash)
 	refused(t, "the system prompt that only its calls named", err, parley.CodeNotFound)
+	_, err = w.store.CallText(w.ctx, w.scope.WorkspaceID, s.Calls[0].MiddlewareHash)
+	refused(t, "the patterns that only its calls named", err, parley.CodeNotFound)
 	w.exchange(t, w.session(t), "one", "1")
 	_, err = w.store.CallText(w.ctx, w.scope.WorkspaceID, s.Calls[0].SystemHash)
 	must(t, "the same text, named by a later call", err)

@@ -376,6 +376,7 @@ func (s Snapshot) checkStatistics(t reporter) {
 			continue
 		}
 		want.Tokens.Add(call.Usage)
+		want.AddCache(call.Usage, call.Cache.Saved)
 		sum := byTurn[call.TurnID]
 		sum.Add(call.Usage)
 		byTurn[call.TurnID] = sum

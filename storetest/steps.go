@@ -47,7 +47,8 @@ func stepPlain(t *testing.T, w *world) {
 		t.Errorf("the turn is %+v", settled.Turn)
 	}
 	s = w.check(t, session)
-	want := parley.Statistics{Messages: 2, UserFacing: 2, Turns: 1, Cost: 7, Tokens: parley.Tokens{InputTokens: 10, OutputTokens: 4, CachedTokens: 3}}
+	want := parley.Statistics{Messages: 2, UserFacing: 2, Turns: 1, Cost: 7, Tokens: parley.Tokens{InputTokens: 10, OutputTokens: 4, CachedTokens: 3},
+		Calls: 1, CacheHits: 1, CacheWriteTokens: 2, Saved: -5}
 	if diff := cmp.Diff(want, s.Session.Statistics); diff != "" {
 		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
@@ -84,12 +85,13 @@ func stepCall(t *testing.T, w *world) {
 	want := begin.Call
 	want.WorkspaceID, want.SessionID, want.TurnID = w.scope.WorkspaceID, claim.Fence.SessionID, claim.Turn.ID
 	want.Usage, want.Cost, want.Finish, want.Outcome = settle.Call.Usage, settle.Call.Cost, parley.FinishLength, parley.CallCompleted
+	want.Cache = parley.CacheOf(settle.Call.Usage, settle.Call.Saved)
 	want.FirstTokenMS, want.TotalMS, want.CreatedAt = settle.Call.FirstTokenMS, settle.Call.TotalMS, got.CreatedAt
 	want.Ordinal = 3 // behind message.created and session.started
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the call (-want +got):\n%s", diff)
 	}
-	for hash, text := range map[parley.Hash]string{begin.Call.SystemHash: begin.System, begin.Call.ToolsHash: string(begin.Tools)} {
+	for hash, text := range map[parley.Hash]string{begin.Call.SystemHash: begin.System, begin.Call.ToolsHash: string(begin.Tools), begin.Call.MiddlewareHash: string(begin.Middleware)} {
 		kept, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, hash)
 		if err != nil || string(kept) != text {
 			t.Errorf("the text behind %s is %q, %v; want %q", hash, kept, err, text)

@@ -188,15 +188,15 @@ func (w *world) author() parley.Author {
 
 // stepBegin describes a call of a step, showing it the given steers.
 func (w *world) stepBegin(step, attempt int, steers ...parley.Message) parley.StepBegin {
-	system, tools := "You are "+w.agent.Name+".", []byte(`[]`)
+	system, tools, middleware := "You are "+w.agent.Name+".", []byte(`[]`), []byte(`{"redact":[]}`)
 	begin := parley.StepBegin{
 		Call: parley.Call{
 			ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: attempt,
-			Provider: modelID.Provider(), Model: modelID, SystemHash: parley.HashOf([]byte(system)), ToolsHash: parley.HashOf(tools),
-			Manifest:    parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "policy"}}},
+			Provider: modelID.Provider(), Model: modelID, SystemHash: parley.HashOf([]byte(system)), ToolsHash: parley.HashOf(tools), MiddlewareHash: parley.HashOf(middleware),
+			Manifest:    parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "policy"}}, Middleware: []string{"redact@1"}, CacheKey: "k"},
 			RequestHash: parley.HashOf([]byte("request")), EncoderVersion: 1,
 		},
-		System: system, Tools: tools, Author: w.author(),
+		System: system, Tools: tools, Middleware: middleware, Author: w.author(),
 	}
 	for _, steer := range steers {
 		begin.Steers = append(begin.Steers, parley.Steered{MessageID: steer.ID, Revision: steer.Revision})
@@ -217,12 +217,13 @@ func (w *world) begin(t reporter, fence parley.Fence, step int, steers ...parley
 
 func tokens(n int64) *int64 { return &n }
 
-// callEnd is a call with usage 10 in, 4 out, 3 cached at 7 nanodollars.
+// callEnd is a call with usage 10 in, 4 out, 3 cached, 2 written to the cache, at 7
+// nanodollars, of which the cache cost 5.
 func callEnd(id parley.ID, outcome parley.CallOutcome) parley.CallSettled {
-	cost := parley.Money(7)
+	cost, saved := parley.Money(7), parley.Money(-5)
 	return parley.CallSettled{
-		CallID: id, Outcome: outcome, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: tokens(1), TotalMS: tokens(2),
-		Usage: parley.Usage{InputTokens: tokens(10), OutputTokens: tokens(4), CachedTokens: tokens(3)},
+		CallID: id, Outcome: outcome, Cost: &cost, Saved: &saved, Finish: parley.FinishStop, FirstTokenMS: tokens(1), TotalMS: tokens(2),
+		Usage: parley.Usage{InputTokens: tokens(10), OutputTokens: tokens(4), CachedTokens: tokens(3), CacheWriteTokens: tokens(2)},
 	}
 }
 

@@ -13,7 +13,8 @@ type question struct {
 	place   place
 	request *parley.ModelRequest // for an observer that reads contents, else nil
 	encoded parley.EncodedRequest
-	call    parley.Call // all but ID, MessageID and Attempt
+	filter  parley.AnswerFilter // of the middleware; nil: answers are kept as they come
+	call    parley.Call         // all but ID, MessageID and Attempt
 	system  string
 	tools   []byte
 	steers  []parley.Steered
@@ -104,7 +105,11 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 	a.started = time.Now()
 	var broken, refused error
-	for chunk, err := range t.model.Stream(ctx, q.encoded) {
+	chunks := t.model.Stream(ctx, q.encoded)
+	if q.filter != nil {
+		chunks = q.filter(chunks)
+	}
+	for chunk, err := range chunks {
 		if waiting {
 			if err == nil {
 				a.first = time.Now()
@@ -133,7 +138,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 // beginning is the record that an attempt starts with.
 func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
-	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Reservation: q.reservation}
+	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Reservation: q.reservation}
 	call := &begin.Call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}
@@ -193,7 +198,7 @@ func (a *answer) record() {
 		a.call.FirstTokenMS = &first
 	}
 	a.call.Usage, a.call.Finish, a.call.Error = a.usage, a.finish, a.failure
-	a.call.Cost = a.turn.info.Price.Cost(a.usage)
+	a.call.Cost, a.call.Saved = a.turn.info.Price.Cost(a.usage), a.turn.info.Price.Saved(a.usage)
 	switch {
 	case a.failure != nil:
 		a.call.Outcome = parley.CallFailed

@@ -32,6 +32,10 @@ type Options struct {
 	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
 	Observer    parley.Observer // is told what the worker does; nil: nobody
+	// Middleware is the program's own around every call, see parley.Middleware. An
+	// Engine that shows calls wants the same.
+	Middleware []parley.Middleware
+	Redact     []parley.RedactPattern // hidden from every provider, whatever agents set
 
 	sleep  func(ctx context.Context, d time.Duration) bool // false when ctx ended first
 	jitter func(limit time.Duration) time.Duration         // somewhere in [0, limit]

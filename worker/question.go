@@ -29,10 +29,10 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	}
 	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
 	if err == nil {
+		q.encoded, q.filter, err = t.encode(&request, &manifest)
 		if t.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
 		}
-		q.encoded, err = t.model.Encode(request)
 	}
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInvalid {
@@ -49,7 +49,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
-	q.call.ToolsHash = t.tools.Hash()
+	q.call.ToolsHash, q.call.MiddlewareHash = t.tools.Hash(), t.layers.Hash()
 	return q, nil, nil
 }
 

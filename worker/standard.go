@@ -114,8 +114,9 @@ type turn struct {
 	info     parley.ModelInfo
 	grants   parley.Grants // the rules about its calls
 	tools    prompt.Tools
-	last     int64 // the record's last sequence, as far as this run has seen
-	attempts int   // model requests of the turn so far
+	layers   prompt.Layers // the middleware around its calls
+	last     int64         // the record's last sequence, as far as this run has seen
+	attempts int           // model requests of the turn so far
 	bounds   bounds
 }
 
@@ -156,6 +157,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	}
 	if err == nil {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
+	}
+	if err == nil {
+		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
 	}
 	if err == nil {
 		t.awaitTools()

@@ -33,6 +33,7 @@ type Worker struct {
 	runtimes map[string]parley.Runtime
 	flusher  *flusher
 	toolsets *toolsets
+	layers   layerCache
 	pauses   pauses
 
 	claimNow  chan struct{} // of one: the claimer may find something
@@ -106,6 +107,12 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Unlock()
 	if again {
 		return parley.Errorf(parley.CodeConflict, "this worker was started before")
+	}
+	if err := parley.ValidateMiddleware(w.options.Middleware); err != nil {
+		return err
+	}
+	if err := parley.ValidateRedact("redact", w.options.Redact); err != nil {
+		return err
 	}
 	first, err := w.register(ctx)
 	if err != nil {

@@ -107,7 +107,7 @@ func givenModels(settings []modelSetting) (models []parley.ModelInfo, err error)
 			return nil, parley.InvalidField("models", "%q is no model id: write provider/model", parley.Clip(string(m.ID), 64))
 		}
 		info := parley.ModelInfo{Provider: m.ID.Provider(), Name: m.ID.Name(), ContextLength: m.ContextLength, MaxOutput: m.MaxOutput,
-			Reasoning: m.Reasoning, Caching: m.Caching, Tools: m.Tools, Vision: m.Vision}
+			Reasoning: m.Reasoning, Caching: m.Caching, Tools: m.Tools, Vision: m.Vision, ThinkTags: m.ThinkTags}
 		if p := m.Price; p != nil {
 			price := parley.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
 			if p.CachedInput != nil {

@@ -67,28 +67,29 @@ type flags struct {
 // settings are what the server runs by: flag, else environment, else
 // parley.yaml in the data directory.
 type settings struct {
-	DataDir      string            `yaml:"-"`
-	DatabaseURL  string            `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
-	ListenURL    string            `yaml:"listen_url"`   // past a pooler; a secret too
-	MaxConns     int               `yaml:"max_conns"`    // of the pool; 0: the store's default
-	Role         role              `yaml:"role"`
-	Addr         string            `yaml:"addr"`
-	MetricsAddr  string            `yaml:"metrics_addr"` // of a listener for metrics and probes alone; "": none
-	Model        parley.ModelID    `yaml:"model"`
-	FlushLive    duration          `yaml:"flush_live"`
-	FlushStore   duration          `yaml:"flush_store"`
-	Lease        duration          `yaml:"lease"`
-	Workers      int               `yaml:"workers"`    // turns at once
-	Drain        duration          `yaml:"drain"`      // for turns that run at SIGTERM to finish
-	DrainWait    duration          `yaml:"drain_wait"` // from SIGTERM until connections are refused
-	LogLevel     string            `yaml:"log_level"`
-	LogFormat    string            `yaml:"log_format"`
-	AllowedHosts []string          `yaml:"allowed_hosts"`
-	ProjectRoots []string          `yaml:"project_roots"`
-	Providers    []providerSetting `yaml:"providers"`
-	Models       []modelSetting    `yaml:"models"`
-	MCP          []mcpSetting      `yaml:"mcp"`
-	HTTPTools    []httpToolSetting `yaml:"http_tools"`
+	DataDir      string                 `yaml:"-"`
+	DatabaseURL  string                 `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
+	ListenURL    string                 `yaml:"listen_url"`   // past a pooler; a secret too
+	MaxConns     int                    `yaml:"max_conns"`    // of the pool; 0: the store's default
+	Role         role                   `yaml:"role"`
+	Addr         string                 `yaml:"addr"`
+	MetricsAddr  string                 `yaml:"metrics_addr"` // of a listener for metrics and probes alone; "": none
+	Model        parley.ModelID         `yaml:"model"`
+	FlushLive    duration               `yaml:"flush_live"`
+	FlushStore   duration               `yaml:"flush_store"`
+	Lease        duration               `yaml:"lease"`
+	Workers      int                    `yaml:"workers"`    // turns at once
+	Drain        duration               `yaml:"drain"`      // for turns that run at SIGTERM to finish
+	DrainWait    duration               `yaml:"drain_wait"` // from SIGTERM until connections are refused
+	LogLevel     string                 `yaml:"log_level"`
+	LogFormat    string                 `yaml:"log_format"`
+	AllowedHosts []string               `yaml:"allowed_hosts"`
+	ProjectRoots []string               `yaml:"project_roots"`
+	Providers    []providerSetting      `yaml:"providers"`
+	Models       []modelSetting         `yaml:"models"`
+	MCP          []mcpSetting           `yaml:"mcp"`
+	HTTPTools    []httpToolSetting      `yaml:"http_tools"`
+	Redact       []parley.RedactPattern `yaml:"redact"` // hidden from every provider
 }
 
 // modelSetting tells what the registry shall know of a model, in the place of its
@@ -101,6 +102,7 @@ type modelSetting struct {
 	Caching       bool           `yaml:"caching"`
 	Tools         bool           `yaml:"tools"`
 	Vision        bool           `yaml:"vision"`
+	ThinkTags     bool           `yaml:"think_tags"`
 	Price         *priceSetting  `yaml:"price"`
 }
 
@@ -248,6 +250,9 @@ func (s *settings) check() error {
 		return parley.InvalidField("log_level", "%q is not one of debug, info, warn, error", parley.Clip(s.LogLevel, 32))
 	}
 	if err := s.checkDatabase(); err != nil {
+		return err
+	}
+	if err := parley.ValidateRedact("redact", s.Redact); err != nil {
 		return err
 	}
 	if s.Model != "" {

@@ -134,6 +134,7 @@ func (h *Head) settleCall(turn *parley.Turn, open *Open, call parley.CallSettled
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	turn.Usage.Add(call.Usage)
 	h.Statistics.Add(call.Usage)
+	h.Statistics.AddCache(call.Usage, call.Saved)
 	h.Changes.Head = true
 	if call.Cost == nil {
 		h.Statistics.Unpriced++

@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// What an agent or session sets stands around its calls: the provider sees no
+// hidden value, the record and the reader see the values themselves, tags become
+// reasoning, the manifest names what the request went through, and the request
+// rebuilds to the byte, also after the setting has changed.
+func TestMiddlewareAroundCalls(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	agent := want[parley.Agent](s, 201, "POST", "/v1/agents",
+		`{"name":"discreet","model":"sim/echo","middleware":{"think_tags":true,"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}]}}`)
+	session := s.session(`{"agent_id":"discreet"}`).ID.String()
+	const text = "<think>who is ada@example.org?</think>I write to ada@example.org."
+	s.told(session, `{"content":{"text":"`+text+`"}}`)
+	call := s.lastCall(session)
+	if strings.Contains(string(call.Request), "example") || !strings.Contains(string(call.Request), "[EMAIL_") || !call.Exact {
+		t.Errorf("the provider was sent %s, exact %t", call.Request, call.Exact)
+	}
+	if names := []string{"think_tags@1", "redact@1"}; !slices.Equal(call.Manifest.Middleware, names) {
+		t.Errorf("the manifest names %q", call.Manifest.Middleware)
+	}
+	record := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data
+	if len(record) != 2 || !strings.Contains(string(record[0].Content), text) ||
+		string(record[1].Content) != `{"reasoning":"who is ada@example.org?","text":"I write to ada@example.org."}` {
+		t.Errorf("the record is %s", record[len(record)-1].Content)
+	}
+
+	// A session's field replaces its agent's; the old call is as it was.
+	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"middleware":{"redact":[]}}`)
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/"+agent.ID.String(), `{"middleware":{"redact":[{"name":"other","pattern":"x"}]}}`)
+	s.told(session, `{"content":{"text":"ada@example.org"}}`)
+	if open := s.lastCall(session); !strings.Contains(string(open.Request), "ada@example.org") || len(open.Manifest.Middleware) != 0 || !open.Exact {
+		t.Errorf("without patterns: %s through %q, exact %t", open.Request, open.Manifest.Middleware, open.Exact)
+	}
+	if !want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+call.ID.String(), "").Exact {
+		t.Error("a call is not rebuilt to the byte after its settings have changed")
+	}
+
+	for field, body := range map[string]string{
+		"middleware.user_context": `{"middleware":{"user_context":["shoe size"]}}`,
+		"middleware.redact":       `{"middleware":{"redact":[{"name":"x","pattern":"(?=secret-look-ahead)"}]}}`,
+	} {
+		got := s.do("PATCH", "/v1/sessions/"+session, body)
+		if got.status != 422 || got.problem(t).Errors[0].Field != field || strings.Contains(string(got.body), "secret-look-ahead") {
+			t.Errorf("%s: status %d %s", body, got.status, got.body)
+		}
+	}
+	if got := s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"x"},"middleware":{"think_tags":true}}`); got.status != 422 {
+		t.Errorf("on a message: status %d %s", got.status, got.body)
+	}
+	if strings.Contains(s.log.String(), "[a-z]+@") {
+		t.Error("a pattern is in the log")
+	}
+}

@@ -1,0 +1,163 @@
+package prompt
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+// The names of Parley's own middleware, with the version of what it does.
+const (
+	userContextName = "user_context@1"
+	thinkTagsName   = "think_tags@1"
+	redactName      = "redact@1"
+)
+
+// Layers are the middleware around the calls of a turn, in the order in which
+// requests pass it. The zero Layers are none. They are never changed: one serves
+// many calls.
+type Layers struct {
+	names []string
+	all   []parley.Middleware
+	text  []byte
+	hash  parley.Hash
+}
+
+// LayersInput says what Layers are made of.
+type LayersInput struct {
+	Settings  parley.MiddlewareSettings // in effect: the session's over the agent's
+	ThinkTags bool                      // the model is known to write <think>, whatever the settings say
+	Redact    []parley.RedactPattern    // the server's, before those of the settings
+	Own       []parley.Middleware       // the program's
+}
+
+// recorded is what a call keeps of Layers beside their names.
+type recorded struct {
+	Redact []parley.RedactPattern `json:"redact"`
+}
+
+// NewLayers puts middleware together. CodeInvalid for a pattern that is none.
+func NewLayers(in LayersInput) (Layers, error) {
+	var l Layers
+	if fields := in.Settings.UserContext; fields != nil && len(*fields) > 0 {
+		l.names = append(l.names, userContextName) // it did its work when the message was posted
+	}
+	for _, own := range in.Own {
+		l.add(own)
+	}
+	think := in.ThinkTags
+	if in.Settings.ThinkTags != nil {
+		think = *in.Settings.ThinkTags
+	}
+	if think {
+		l.add(thinkTags{})
+	}
+	patterns := slices.Clone(in.Redact)
+	if in.Settings.Redact != nil {
+		patterns = append(patterns, *in.Settings.Redact...)
+	}
+	if len(patterns) == 0 {
+		return l, nil
+	}
+	text, err := parley.EncodeJSON(recorded{Redact: patterns})
+	if err != nil {
+		return Layers{}, err
+	}
+	return l.redacting(patterns, text)
+}
+
+// RebuildLayers puts the middleware of a recorded call together again: names are
+// those of its manifest, text is what Layers.Text was. CodeNotFound for one that
+// this program does not have.
+func RebuildLayers(names []string, text []byte, own []parley.Middleware) (Layers, error) {
+	var l Layers
+	for _, name := range names {
+		switch name {
+		case userContextName:
+			l.names = append(l.names, name)
+			continue
+		case thinkTagsName:
+			l.add(thinkTags{})
+			continue
+		case redactName:
+			var kept recorded
+			if err := json.Unmarshal(text, &kept); err != nil {
+				return Layers{}, parley.WrapError(parley.CodeInternal, err, "the recorded settings of middleware cannot be read")
+			}
+			var err error
+			if l, err = l.redacting(kept.Redact, text); err != nil {
+				return Layers{}, err
+			}
+			continue
+		}
+		at := slices.IndexFunc(own, func(m parley.Middleware) bool { return m.Name() == name })
+		if at < 0 {
+			return Layers{}, parley.Errorf(parley.CodeNotFound, "this call went through the middleware %q, which is not here", parley.Clip(name, parley.MaxMiddlewareName))
+		}
+		l.add(own[at])
+	}
+	return l, nil
+}
+
+func (l *Layers) add(m parley.Middleware) {
+	l.names, l.all = append(l.names, m.Name()), append(l.all, m)
+}
+
+func (l Layers) redacting(patterns []parley.RedactPattern, text []byte) (Layers, error) {
+	r, err := newRedactor(patterns)
+	if err != nil {
+		return Layers{}, err
+	}
+	l.add(r)
+	l.text, l.hash = text, parley.HashOf(text)
+	return l, nil
+}
+
+// Names is what the manifest of a call lists.
+func (l Layers) Names() []string { return l.names }
+
+// Text is what the record keeps, once per hash, for a call to be made again; nil
+// when the names say all. It may hold secrets.
+func (l Layers) Text() []byte { return l.text }
+
+// Hash is that of Text, the zero Hash for none.
+func (l Layers) Hash() parley.Hash { return l.hash }
+
+// Request passes a request through all layers and returns what reads its
+// answers; nil when nothing does.
+func (l Layers) Request(exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+	var filters []parley.AnswerFilter
+	for _, m := range l.all {
+		filter, err := m.Request(exchange, request)
+		if err != nil {
+			return nil, err
+		}
+		if filter != nil {
+			filters = append(filters, filter)
+		}
+	}
+	switch len(filters) {
+	case 0:
+		return nil, nil
+	case 1:
+		return filters[0], nil
+	}
+	return func(chunks chunkStream) chunkStream {
+		for _, filter := range slices.Backward(filters) { // the last to see the request is the first to see the answer
+			chunks = filter(chunks)
+		}
+		return chunks
+	}, nil
+}
+
+// CacheKey is the key under which the requests of a session ask for a provider's
+// cache. Each session has its own: its requests are the ones that begin alike
+// over most of their length, and a provider keeps only so many requests of one key
+// on one machine. It says nothing of the id that it is made of, which salts what
+// redact hides.
+func CacheKey(sessionID parley.ID) string {
+	return parley.HashOf(append([]byte("cache key "), sessionID[:]...)).String()[:cacheKeyDigits]
+}
+
+const cacheKeyDigits = 32

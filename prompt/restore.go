@@ -1,0 +1,140 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// restoring is the filter that fills values in for placeholders, wherever chunks
+// cut these in two. In arguments, which are JSON, values are escaped.
+func restoring(values map[string]string) parley.AnswerFilter {
+	placeholders := make([]string, 0, len(values))
+	for placeholder := range values {
+		placeholders = append(placeholders, placeholder)
+	}
+	slices.Sort(placeholders)
+	return func(chunks chunkStream) chunkStream {
+		return func(yield func(parley.Chunk, error) bool) {
+			r := restorer{placeholders: placeholders, values: values, held: map[heldText]string{}, yield: yield}
+			for chunk, err := range chunks {
+				if err != nil {
+					if r.flush(func(heldText) bool { return true }) {
+						yield(chunk, err)
+					}
+					return
+				}
+				if !r.take(chunk) {
+					return
+				}
+			}
+			r.flush(func(heldText) bool { return true })
+		}
+	}
+}
+
+// heldText names a text that ends with what may be the beginning of a placeholder.
+type heldText struct {
+	block int
+	kind  parley.ChunkKind
+}
+
+// restorer reads one answer. Its methods report false once nobody listens any more.
+type restorer struct {
+	placeholders []string // sorted
+	values       map[string]string
+	held         map[heldText]string
+	yield        func(parley.Chunk, error) bool
+}
+
+func (r *restorer) take(chunk parley.Chunk) bool {
+	switch chunk.Kind {
+	case parley.ChunkText, parley.ChunkReasoning, parley.ChunkRefusal, parley.ChunkArguments:
+	case parley.ChunkProviderData: // of its block; what the provider signed stays as it is
+		return r.flush(func(h heldText) bool { return h.block == chunk.Block }) && r.yield(chunk, nil)
+	case parley.ChunkUsage, parley.ChunkFinish:
+		return r.flush(func(heldText) bool { return true }) && r.yield(chunk, nil)
+	default:
+		return r.yield(chunk, nil)
+	}
+	// A text is over when another begins; the arguments of calls may interleave.
+	if len(r.held) > 0 && !r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != parley.ChunkArguments }) {
+		return false
+	}
+	key := heldText{chunk.Block, chunk.Kind}
+	text := chunk.Text
+	if held, ok := r.held[key]; ok {
+		text = held + text
+		delete(r.held, key)
+	}
+	restored, rest := r.restore(text, chunk.Kind == parley.ChunkArguments)
+	if rest != "" {
+		r.held[key] = rest
+	}
+	if chunk.Text != "" && restored == "" {
+		return true
+	}
+	chunk.Text = restored
+	return r.yield(chunk, nil)
+}
+
+// restore fills values in; rest is an end that may be the beginning of a placeholder.
+func (r *restorer) restore(text string, escaped bool) (restored, rest string) {
+	at := strings.IndexByte(text, '[')
+	if at < 0 {
+		return text, ""
+	}
+	var out strings.Builder
+	for at >= 0 {
+		out.WriteString(text[:at])
+		text = text[at:]
+		end := strings.IndexByte(text, ']') + 1
+		if end == 0 && r.begins(text) {
+			return out.String(), text
+		}
+		value, found := r.values[text[:end]]
+		switch {
+		case found && escaped:
+			quoted := parley.AppendJSONString(nil, value)
+			out.Write(quoted[1 : len(quoted)-1])
+		case found:
+			out.WriteString(value)
+		default:
+			end = 1
+			out.WriteByte('[')
+		}
+		text = text[end:]
+		at = strings.IndexByte(text, '[')
+	}
+	out.WriteString(text)
+	return out.String(), ""
+}
+
+// begins reports whether a placeholder begins with a text.
+func (r *restorer) begins(text string) bool {
+	at, _ := slices.BinarySearch(r.placeholders, text)
+	return at < len(r.placeholders) && strings.HasPrefix(r.placeholders[at], text)
+}
+
+// flush yields held texts as they are.
+func (r *restorer) flush(which func(heldText) bool) bool {
+	if len(r.held) == 0 {
+		return true
+	}
+	var keys []heldText
+	for key := range r.held {
+		if which(key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b heldText) int { return a.block - b.block })
+	for _, key := range keys {
+		text := r.held[key]
+		delete(r.held, key)
+		if !r.yield(parley.Chunk{Kind: key.kind, Block: key.block, Text: text}, nil) {
+			return false
+		}
+	}
+	return true
+}

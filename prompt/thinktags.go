@@ -1,0 +1,174 @@
+package prompt
+
+import (
+	"iter"
+	"strings"
+
+	"parley"
+)
+
+// chunkStream is an answer on its way.
+type chunkStream = iter.Seq2[parley.Chunk, error]
+
+// The tags between which some models write their reasoning.
+const (
+	thinkOpen  = "<think>"
+	thinkClose = "</think>"
+)
+
+// thinkTags turns what an answer's text has between <think> and </think> into
+// reasoning: blocks of its own, so that the offsets of text and of reasoning each
+// count from their own beginning. White space beside the tags goes with them. A
+// tag that is never closed makes reasoning of all that follows.
+type thinkTags struct{}
+
+func (thinkTags) Name() string { return thinkTagsName }
+
+// Request has nothing to change: reasoning is sent back only as its provider gave
+// it, and these providers take none back.
+func (thinkTags) Request(parley.Exchange, *parley.ModelRequest) (parley.AnswerFilter, error) {
+	return func(chunks chunkStream) chunkStream {
+		return func(yield func(parley.Chunk, error) bool) {
+			t := tagReader{renumbered: map[int]int{}, yield: yield}
+			for chunk, err := range chunks {
+				if err != nil {
+					if t.end() {
+						yield(chunk, err)
+					}
+					return
+				}
+				if !t.take(chunk) {
+					return
+				}
+			}
+			t.end()
+		}
+	}, nil
+}
+
+// tagReader splits the text blocks of one answer. Its methods report false once
+// nobody listens any more.
+type tagReader struct {
+	yield      func(parley.Chunk, error) bool
+	next       int         // number of the next block that is yielded
+	renumbered map[int]int // the blocks that are not split
+
+	open     bool             // a text block is being read
+	in       int              // its number
+	kind     parley.ChunkKind // of what was last yielded of it; 0: nothing
+	out      int              // number of the block for that
+	thinking bool
+	tagged   bool   // nothing but white space came since the last tag
+	held     string // may be the beginning of a tag, or white space beside one
+}
+
+func (t *tagReader) take(chunk parley.Chunk) bool {
+	if chunk.Kind == parley.ChunkText {
+		if t.open && chunk.Block != t.in && !t.end() {
+			return false
+		}
+		t.open, t.in = true, chunk.Block
+		return t.read(chunk.Text)
+	}
+	switch chunk.Kind {
+	case parley.ChunkUsage, parley.ChunkFinish:
+		return t.end() && t.yield(chunk, nil)
+	}
+	if t.open && chunk.Kind == parley.ChunkProviderData && chunk.Block == t.in {
+		if t.kind == 0 { // nothing of the block was shown yet
+			t.show(parley.ChunkText)
+		}
+		chunk.Block = t.out
+		return t.yield(chunk, nil)
+	}
+	out, known := t.renumbered[chunk.Block]
+	if !known {
+		if !t.end() { // another block begins
+			return false
+		}
+		out = t.next
+		t.renumbered[chunk.Block] = out
+		t.next++
+	}
+	chunk.Block = out
+	return t.yield(chunk, nil)
+}
+
+// read yields a text as far as it is sure what it is.
+func (t *tagReader) read(text string) bool {
+	rest := t.held + text
+	t.held = ""
+	for rest != "" {
+		tag := thinkOpen
+		if t.thinking {
+			tag = thinkClose
+		}
+		before, after, found := strings.Cut(rest, tag)
+		if found {
+			if !t.say(strings.TrimRight(before, white)) {
+				return false
+			}
+			t.thinking, t.tagged = !t.thinking, true
+			rest = after
+			continue
+		}
+		sure := len(rest) - partial(rest, tag)
+		sure = len(strings.TrimRight(rest[:sure], white))
+		t.held = rest[sure:]
+		return t.say(rest[:sure])
+	}
+	return true
+}
+
+const white = " \t\r\n"
+
+// partial is the length of the longest end of a text that a tag begins with.
+func partial(text, tag string) int {
+	for n := min(len(text), len(tag)-1); n > 0; n-- {
+		if strings.HasSuffix(text, tag[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// say yields text of the present kind; right behind a tag without the white space
+// before it.
+func (t *tagReader) say(text string) bool {
+	if t.tagged {
+		text = strings.TrimLeft(text, white)
+	}
+	if text == "" {
+		return true
+	}
+	t.tagged = false
+	kind := parley.ChunkText
+	if t.thinking {
+		kind = parley.ChunkReasoning
+	}
+	t.show(kind)
+	return t.yield(parley.Chunk{Kind: kind, Block: t.out, Text: text}, nil)
+}
+
+// show gives what follows a block of its own when it is of another kind.
+func (t *tagReader) show(kind parley.ChunkKind) {
+	if t.kind != kind {
+		t.kind, t.out = kind, t.next
+		t.next++
+	}
+}
+
+// end yields what was held back of the open block, and closes it.
+func (t *tagReader) end() bool {
+	if !t.open {
+		return true
+	}
+	held := t.held
+	if t.thinking {
+		held = strings.TrimRight(held, white)
+	}
+	t.held = ""
+	ok := t.say(held)
+	t.open, t.kind, t.thinking, t.tagged = false, 0, false, false
+	return ok
+}

@@ -1,0 +1,66 @@
+package worker
+
+import (
+	"sync"
+
+	"parley"
+	"parley/prompt"
+)
+
+// maxLayers bounds the middleware that a worker keeps ready.
+const maxLayers = 64
+
+// layerCache keeps the middleware of agents and sessions: their patterns are the
+// same from turn to turn, and to compile them takes longer than to use them.
+type layerCache struct {
+	mu    sync.Mutex // guards ready
+	ready map[string]prompt.Layers
+}
+
+// layersOf is the middleware around the calls of a session of an agent to a model.
+func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *parley.ModelInfo) (prompt.Layers, error) {
+	settings := session.EffectiveMiddleware(agent)
+	if settings.IsZero() && !info.ThinkTags && len(w.options.Redact) == 0 && len(w.options.Middleware) == 0 {
+		return prompt.Layers{}, nil
+	}
+	text, err := settings.MarshalJSON()
+	if err != nil {
+		return prompt.Layers{}, err
+	}
+	key := string(text)
+	if info.ThinkTags {
+		key += "think"
+	}
+	c := &w.layers
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found, ok := c.ready[key]; ok {
+		return found, nil
+	}
+	made, err := prompt.NewLayers(prompt.LayersInput{Settings: settings, ThinkTags: info.ThinkTags, Redact: w.options.Redact, Own: w.options.Middleware})
+	if err != nil {
+		return prompt.Layers{}, err
+	}
+	if c.ready == nil || len(c.ready) >= maxLayers {
+		c.ready = map[string]prompt.Layers{}
+	}
+	c.ready[key] = made
+	return made, nil
+}
+
+// encode passes a request through the turn's middleware and encodes it. The
+// manifest gets what it takes to do so again; the filter, unless it is nil, reads
+// the answers. CodeInvalid when the request cannot be expressed.
+func (t *turn) encode(request *parley.ModelRequest, manifest *parley.Manifest) (parley.EncodedRequest, parley.AnswerFilter, error) {
+	if t.info.Caching {
+		request.CacheKey = prompt.CacheKey(t.fence.SessionID)
+	}
+	manifest.CacheKey, manifest.Middleware = request.CacheKey, t.layers.Names()
+	exchange := parley.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, LogID: t.claim.Session.LogID}
+	filter, err := t.layers.Request(exchange, request)
+	if err != nil {
+		return parley.EncodedRequest{}, nil, err
+	}
+	encoded, err := t.model.Encode(*request)
+	return encoded, filter, err
+}
