@@ -156,6 +156,11 @@ func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*pa
 	return agent, err
 }
 
+// Project implements transition.Rows: it is told once, and may change as soon as that.
+func (a *attempt) Project(workspaceID, projectID parley.ID) (*parley.Project, error) {
+	return first(a, scanProject, "SELECT "+projectColumns+" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, projectID)
+}
+
 // HasProject implements transition.Rows: a project that was found stays until the
 // session is in it, so that whoever deletes it finds the session.
 func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {

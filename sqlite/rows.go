@@ -265,6 +265,16 @@ func (t *txn) AgentVersion(_, agentID parley.ID, version int) (*parley.Agent, er
 	return agent, nil
 }
 
+// Project implements transition.Rows.
+func (t *txn) Project(workspaceID, projectID parley.ID) (project *parley.Project, err error) {
+	_, err = t.one("SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?", func(r *row) error {
+		found := scanProject(r)
+		project = &found
+		return nil
+	}, projectID, workspaceID)
+	return project, err
+}
+
 // HasProject implements transition.Rows.
 func (t *txn) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", projectID, workspaceID)

@@ -11,6 +11,7 @@ import (
 
 func testLoops(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
+		"IterationsAreNoted":            loopNote,
 		"IterationsFollowEachOther":     loopIterates,
 		"TheConditionEndsIt":            loopMet,
 		"AFailureFailsIt":               loopFails,

@@ -25,6 +25,7 @@ func testPosting(t *testing.T, open Open) {
 		"FirstMessageByKey":          postFirstByKey,
 		"OtherRolesAreRecorded":      postOtherRoles,
 		"FieldsComeBack":             postFields,
+		"ContextIsNotedOnce":         postNote,
 		"TitleFromTheFirstMessage":   postTitle,
 		"FullQueue":                  postFullQueue,
 		"UnknownAgentProjectParent":  postUnknownReferences,

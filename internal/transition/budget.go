@@ -283,7 +283,7 @@ func (t *Tx) agentOf(h *Head, posted *parley.Posted) (*parley.Agent, error) {
 	if posted.Claim != nil {
 		return &posted.Claim.Agent, nil
 	}
-	version, _, err := t.rows.Agent(h.WorkspaceID, h.AgentID)
+	version, _, err := t.agent(h.WorkspaceID, h.AgentID)
 	if err != nil {
 		return nil, err
 	}

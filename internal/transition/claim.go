@@ -109,7 +109,7 @@ func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 		h.StartedAt, h.Changes.Listed = t.now, true
 	}
 	if turn.AgentVersion == 0 {
-		version, _, err := t.rows.Agent(h.WorkspaceID, h.AgentID)
+		version, _, err := t.agent(h.WorkspaceID, h.AgentID)
 		if err != nil {
 			return err
 		}

@@ -128,7 +128,7 @@ func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
 
 // checkAgent refuses an agent that no session can be of.
 func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
-	version, status, err := t.rows.Agent(workspaceID, agentID)
+	version, status, err := t.agent(workspaceID, agentID)
 	switch {
 	case err != nil:
 		return err

@@ -171,13 +171,17 @@ func (t *Tx) iterate(h *Head, turn *parley.Turn, end parley.TurnEnd) (archive bo
 		t.endLoop(h, loop.Loop, parley.LoopExhausted, parley.LoopReasonMax)
 		return loop.ArchiveDone, nil
 	default:
-		t.next(h, loop)
+		return false, t.next(h, loop)
 	}
 	return false, nil
 }
 
 // next makes the next iteration: a message at the end of the queue, and its turn.
-func (t *Tx) next(h *Head, loop *NewLoop) {
+func (t *Tx) next(h *Head, loop *NewLoop) error {
+	note, err := t.contextNote(h, loop.Author, "")
+	if err != nil {
+		return err
+	}
 	loop.Iteration++
 	turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: parley.NewID(), Status: parley.TurnQueued,
 		LoopID: loop.ID, Iteration: loop.Iteration, CreatedAt: t.now}
@@ -187,8 +191,9 @@ func (t *Tx) next(h *Head, loop *NewLoop) {
 	h.addTurn(turn)
 	t.enqueue(h, &parley.Message{
 		ID: turn.TriggerMessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: turn.ID, Role: parley.RoleUser, Author: loop.Author,
-		Content: loop.Content, Iteration: loop.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		Content: loop.Content, ContextNote: note, Iteration: loop.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
 	}, h.takeBack(), parley.Idempotency{})
+	return nil
 }
 
 // takeUpLoop has a loop run again whose last turn is taken up by another one.

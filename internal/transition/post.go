@@ -26,9 +26,16 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 	if h.ArchivedAt != 0 {
 		return parley.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
 	}
+	note := posting.ContextNote
+	if posting.Role == parley.RoleUser && !posting.Internal {
+		var err error
+		if note, err = t.contextNote(h, posting.Author, note); err != nil {
+			return parley.Posted{}, err
+		}
+	}
 	m := &parley.Message{
 		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
-		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
+		Content: posting.Content, ContextNote: note, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
 		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
 	}
 	if m.Role == parley.RoleUser {

@@ -88,6 +88,8 @@ type Rows interface {
 	Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error)
 	// AgentVersion reads an agent as it was in a version; nil when there is none.
 	AgentVersion(workspaceID, agentID parley.ID, version int) (*parley.Agent, error)
+	// Project reads a project of a workspace; nil when there is none.
+	Project(workspaceID, projectID parley.ID) (*parley.Project, error)
 	// HasProject reports whether a workspace has a project.
 	HasProject(workspaceID, projectID parley.ID) (bool, error)
 

@@ -19,6 +19,7 @@ type Tx struct {
 	rows   Rows
 	now    parley.Time
 	locked []*Head
+	known  knownAgent // the one that was read last
 }
 
 // New makes a Tx that logs to log what cannot be told to anybody else.
@@ -26,7 +27,7 @@ func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 
 // Begin starts a transition that reads rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
-	t.rows, t.now = rows, now
+	t.rows, t.now, t.known = rows, now, knownAgent{}
 	clear(t.locked)
 	t.locked = t.locked[:0]
 }

@@ -1,0 +1,86 @@
+package transition
+
+import (
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// contextNote is the note of a user message: what user_context tells of this
+// moment, then what the poster gave. It is made once, with the message: a steer is
+// sent before it enters the record, and "in an hour" counts from when it was said.
+func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, error) {
+	version, _, err := t.agent(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return "", err
+	}
+	agent, err := t.rows.AgentVersion(h.WorkspaceID, h.AgentID, version)
+	if err != nil || agent == nil {
+		return given, err
+	}
+	settings := h.EffectiveMiddleware(agent)
+	if settings.UserContext == nil || len(*settings.UserContext) == 0 {
+		return given, nil
+	}
+	var lines []string
+	for _, field := range parley.ContextFields() {
+		if !settings.Tells(field) {
+			continue
+		}
+		value := ""
+		switch field {
+		case parley.ContextRequest:
+			value = h.Title
+		case parley.ContextProject:
+			if value, err = t.projectLine(h); err != nil {
+				return "", err
+			}
+		case parley.ContextUser:
+			value = author.Name
+		case parley.ContextTime:
+			value = t.now.Std().Format(time.RFC3339)
+		}
+		if value = strings.Join(strings.Fields(value), " "); value != "" { // a line each, whatever a name holds
+			lines = append(lines, string(field)+": "+parley.Clip(value, parley.MaxContextNoteLine))
+		}
+	}
+	if len(lines) == 0 {
+		return given, nil
+	}
+	note := "<context>\n" + strings.Join(lines, "\n") + "\n</context>"
+	if given != "" {
+		note += "\n\n" + given
+	}
+	return note, nil
+}
+
+func (t *Tx) projectLine(h *Head) (string, error) {
+	if h.ProjectID.IsZero() {
+		return "", nil
+	}
+	project, err := t.rows.Project(h.WorkspaceID, h.ProjectID)
+	if err != nil || project == nil {
+		return "", err
+	}
+	return project.Name + " (" + project.Path + ")", nil
+}
+
+// agent reads the current version and status of an agent, once in a transition.
+func (t *Tx) agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error) {
+	known := &t.known
+	if known.id != agentID || known.version == 0 {
+		if version, status, err = t.rows.Agent(workspaceID, agentID); err != nil {
+			return 0, "", err
+		}
+		*known = knownAgent{agentID, version, status}
+	}
+	return known.version, known.status, nil
+}
+
+// knownAgent is an agent that a transition has read.
+type knownAgent struct {
+	id      parley.ID
+	version int // 0: there is none
+	status  parley.AgentStatus
+}
