@@ -22,6 +22,7 @@ import (
 	"parley/tool"
 	"parley/tool/builtin"
 	"parley/tool/mcp"
+	"parley/web"
 	"parley/worker"
 )
 
@@ -159,9 +160,13 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if s.worker != nil {
 		options.Runner = s.worker
 	}
+	page, err := web.Handler()
+	if err != nil {
+		return nil, err
+	}
 	s.audit = httpapi.NewAuditLog(s.store, s.log)
 	return httpapi.New(httpapi.Options{
-		Audit: s.audit, Limited: s.telemetry.RateLimited,
+		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there

@@ -1,0 +1,96 @@
+// Problem is an error of the API (RFC 9457): its sentence says what to do.
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestID: string,
+    readonly state: string,
+    readonly retryAfter: number | null,
+  ) {
+    super(message);
+    this.name = 'Problem';
+  }
+}
+
+// Offline stands for a server that does not answer at all.
+export class Offline extends Error {
+  constructor() {
+    super('The server does not answer. What you typed is kept; the page tries again by itself.');
+    this.name = 'Offline';
+  }
+}
+
+type Query = Record<string, string | number | boolean | null | undefined | string[]>;
+
+interface Options {
+  method?: string;
+  query?: Query;
+  body?: unknown;
+  raw?: { body: BodyInit; type?: string };
+  key?: string; // idempotency
+  signal?: AbortSignal;
+}
+
+export function address(path: string, query?: Query): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value === undefined || value === null || value === '') continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+// request asks the API; a failure is a Problem, or Offline.
+export async function request<T>(path: string, options: Options = {}): Promise<T> {
+  const headers: Record<string, string> = { Accept: 'application/json' };
+  let body: BodyInit | undefined;
+  if (options.raw) {
+    body = options.raw.body;
+    if (options.raw.type) headers['Content-Type'] = options.raw.type;
+  } else if (options.body !== undefined) {
+    body = JSON.stringify(options.body);
+    headers['Content-Type'] = 'application/json';
+  }
+  if (options.key) headers['Idempotency-Key'] = options.key;
+  let response: Response;
+  try {
+    response = await fetch(address(path, options.query), {
+      method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+      headers,
+      body,
+      signal: options.signal,
+    });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new Offline();
+  }
+  if (response.status === 204) return undefined as T;
+  const text = await response.text();
+  if (response.ok) return (text ? JSON.parse(text) : undefined) as T;
+  throw problemOf(response, text);
+}
+
+function problemOf(response: Response, text: string): Problem {
+  let said: { code?: string; detail?: string; title?: string; request_id?: string; state?: string | null } = {};
+  try {
+    said = JSON.parse(text);
+  } catch {
+    // a proxy's page: its status has to do
+  }
+  const wait = Number(response.headers.get('Retry-After'));
+  return new Problem(
+    response.status,
+    said.code ?? `http_${response.status}`,
+    said.detail ?? said.title ?? `The server answered ${response.status}.`,
+    said.request_id ?? response.headers.get('X-Request-Id') ?? '',
+    said.state ?? '',
+    Number.isFinite(wait) && wait > 0 ? wait : null,
+  );
+}
+
+// sentence is what a person is told of an error.
+export function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

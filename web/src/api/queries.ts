@@ -1,0 +1,74 @@
+import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
+import { Offline, Problem, request } from './http';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo } from './types';
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      refetchOnWindowFocus: false,
+      retry: (failures, error) => error instanceof Offline || (error instanceof Problem && error.status >= 500 && failures < 3),
+      retryDelay: (failures) => Math.min(500 * 2 ** failures, 8_000),
+    },
+  },
+});
+
+const LIST = 50;
+const WHOLE = 200; // of lists that are shown whole: agents, projects, tools
+
+export interface SessionFilter {
+  agent_id?: string;
+  project_id?: string;
+  archived?: string;
+}
+
+export const sessionList = (filter: SessionFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['sessions', filter],
+    queryFn: ({ pageParam, signal }) =>
+      request<Page<Session>>('/v1/sessions', { query: { limit: LIST, kind: 'agent', cursor: pageParam, ...filter }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+const list = <T>(path: string, name: string, query: Record<string, string | number> = {}) =>
+  queryOptions({
+    queryKey: [name, query],
+    queryFn: ({ signal }) => request<Page<T>>(path, { query: { limit: WHOLE, ...query }, signal }).then((page) => page.data),
+  });
+
+export const agentList = (status = 'active') => list<Agent>('/v1/agents', 'agents', { status });
+export const projectList = () => list<Project>('/v1/projects', 'projects');
+export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
+export const keyList = () => list<Key>('/v1/keys', 'keys');
+
+// These lists are whole and take no limit.
+const fixed = <T>(path: string, name: string) =>
+  queryOptions({ queryKey: [name], queryFn: ({ signal }) => request<T>(path, { signal }), staleTime: 300_000 });
+
+export const modelList = () => fixed<{ data: ModelInfo[]; default: string }>('/v1/models', 'models');
+export const providerList = () => fixed<Page<ProviderInfo>>('/v1/providers', 'providers');
+export const toolList = () => fixed<Page<ToolInfo>>('/v1/tools', 'tools');
+export const principal = () => fixed<Principal>('/v1/principal', 'principal');
+
+export const sessionOf = (id: ID) => queryOptions({ queryKey: ['session', id], queryFn: ({ signal }) => request<Session>(`/v1/sessions/${id}`, { signal }) });
+export const agentOf = (id: ID) => queryOptions({ queryKey: ['agent', id], queryFn: ({ signal }) => request<Agent>(`/v1/agents/${id}`, { signal }) });
+export const agentVersion = (id: ID, version: number) =>
+  queryOptions({ queryKey: ['agent', id, version], queryFn: ({ signal }) => request<Agent>(`/v1/agents/${id}/versions/${version}`, { signal }), staleTime: Infinity });
+
+export const callList = (session: ID) =>
+  infiniteQueryOptions({
+    queryKey: ['calls', session],
+    queryFn: ({ pageParam, signal }) => request<Page<Call>>(`/v1/sessions/${session}/calls`, { query: { limit: LIST, cursor: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+export const callOf = (id: ID) => queryOptions({ queryKey: ['call', id], queryFn: ({ signal }) => request<CallDetail>(`/v1/calls/${id}`, { signal }) });
+
+export const auditList = (filter: Record<string, string>) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', filter],
+    queryFn: ({ pageParam, signal }) => request<Page<AuditEntry>>('/v1/audit', { query: { limit: 100, cursor: pageParam, ...filter }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });

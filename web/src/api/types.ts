@@ -1,0 +1,340 @@
+// The JSON of the API, as far as the page reads it. /v1/openapi.json is the whole truth.
+
+export type ID = string;
+
+export type SessionStatus = 'pending' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+export type WaitReason = 'approval' | 'tool_result' | 'input' | 'child' | 'budget' | 'rate_limit';
+export type During = 'queue' | 'steer' | 'interrupt' | 'reject';
+
+export interface Page<T> {
+  data: T[];
+  next: string | null;
+}
+
+export interface Tokens {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  unknown_calls: number;
+}
+
+export interface Statistics extends Tokens {
+  messages: number;
+  user_facing: number;
+  turns: number;
+  cost: number;
+  unpriced_calls: number;
+}
+
+export interface Parameters {
+  temperature: number | null;
+  top_p: number | null;
+  max_tokens: number | null;
+  seed: number | null;
+  reasoning_effort: string | null;
+}
+
+export interface Policy {
+  kind: string;
+  limit?: number | null;
+  tokens?: number | null;
+}
+
+export interface Session extends Parameters {
+  id: ID;
+  agent_id: ID;
+  owner_id: ID;
+  visibility: 'private' | 'workspace';
+  project_id: ID | null;
+  parent_session_id: ID | null;
+  parent_message_id: ID | null;
+  root_id: ID;
+  kind: 'agent' | 'tool';
+  mode: 'foreground' | 'background';
+  type: string | null;
+  feature: string | null;
+  task: string | null;
+  key: string | null;
+  title: string;
+  instructions: string | null;
+  tags: string[];
+  pinned: boolean;
+  metadata: Record<string, unknown>;
+  model: string | null;
+  tools: ToolRef[] | null;
+  context_policy: Policy | null;
+  during: During | null;
+  status: SessionStatus;
+  wait_reason: WaitReason | null;
+  statistics: Statistics;
+  last_sequence: number;
+  last_event_sequence: number;
+  turn_id: ID | null;
+  archived_at: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export type ToolRef = string | { name: string; description: string; agent?: string; parameters?: unknown };
+
+export interface Agent extends Parameters {
+  id: ID;
+  slug: string;
+  name: string;
+  description: string;
+  system_prompt: string;
+  model: string | null;
+  tools: ToolRef[];
+  grants: unknown[];
+  limits: Record<string, number | null>;
+  context_policy: Policy | null;
+  tags: string[];
+  status: 'active' | 'archived';
+  version: number;
+  created_at: string;
+  updated_at: string;
+}
+
+export type Role = 'user' | 'assistant' | 'tool_call' | 'tool_result' | 'summary' | 'system';
+export type MessageStatus = 'queued' | 'streaming' | 'completed' | 'failed' | 'cancelled';
+
+export interface Failure {
+  class: string;
+  sentence: string;
+  detail: string | null;
+  attempts: number | null;
+  retry_at: string | null;
+}
+
+export interface Usage {
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cached_tokens: number | null;
+  cache_write_tokens: number | null;
+  reasoning_tokens: number | null;
+}
+
+export interface Author {
+  kind: 'person' | 'service' | 'agent';
+  id: ID;
+  name: string;
+}
+
+export interface UserContent {
+  text: string;
+  files?: ID[];
+  links?: string[];
+  search?: boolean;
+  think?: boolean;
+}
+export interface AssistantContent {
+  text: string;
+  reasoning?: string;
+  refusal?: string;
+}
+export interface ToolCallContent {
+  id: string;
+  name: string;
+  arguments: Record<string, unknown> | null;
+  arguments_text?: string;
+}
+export interface ToolResultContent {
+  result: unknown;
+  error: string | null;
+  success: boolean;
+  execution_time_ms: number | null;
+}
+
+export interface Message {
+  id: ID;
+  session_id: ID;
+  sequence: number | null;
+  position: number | null;
+  turn_id: ID | null;
+  step: number;
+  role: Role;
+  status: MessageStatus;
+  author: Author;
+  content: UserContent & AssistantContent & ToolCallContent & ToolResultContent;
+  tool_call_id: string | null;
+  tool_name: string | null;
+  covers_through: number | null;
+  internal: boolean;
+  steer: boolean;
+  model: string | null;
+  usage: Usage | null;
+  error: Failure | null;
+  metadata: Record<string, unknown>;
+  marks: Marks;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface Marks {
+  pinned: boolean;
+  context_edge: boolean;
+  set_aside: boolean;
+}
+
+export interface Turn {
+  id: ID;
+  session_id: ID;
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+  wait_reason: WaitReason | null;
+  attempt: number;
+  step: number;
+  error: Failure | null;
+  usage: Tokens;
+  cost: number | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+export interface ManifestRange {
+  from: number;
+  to: number;
+  except: number[] | null;
+  reason: string;
+}
+
+export interface Call extends Parameters {
+  id: ID;
+  session_id: ID;
+  turn_id: ID | null;
+  message_id: ID | null;
+  step: number;
+  attempt: number;
+  provider: string;
+  model: string;
+  manifest: { policy: string; ranges: ManifestRange[] };
+  request_hash: string;
+  usage: Usage;
+  cost: number | null;
+  finish_reason: string | null;
+  outcome: 'open' | 'completed' | 'failed' | 'cancelled' | 'interrupted';
+  error: Failure | null;
+  created_at: string;
+  first_token_ms: number | null;
+  total_ms: number | null;
+}
+
+export interface CallDetail extends Call {
+  system_prompt: string;
+  tools: unknown[];
+  request: unknown;
+  exact: boolean;
+  reason: string | null;
+}
+
+export interface Approval {
+  id: ID;
+  session_id: ID;
+  root_id: ID;
+  turn_id: ID;
+  message_id: ID;
+  tool_call_id: string;
+  tool_name: string;
+  arguments: unknown;
+  fingerprint: string;
+  state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
+  comment: string | null;
+  scope: 'once' | 'session' | null;
+  decided_at: string | null;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface ModelInfo {
+  id: string;
+  provider: string;
+  name: string;
+  simulator: boolean;
+  known: boolean;
+  reasoning: boolean;
+  caching: boolean;
+  tools: boolean;
+  vision: boolean;
+  context_length: number;
+  max_output: number;
+  price: { input: number; output: number; cached_input: number } | null;
+}
+
+export interface ProviderInfo {
+  name: string;
+  configured: boolean;
+  key_env: string;
+  default_model: string | null;
+  simulator: boolean;
+  models: number;
+}
+
+export interface ToolInfo {
+  name: string;
+  description: string;
+  source: string;
+  annotations: { read_only: boolean; idempotent: boolean; destructive: boolean; open_world: boolean };
+}
+
+export interface Project {
+  id: ID;
+  path: string;
+  name: string;
+  icon: string;
+  created_at: string;
+  last_access_at: string;
+}
+
+export interface FileInfo {
+  id: ID;
+  name: string;
+  media_type: string;
+  size: number;
+  created_at: string;
+}
+
+export interface Principal {
+  id: ID;
+  workspace: string;
+  name: string;
+  kind: string;
+  role: 'admin' | 'member' | 'reader';
+}
+
+export interface Key {
+  id: ID;
+  name: string;
+  prefix: string;
+  role: string;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+export interface AuditEntry {
+  id: ID;
+  principal_id: ID;
+  principal_name: string;
+  action: string;
+  session_id: ID | null;
+  target_id: ID | null;
+  at: string;
+  request_id: string;
+}
+
+// Event is a frame of a stream: durable with a sequence, else live.
+export interface StreamEvent {
+  session_id: ID | null;
+  sequence?: number;
+  type: string;
+  created_at?: string;
+  // oxlint-disable-next-line no-explicit-any -- each type has its own shape, read where it is applied
+  data: any;
+}
+
+export interface Delta {
+  message_id: ID;
+  kind: 'text' | 'reasoning' | 'arguments';
+  offset: number;
+  end: number;
+  delta: string;
+}

@@ -1,0 +1,49 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { ShieldQuestion } from 'lucide-react';
+import { useState } from 'react';
+import { request, sentence } from '../api/http';
+import type { Approval } from '../api/types';
+import { fullTime } from '../components/format';
+import { Button } from '../components/ui';
+
+// ApprovalCard asks about one exact call.
+export function ApprovalCard({ approval }: { approval: Approval }) {
+  const queries = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState('');
+  const decide = async (decision: 'approve' | 'deny', scope?: 'session') => {
+    setBusy(true);
+    setError('');
+    try {
+      await request(`/v1/approvals/${approval.id}`, { body: { decision, ...(scope ? { scope } : {}) } });
+      void queries.invalidateQueries({ queryKey: ['approvals'] });
+    } catch (failure) {
+      setError(sentence(failure));
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="rounded-lg border border-line bg-warn-soft p-3" data-approval={approval.id}>
+      <p className="flex items-center gap-2 font-medium text-warn">
+        <ShieldQuestion size={15} aria-hidden /> May {approval.tool_name} run with exactly these arguments?
+      </p>
+      <div className="mt-2 flex flex-wrap items-center gap-2">
+        <Button look="primary" disabled={busy} onClick={() => void decide('approve')}>
+          Approve once
+        </Button>
+        <Button disabled={busy} onClick={() => void decide('approve', 'session')}>
+          Always in this conversation
+        </Button>
+        <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>
+          Deny
+        </Button>
+        <span className="text-xs text-soft">Without an answer it is denied {fullTime(approval.expires_at)}.</span>
+      </div>
+      {error && (
+        <p role="alert" className="mt-2 text-sm text-bad">
+          {error}
+        </p>
+      )}
+    </div>
+  );
+}

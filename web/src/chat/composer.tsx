@@ -1,0 +1,162 @@
+import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
+import { type KeyboardEvent, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
+import { sentence } from '../api/http';
+import type { During, ID } from '../api/types';
+import { cx, IconButton } from '../components/ui';
+import { keepDraft, readDraft } from './draft';
+import { useFiles } from './usefile';
+
+export interface Sent {
+  text: string;
+  files: ID[];
+  during?: During;
+  key: string; // idempotency: the same for every try of the same message
+}
+
+interface Props {
+  draftKey: string;
+  placeholder: string;
+  running?: boolean;
+  disabled?: string; // why nothing can be sent
+  onSend: (message: Sent) => Promise<void>;
+  onStop?: () => Promise<void>;
+  children?: ReactNode; // choices beside the buttons
+}
+
+const TALLEST = 280; // pixels
+
+// Composer is where a message is written. It is cleared when the server has the message.
+export function Composer({ draftKey, placeholder, running, disabled, onSend, onStop, children }: Props) {
+  const [text, setText] = useState(() => readDraft(draftKey));
+  const [during, setDuring] = useState<During>('queue');
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState('');
+  const [over, setOver] = useState(false);
+  const attached = useFiles();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const key = useRef(crypto.randomUUID());
+  useLayoutEffect(() => {
+    const area = field.current!;
+    area.style.height = 'auto';
+    area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`;
+  }, [text]);
+  const write = (next: string) => {
+    setText(next);
+    keepDraft(draftKey, next);
+    key.current = crypto.randomUUID();
+  };
+  const empty = text.trim() === '' && attached.ids.length === 0;
+  const send = async () => {
+    if (empty || sending || disabled || !attached.ready) return;
+    setSending(true);
+    setError('');
+    try {
+      await onSend({ text, files: attached.ids, during: running ? during : undefined, key: key.current });
+      write('');
+      attached.clear();
+    } catch (failure) {
+      setError(sentence(failure)); // the draft stays, and so does its key
+    } finally {
+      setSending(false);
+      field.current?.focus();
+    }
+  };
+  const stop = () => onStop?.().catch((failure: unknown) => setError(sentence(failure)));
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      void send();
+    } else if (event.key === 'Escape' && text === '' && running) {
+      event.preventDefault();
+      void stop();
+    }
+  };
+  return (
+    <div className="mx-auto w-full max-w-3xl px-4 pb-4">
+      {(error || disabled) && (
+        <p role="alert" className="mb-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
+          {error || disabled}
+        </p>
+      )}
+      <div
+        className={cx('rounded-2xl border bg-bg shadow-pop transition-colors', over ? 'border-accent' : 'border-line-strong focus-within:border-accent')}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          setOver(false);
+          attached.add(event.dataTransfer.files);
+        }}
+      >
+        {attached.files.length > 0 && (
+          <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-3">
+            {attached.files.map((one) => (
+              <li key={one.key} className={cx('flex items-center gap-1.5 rounded-lg border px-2 py-1 text-xs', one.error ? 'border-bad text-bad' : 'border-line text-soft')}>
+                <span className="max-w-48 truncate">{one.name}</span>
+                {!one.file && !one.error && <span className="pulse-dot">uploading…</span>}
+                {one.error && <span>{one.error}</span>}
+                <button type="button" aria-label={`Remove ${one.name}`} onClick={() => attached.remove(one.key)}>
+                  <X size={12} />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <textarea
+          ref={field}
+          data-composer
+          aria-label="Message"
+          rows={1}
+          value={text}
+          placeholder={placeholder}
+          onChange={(event) => write(event.target.value)}
+          onKeyDown={onKey}
+          onPaste={(event) => {
+            if (event.clipboardData.files.length > 0) {
+              event.preventDefault();
+              attached.add(event.clipboardData.files);
+            }
+          }}
+          className="block w-full resize-none bg-transparent px-4 pt-3 pb-1 text-[15px] outline-none placeholder:text-faint focus-visible:outline-none"
+        />
+        <div className="flex items-center gap-1 px-2 pb-2">
+          <IconButton name="Attach files" onClick={() => picker.current?.click()}>
+            <Paperclip size={17} />
+          </IconButton>
+          <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(event) => event.target.files && attached.add(event.target.files)} />
+          {children}
+          <span className="flex-1" />
+          {running && (
+            <select
+              aria-label="What happens to a message now"
+              value={during}
+              onChange={(event) => setDuring(event.target.value as During)}
+              className="h-8 rounded-lg bg-transparent px-2 text-xs text-soft hover:bg-hover"
+            >
+              <option value="queue">Queue</option>
+              <option value="steer">Steer this turn</option>
+              <option value="interrupt">Interrupt</option>
+            </select>
+          )}
+          {running && onStop && (
+            <IconButton name="Stop" onClick={() => void stop()} className="border border-line-strong text-text">
+              <Square size={13} fill="currentColor" />
+            </IconButton>
+          )}
+          <IconButton
+            name="Send"
+            disabled={empty || sending || !!disabled || !attached.ready}
+            onClick={() => void send()}
+            className="bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent"
+          >
+            <ArrowUp size={17} />
+          </IconButton>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,135 @@
+import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
+import { memo, useState, useSyncExternalStore } from 'react';
+import { Link } from '@tanstack/react-router';
+import type { Approval } from '../api/types';
+import { duration } from '../components/format';
+import { cx } from '../components/ui';
+import type { Transcript } from '../live/transcript';
+import { ApprovalCard } from './approval';
+import { Answer } from './answer';
+import type { Call } from './rows';
+
+const CLIP = 4_000; // characters shown of a payload before "show more"
+const open = new Map<string, boolean>(); // which cards a person opened or closed; kept while the page lives
+
+export const ToolsRow = memo(function ToolsRow({ calls, transcript }: { calls: Call[]; transcript: Transcript; version: number }) {
+  const key = calls[0]!.call.message.id;
+  const asking = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
+  const [expanded, setExpanded] = useState(open.get(key) ?? false);
+  const shown = expanded || asking || calls.some((one) => question(one));
+  const failures = calls.filter(({ result }) => result && !result.message.content.success).length;
+  const total = calls.reduce((sum, { result }) => sum + (result?.message.content.execution_time_ms ?? 0), 0);
+  const names = [...new Set(calls.map(({ call }) => call.message.tool_name ?? '…'))];
+  const toggle = () => {
+    open.set(key, !shown);
+    setExpanded(!shown);
+  };
+  return (
+    <section className="rounded-xl border border-line bg-raised text-sm" aria-label={`Tools: ${names.join(', ')}`}>
+      <button type="button" aria-expanded={shown} onClick={toggle} className="flex min-h-9 w-full items-center gap-2 px-3 text-left">
+        <ChevronRight size={14} aria-hidden className={cx('shrink-0 text-faint transition-transform', shown && 'rotate-90')} />
+        <Wrench size={14} aria-hidden className="shrink-0 text-faint" />
+        <span className="min-w-0 flex-1 truncate">
+          <span className="font-medium">{names.slice(0, 3).join(', ')}</span>
+          {names.length > 3 && ` and ${names.length - 3} more`}
+          {calls.length > 1 && <span className="text-faint"> · {calls.length} calls</span>}
+        </span>
+        {failures > 0 && <span className="text-bad">{failures} failed</span>}
+        <span className="text-xs text-faint">{calls.every(({ result }) => result) ? duration(total) : ''}</span>
+        <State calls={calls} asking={asking} />
+      </button>
+      {shown && (
+        <ul className="divide-y divide-line border-t border-line">
+          {calls.map((one) => (
+            <li key={one.call.message.id} className="px-3 py-2">
+              <OneCall one={one} transcript={transcript} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+});
+
+function State({ calls, asking }: { calls: Call[]; asking: boolean }) {
+  if (asking) return <Hourglass size={14} className="text-warn" aria-label="waits for approval" />;
+  if (calls.some(({ result }) => !result)) return <Loader2 size={14} className="animate-spin text-accent" aria-label="running" />;
+  if (calls.some(({ result }) => !result!.message.content.success)) return <CircleAlert size={14} className="text-bad" aria-label="failed" />;
+  return <Check size={14} className="text-good" aria-label="done" />;
+}
+
+function OneCall({ one: { call, result }, transcript }: { one: Call; transcript: Transcript }) {
+  useSyncExternalStore(call.subscribe, call.snapshot);
+  const { message } = call;
+  const approval = pendingOf(transcript, message.tool_call_id);
+  const said = result?.message.content;
+  const child = message.metadata.session_id;
+  const asked = question({ call, result });
+  return (
+    <div className="space-y-2">
+      <div className="flex items-center gap-2">
+        <span className="font-mono text-[13px] font-medium">{message.tool_name ?? '…'}</span>
+        {said && <span className="text-xs text-faint">{duration(said.execution_time_ms)}</span>}
+        {message.status === 'cancelled' && <CircleSlash size={13} className="text-faint" aria-label="cancelled" />}
+        {typeof child === 'string' && (
+          <Link to="/c/$id" params={{ id: child }} className="ml-auto text-xs text-accent underline underline-offset-2">
+            Open its conversation
+          </Link>
+        )}
+      </div>
+      {!asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} />}
+      {approval && !result && <ApprovalCard approval={approval} />}
+      {asked && <Answer question={asked} call={message} />}
+      {said && (said.error ? <Payload name="Error" text={said.error} bad /> : <Payload name="Result" text={resultText(said.result)} />)}
+    </div>
+  );
+}
+
+export function Payload({ name, text, bad }: { name: string; text: string; bad?: boolean }) {
+  const [whole, setWhole] = useState(false);
+  if (text === '' || text === '{}') return null;
+  const clipped = !whole && text.length > CLIP;
+  return (
+    <div>
+      <p className="mb-1 text-xs text-faint">{name}</p>
+      <pre tabIndex={0} aria-label={name} className={cx('max-h-96 overflow-auto rounded-lg bg-code p-2.5 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]', bad && 'text-bad')}>
+        {clipped ? text.slice(0, CLIP) : text}
+      </pre>
+      {clipped && (
+        <button type="button" className="mt-1 text-xs text-accent underline" onClick={() => setWhole(true)}>
+          Show all {text.length.toLocaleString()} characters
+        </button>
+      )}
+    </div>
+  );
+}
+
+function pendingOf(transcript: Transcript, callID: string | null): Approval | null {
+  const approval = transcript.approvals.get(callID ?? '');
+  return approval?.state === 'pending' ? approval : null;
+}
+
+export interface Asked {
+  question: string;
+  options: string[];
+}
+
+// question is what an open ask_user call asks.
+function question({ call, result }: Call): Asked | null {
+  const { message } = call;
+  if (message.tool_name !== 'ask_user' || result || message.status !== 'completed') return null;
+  const asked = message.content.arguments ?? {};
+  return { question: String(asked.question ?? ''), options: Array.isArray(asked.options) ? asked.options.map(String) : [] };
+}
+
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // still streaming, or no JSON
+  }
+}
+
+function resultText(result: unknown): string {
+  return typeof result === 'string' ? result : JSON.stringify(result, null, 2);
+}

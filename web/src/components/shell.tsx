@@ -1,0 +1,126 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { Bot, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { approvalList, principal } from '../api/queries';
+import { feed } from '../live/feed';
+import { Palette } from './palette';
+import { SessionList } from './sessionlist';
+import { Shortcuts, useShortcuts } from './shortcuts';
+import { cx, IconButton } from './ui';
+
+export function Shell() {
+  const [open, setOpen] = useState(() => matchMedia('(min-width: 768px)').matches);
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  const navigate = useNavigate();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(() => {
+    if (!matchMedia('(min-width: 768px)').matches) setOpen(false);
+  }, [path]);
+  useShortcuts({
+    palette: () => setPalette(true),
+    help: () => setHelp(true),
+    compose: () => void navigate({ to: '/new' }),
+    rail: () => setOpen((was) => !was),
+  });
+  return (
+    <div className="flex h-dvh">
+      <a href="#main" className="sr-only z-50 rounded-lg bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+        Skip to the conversation
+      </a>
+      {open && <button type="button" aria-label="Close the list" className="fixed inset-0 z-20 bg-black/40 md:hidden" onClick={() => setOpen(false)} />}
+      <Rail open={open} onClose={() => setOpen(false)} />
+      <main id="main" tabIndex={-1} className="relative min-w-0 flex-1 outline-none">
+        {!open && (
+          <div className="absolute top-2 left-2 z-10">
+            <IconButton name="Show conversations" onClick={() => setOpen(true)} className="bg-bg">
+              <MenuIcon size={18} />
+            </IconButton>
+          </div>
+        )}
+        <LinkBanner />
+        <Outlet />
+      </main>
+      <Palette open={palette} onClose={() => setPalette(false)} />
+      <Shortcuts open={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const { data: waiting } = useQuery(approvalList('pending'));
+  const { data: me } = useQuery(principal());
+  return (
+    <nav
+      aria-label="Conversations"
+      className={cx(
+        'fixed inset-y-0 left-0 z-30 flex w-72 shrink-0 flex-col border-r border-line bg-raised md:static md:z-auto',
+        !open && 'hidden',
+      )}
+    >
+      <div className="flex items-center justify-between px-3 pt-3 pb-2">
+        <Link to="/new" className="flex items-center gap-2 rounded-lg px-1 font-semibold tracking-tight">
+          <img src="/icon.svg" alt="" className="size-6" /> Parley
+        </Link>
+        <IconButton name="Hide conversations" onClick={onClose}>
+          <PanelLeftClose size={17} className="max-md:hidden" />
+          <X size={18} className="md:hidden" />
+        </IconButton>
+      </div>
+      <div className="px-3 pb-2">
+        <Link
+          to="/new"
+          className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
+        >
+          <SquarePen size={16} aria-hidden /> New conversation
+        </Link>
+      </div>
+      <SessionList />
+      <div className="border-t border-line p-2">
+        <Place to="/inbox" icon={<Inbox size={16} />} badge={waiting?.length}>
+          Approvals
+        </Place>
+        <Place to="/agents" icon={<Bot size={16} />}>
+          Agents
+        </Place>
+        <Place to="/projects" icon={<Folder size={16} />}>
+          Projects
+        </Place>
+        {me?.role === 'admin' && (
+          <Place to="/audit" icon={<ScrollText size={16} />}>
+            Audit
+          </Place>
+        )}
+        <Place to="/settings/models" icon={<Settings size={16} />}>
+          Settings
+        </Place>
+      </div>
+    </nav>
+  );
+}
+
+function Place({ to, icon, badge, children }: { to: string; icon: ReactNode; badge?: number; children: string }) {
+  return (
+    <Link
+      to={to}
+      className="flex h-8 items-center gap-2.5 rounded-lg px-2 text-sm text-soft hover:bg-hover hover:text-text"
+      activeProps={{ className: 'bg-hover text-text font-medium', 'aria-current': 'page' }}
+    >
+      <span aria-hidden>{icon}</span>
+      {children}
+      {!!badge && <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">{badge}</span>}
+    </Link>
+  );
+}
+
+// LinkBanner says when what is shown may be old. It takes no room of its own.
+function LinkBanner() {
+  const state = useSyncExternalStore(feed.onState, feed.linkState);
+  if (state !== 'reconnecting') return null;
+  return (
+    <div role="status" className="pointer-events-none absolute inset-x-0 top-2 z-20 flex justify-center">
+      <span className="rounded-full border border-line bg-warn-soft px-3 py-1 text-xs font-medium text-warn shadow-pop">Reconnecting… nothing is lost</span>
+    </div>
+  );
+}

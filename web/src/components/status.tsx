@@ -1,0 +1,34 @@
+import type { SessionStatus, WaitReason } from '../api/types';
+import { cx } from './ui';
+
+const WAITS: Record<WaitReason, string> = {
+  approval: 'Waits for an approval',
+  tool_result: 'Waits for a tool’s result',
+  input: 'Waits for your answer',
+  child: 'Waits for another agent',
+  budget: 'Stopped at a budget',
+  rate_limit: 'Waits for a rate limit',
+};
+
+export function waitName(reason: WaitReason | null): string {
+  return reason ? WAITS[reason] : 'Waits';
+}
+
+const STATES: Record<SessionStatus, { name: string; dot: string }> = {
+  pending: { name: 'Not begun', dot: 'border border-line-strong' },
+  running: { name: 'Running', dot: 'bg-accent pulse-dot' },
+  waiting: { name: 'Waits', dot: 'bg-warn' },
+  completed: { name: 'Done', dot: 'bg-line-strong' },
+  failed: { name: 'Failed', dot: 'bg-bad' },
+  cancelled: { name: 'Stopped', dot: 'border border-faint' },
+};
+
+export function statusName(status: SessionStatus, wait: WaitReason | null): string {
+  return status === 'waiting' ? waitName(wait) : STATES[status].name;
+}
+
+export function StatusDot({ status, wait }: { status: SessionStatus; wait: WaitReason | null }) {
+  return (
+    <span role="img" aria-label={statusName(status, wait)} title={statusName(status, wait)} className={cx('inline-block size-2 shrink-0 rounded-full', STATES[status].dot)} />
+  );
+}

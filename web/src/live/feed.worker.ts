@@ -1,0 +1,15 @@
+/// <reference lib="webworker" />
+import { Hub } from './hub';
+import type { FromTab, ToTab } from './protocol';
+
+// One EventSource for all tabs: a browser opens six connections to a server at
+// most, and each tab's own would use them up.
+const hub = new Hub((address) => new EventSource(address));
+
+(self as unknown as SharedWorkerGlobalScope).onconnect = (event) => {
+  const port = event.ports[0]!;
+  port.onmessage = (message: MessageEvent<FromTab | { kind: 'join'; tab: string }>) => {
+    if (message.data.kind === 'join') hub.join(message.data.tab, (told: ToTab) => port.postMessage(told));
+    else hub.hear(message.data);
+  };
+};

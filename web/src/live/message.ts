@@ -1,0 +1,89 @@
+import type { Delta, Message } from '../api/types';
+
+const FLUSH_MS = 40; // how often a streaming text is drawn at most
+const SLOW_MS = 12; // a drawing that takes longer makes the next one wait
+const LONGEST_FLUSH_MS = 250;
+
+type Kind = Delta['kind'];
+
+// LiveMessage is one message of the record, and the texts that grow in it. It has
+// subscribers of its own, so that a delta draws one message and not the transcript.
+export class LiveMessage {
+  message: Message;
+  private texts: Record<Kind, { text: string; end: number }> = {
+    text: { text: '', end: 0 },
+    reasoning: { text: '', end: 0 },
+    arguments: { text: '', end: 0 },
+  };
+  private listeners = new Set<() => void>();
+  private version = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private pause = FLUSH_MS;
+
+  constructor(message: Message) {
+    this.message = message;
+    this.take(message);
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  snapshot = (): number => this.version;
+
+  text(kind: Kind): string {
+    return this.texts[kind].text;
+  }
+
+  get streaming(): boolean {
+    return this.message.status === 'streaming';
+  }
+
+  // replace takes the message as the server has it.
+  replace(message: Message): void {
+    // A text read while it streams is older than the deltas that came meanwhile.
+    const keep = this.streaming && message.status === 'streaming';
+    this.message = message;
+    if (!keep) this.take(message);
+    this.draw();
+  }
+
+  // append applies a delta: it goes on where the last one ended, or starts over.
+  append(delta: Delta): boolean {
+    if (!this.streaming) return true; // late: the settled text is authoritative
+    const text = this.texts[delta.kind];
+    if (delta.offset === 0) text.text = delta.delta;
+    else if (delta.offset === text.end) text.text += delta.delta;
+    else return delta.end <= text.end; // known already, or a hole
+    text.end = delta.end;
+    this.timer ??= setTimeout(() => this.draw(), this.pause);
+    return true;
+  }
+
+  // drew tells how long the last drawing took: slow ones come less often.
+  drew(took: number): void {
+    this.pause = took > SLOW_MS ? Math.min(LONGEST_FLUSH_MS, Math.max(FLUSH_MS, took * 6)) : FLUSH_MS;
+  }
+
+  private take(message: Message): void {
+    const content = message.content ?? {};
+    this.texts.text = { text: content.text ?? '', end: bytes(content.text) };
+    this.texts.reasoning = { text: content.reasoning ?? '', end: bytes(content.reasoning) };
+    const raw = content.arguments_text ?? (content.arguments ? JSON.stringify(content.arguments) : '');
+    this.texts.arguments = { text: raw, end: bytes(raw) };
+  }
+
+  draw(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.version++;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+const encoder = new TextEncoder();
+
+function bytes(text: string | undefined): number {
+  return text ? encoder.encode(text).length : 0;
+}

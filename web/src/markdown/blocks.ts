@@ -1,0 +1,56 @@
+import { marked, type Token } from 'marked';
+import remend from 'remend';
+
+const HELD = 2; // blocks at the end that further text may still change
+
+export interface Block {
+  key: number; // its place, which it keeps
+  token: Token;
+  closed: boolean; // nothing that follows changes it
+}
+
+const FLAVOUR = { gfm: true, breaks: true };
+
+function lex(text: string): Token[] {
+  return marked.lexer(text, FLAVOUR).filter((token) => token.type !== 'space');
+}
+
+// Blocks reads a text that grows: only what stands after the last closed block is
+// read again. The whole is read once more when it is complete, because a link's
+// definition may stand below its use.
+export class Blocks {
+  private text = '';
+  private closed: Block[] = [];
+  private at = 0; // where the open tail begins
+  private whole: Block[] | null = null;
+
+  read(text: string, complete: boolean): Block[] {
+    if (complete) {
+      if (!this.whole || this.text !== text) {
+        this.text = text;
+        this.whole = lex(text).map((token, key) => ({ key, token, closed: true }));
+      }
+      return this.whole;
+    }
+    if (!text.startsWith(this.text.slice(0, this.at))) this.reset(); // started over
+    this.whole = null;
+    this.text = text;
+    const tail = marked.lexer(text.slice(this.at), FLAVOUR);
+    const solid = tail.filter((token) => token.type !== 'space').length;
+    let closing = solid - HELD;
+    while (closing > 0) {
+      const token = tail.shift()!;
+      this.at += token.raw.length;
+      if (token.type === 'space') continue;
+      this.closed.push({ key: this.closed.length, token, closed: true });
+      closing--;
+    }
+    const open = lex(remend(text.slice(this.at)));
+    return [...this.closed, ...open.map((token, i) => ({ key: this.closed.length + i, token, closed: false }))];
+  }
+
+  private reset(): void {
+    this.closed = [];
+    this.at = 0;
+  }
+}

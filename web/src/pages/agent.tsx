@@ -1,0 +1,204 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
+import { type FormEvent, useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
+import { agentOf, agentVersion, modelList, toolList } from '../api/queries';
+import type { Agent, ToolRef } from '../api/types';
+import { fullTime } from '../components/format';
+import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
+import { diffLines } from './diff';
+
+export function AgentPage() {
+  const { id } = useParams({ from: '/agents/$id' });
+  const agent = useQuery(agentOf(id));
+  useEffect(() => {
+    document.title = `${agent.data?.name ?? 'Agent'} – Parley`;
+  }, [agent.data?.name]);
+  if (agent.isPending) {
+    return (
+      <Page title="Agent">
+        <Loading what="the agent" />
+      </Page>
+    );
+  }
+  if (agent.isError) {
+    return (
+      <Page title="Agent">
+        <Failed error={agent.error} onRetry={() => void agent.refetch()} />
+      </Page>
+    );
+  }
+  return <Editor key={agent.data.version} agent={agent.data} />;
+}
+
+function toolName(tool: ToolRef): string {
+  return typeof tool === 'string' ? tool : tool.name;
+}
+
+function Editor({ agent }: { agent: Agent }) {
+  const queries = useQueryClient();
+  const models = useQuery(modelList());
+  const tools = useQuery(toolList());
+  const [draft, setDraft] = useState(agent);
+  const [error, setError] = useState('');
+  const changed = JSON.stringify(draft) !== JSON.stringify(agent);
+  const set = (fields: Partial<Agent>) => setDraft({ ...draft, ...fields });
+  const patch = (body: Record<string, unknown>) => {
+    setError('');
+    request<Agent>(`/v1/agents/${agent.id}`, { method: 'PATCH', body }).then(
+      (next) => {
+        queries.setQueryData(['agent', agent.id], next);
+        void queries.invalidateQueries({ queryKey: ['agents'] });
+      },
+      (failure: unknown) => setError(sentence(failure)),
+    );
+  };
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    const { name, description, system_prompt, model, temperature, max_tokens, reasoning_effort } = draft;
+    patch({ name, description, system_prompt, model, temperature, max_tokens, reasoning_effort, tools: draft.tools });
+  };
+  const named = new Set(draft.tools.map(toolName));
+  return (
+    <Page
+      title={agent.name}
+      about={`Version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
+      actions={
+        <>
+          <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
+            {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
+            {agent.status === 'active' ? 'Archive' : 'Take back'}
+          </Button>
+          {agent.status === 'active' && (
+            <Link
+              to="/new"
+              search={{ agent: agent.id }}
+              className="inline-flex min-h-8 items-center gap-1.5 rounded-lg border border-line-strong px-3 text-sm font-medium hover:bg-hover"
+            >
+              <MessageSquarePlus size={14} aria-hidden /> Talk to it
+            </Link>
+          )}
+        </>
+      }
+    >
+      <form onSubmit={save} className="space-y-5">
+        <div className="grid gap-5 sm:grid-cols-2">
+          <Field label="Name">
+            <Input value={draft.name} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
+          </Field>
+          <Field label="Model" hint="Any provider/model; the list is of those that the server knows.">
+            <Input list="models" value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
+            <datalist id="models">
+              {models.data?.data.map((model) => (
+                <option key={model.id} value={model.id} />
+              ))}
+            </datalist>
+          </Field>
+        </div>
+        <Field label="Description">
+          <Input value={draft.description} onChange={(event) => set({ description: event.target.value })} />
+        </Field>
+        <Field label="System prompt" hint="Placeholders such as {{session.title}} and {{project.path}} are filled in for each call.">
+          <TextArea rows={10} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
+        </Field>
+        <div className="grid gap-5 sm:grid-cols-3">
+          <Field label="Temperature">
+            <Input type="number" step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
+          </Field>
+          <Field label="Longest answer, tokens">
+            <Input type="number" min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
+          </Field>
+          <Field label="Reasoning effort">
+            <Select value={draft.reasoning_effort ?? ''} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
+              <option value="">default</option>
+              {['minimal', 'low', 'medium', 'high'].map((effort) => (
+                <option key={effort}>{effort}</option>
+              ))}
+            </Select>
+          </Field>
+        </div>
+        <fieldset>
+          <legend className="mb-2 text-sm font-medium">Tools</legend>
+          <ul className="grid gap-2 sm:grid-cols-2">
+            {tools.data?.data.map((tool) => (
+              <li key={tool.name}>
+                <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
+                  <input
+                    type="checkbox"
+                    className="mt-1"
+                    checked={named.has(tool.name)}
+                    onChange={(event) => set({ tools: event.target.checked ? [...draft.tools, tool.name] : draft.tools.filter((one) => toolName(one) !== tool.name) })}
+                  />
+                  <span className="min-w-0">
+                    <span className="flex flex-wrap items-center gap-1.5 font-mono text-[13px]">
+                      {tool.name} <Badge>{tool.source}</Badge>
+                      {tool.annotations.destructive && !tool.annotations.read_only && <Badge tone="warn">asks first</Badge>}
+                    </span>
+                    <span className="line-clamp-2 text-xs text-soft">{tool.description}</span>
+                  </span>
+                </label>
+              </li>
+            ))}
+          </ul>
+          {draft.tools.some((tool) => !tools.data?.data.some((one) => one.name === toolName(tool))) && (
+            <p className="mt-2 text-xs text-soft">
+              Also: {draft.tools.filter((tool) => !tools.data?.data.some((one) => one.name === toolName(tool))).map(toolName).join(', ')}
+            </p>
+          )}
+        </fieldset>
+        {error && <Failed error={new Error(error)} />}
+        <div className="sticky bottom-0 flex justify-end gap-2 border-t border-line bg-bg py-3">
+          <Button disabled={!changed} onClick={() => setDraft(agent)}>
+            Discard
+          </Button>
+          <Button look="primary" type="submit" disabled={!changed}>
+            Save as version {agent.version + 1}
+          </Button>
+        </div>
+      </form>
+      <Versions agent={agent} />
+    </Page>
+  );
+}
+
+function numberOrNull(text: string): number | null {
+  return text === '' ? null : Number(text);
+}
+
+// Versions compares the present version with an earlier one.
+function Versions({ agent }: { agent: Agent }) {
+  const [with_, setWith] = useState(agent.version - 1);
+  const earlier = useQuery({ ...agentVersion(agent.id, with_), enabled: with_ >= 1 });
+  if (agent.version === 1) return null;
+  const lines = earlier.data ? diffLines(told(earlier.data), told(agent)) : [];
+  return (
+    <section className="mt-10">
+      <div className="mb-2 flex items-center gap-3">
+        <h2 className="font-semibold">What changed since</h2>
+        <select aria-label="Version to compare with" value={with_} onChange={(event) => setWith(Number(event.target.value))} className="h-8 rounded-lg border border-line-strong bg-bg px-2 text-sm">
+          {Array.from({ length: agent.version - 1 }, (_, i) => agent.version - 1 - i).map((version) => (
+            <option key={version} value={version}>
+              version {version}
+            </option>
+          ))}
+        </select>
+      </div>
+      {earlier.isError && <Failed error={earlier.error} onRetry={() => void earlier.refetch()} />}
+      <pre tabIndex={0} aria-label="Changes" className="overflow-x-auto rounded-xl border border-line bg-code p-3 font-mono text-xs leading-relaxed">
+        {lines.map((line, i) => (
+          <span key={i} className={line.kind === 'added' ? 'block bg-good-soft text-good' : line.kind === 'removed' ? 'block bg-bad-soft text-bad' : 'block text-soft'}>
+            {line.kind === 'added' ? '+ ' : line.kind === 'removed' ? '- ' : '  '}
+            {line.text || ' '}
+          </span>
+        ))}
+      </pre>
+    </section>
+  );
+}
+
+// told is an agent as lines, without what every version changes.
+function told(agent: Agent): string[] {
+  const { version: _version, updated_at: _updated, system_prompt, ...rest } = agent;
+  return [...`system_prompt:\n${system_prompt}`.split('\n'), ...JSON.stringify(rest, null, 2).split('\n')];
+}

@@ -1,0 +1,98 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Bot, Plus } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
+import { agentList } from '../api/queries';
+import type { Agent } from '../api/types';
+import { time } from '../components/format';
+import { Badge, Button, Dialog, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
+
+export function AgentsPage() {
+  const [archived, setArchived] = useState(false);
+  const [making, setMaking] = useState(false);
+  const agents = useQuery(agentList(archived ? 'any' : 'active'));
+  useEffect(() => {
+    document.title = 'Agents – Parley';
+  }, []);
+  return (
+    <Page
+      title="Agents"
+      about="What an agent is told, which model it asks and which tools it may use. Every change is a new version; turns that have begun keep theirs."
+      actions={
+        <>
+          <Button look="quiet" aria-pressed={archived} onClick={() => setArchived(!archived)}>
+            {archived ? 'Hide archived' : 'Show archived'}
+          </Button>
+          <Button look="primary" onClick={() => setMaking(true)}>
+            <Plus size={15} aria-hidden /> New agent
+          </Button>
+        </>
+      }
+    >
+      {agents.isPending && <Loading what="agents" />}
+      {agents.isError && <Failed error={agents.error} onRetry={() => void agents.refetch()} />}
+      {agents.data?.length === 0 && <Empty icon={<Bot size={28} />} title="No agents yet." />}
+      <ul className="grid gap-3 sm:grid-cols-2">
+        {agents.data?.map((agent) => (
+          <li key={agent.id}>
+            <Link to="/agents/$id" params={{ id: agent.id }} className="block h-full rounded-2xl border border-line p-4 hover:border-line-strong hover:bg-raised">
+              <p className="flex items-center gap-2">
+                <span className="truncate font-semibold">{agent.name}</span>
+                {agent.status === 'archived' && <Badge>archived</Badge>}
+                <span className="ml-auto text-xs text-faint">v{agent.version}</span>
+              </p>
+              <p className="mt-1 line-clamp-2 min-h-10 text-sm text-soft">{agent.description || agent.system_prompt || 'No instructions.'}</p>
+              <p className="mt-3 flex flex-wrap gap-1.5 text-xs text-faint">
+                <Badge>{agent.model ?? 'server’s default'}</Badge>
+                {agent.tools.length > 0 && <Badge>{agent.tools.length === 1 ? '1 tool' : `${agent.tools.length} tools`}</Badge>}
+                <span className="ml-auto">changed {time(agent.updated_at)}</span>
+              </p>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      <NewAgent open={making} onClose={() => setMaking(false)} />
+    </Page>
+  );
+}
+
+function NewAgent({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [name, setName] = useState('');
+  const [error, setError] = useState('');
+  return (
+    <Dialog open={open} onClose={onClose} title="New agent" about="A name is enough; the rest can be said on its page.">
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          request<Agent>('/v1/agents', { body: { name } }).then(
+            (agent) => {
+              void queries.invalidateQueries({ queryKey: ['agents'] });
+              onClose();
+              void navigate({ to: '/agents/$id', params: { id: agent.id } });
+            },
+            (failure: unknown) => setError(sentence(failure)),
+          );
+        }}
+      >
+        <Field label="Name">
+          <Input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} />
+        </Field>
+        {error && (
+          <p role="alert" className="text-sm text-bad">
+            {error}
+          </p>
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={name.trim() === ''}>
+            Create
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,92 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { request } from '../api/http';
+import { agentList, modelList, projectList } from '../api/queries';
+import type { Session } from '../api/types';
+import { Composer } from '../chat/composer';
+import { Badge } from '../components/ui';
+import { feed } from '../live/feed';
+
+const EFFORTS = ['minimal', 'low', 'medium', 'high'];
+const KEY = 'parley.new'; // what was chosen last, so that it survives a reload without the address
+
+type Choice = { project?: string; agent?: string; model?: string; effort?: string };
+
+export function NewPage() {
+  const choice = useSearch({ from: '/new' });
+  const navigate = useNavigate();
+  const agents = useQuery(agentList());
+  const models = useQuery(modelList());
+  const projects = useQuery(projectList());
+  useEffect(() => {
+    document.title = 'New conversation – Parley';
+    if (Object.values(choice).some(Boolean)) return;
+    const last = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Choice;
+    if (Object.values(last).some(Boolean)) void navigate({ to: '/new', search: last, replace: true });
+    // oxlint-disable-next-line exhaustive-deps -- once, at the start
+  }, []);
+  const choose = (change: Choice) => {
+    const next = { ...choice, ...change };
+    localStorage.setItem(KEY, JSON.stringify(next));
+    void navigate({ to: '/new', search: next, replace: true });
+  };
+  const agent = agents.data?.find((one) => one.id === choice.agent || one.slug === choice.agent);
+  const modelID = choice.model ?? agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
+  const model = models.data?.data.find((one) => one.id === modelID);
+  return (
+    <div className="flex h-full flex-col">
+      <div className="flex flex-1 flex-col items-center justify-end px-4 pb-8 text-center">
+        <img src="/icon.svg" alt="" className="mb-4 size-12" />
+        <h1 className="text-2xl font-semibold tracking-tight">What shall we talk about?</h1>
+        <p className="mt-2 max-w-md text-sm text-soft">Everything is kept: each message, each call of a model, what it was shown and what it cost.</p>
+        {(model?.simulator ?? modelID.startsWith('sim/')) && (
+          <p className="mt-3 flex max-w-md items-center gap-2 text-sm text-soft">
+            <Badge tone="warn">simulator</Badge> Answers are made up. Set a provider’s key to talk to a model.
+          </p>
+        )}
+      </div>
+      <div className="mx-auto mb-2 flex w-full max-w-3xl flex-wrap gap-2 px-4">
+        <Choose name="Agent" value={agent?.id ?? ''} onChange={(id) => choose({ agent: id || undefined })} none="Parley" options={(agents.data ?? []).filter((one) => one.slug !== 'parley').map((one) => [one.id, one.name])} />
+        <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={agent?.model ?? models.data?.default ?? 'default'} options={(models.data?.data ?? []).map((one) => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])} />
+        <Choose name="Project" value={choice.project ?? ''} onChange={(id) => choose({ project: id || undefined })} none="No project" options={(projects.data ?? []).map((one) => [one.id, one.name])} />
+        {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={EFFORTS.map((effort) => [effort, effort])} />}
+      </div>
+      <Composer
+        draftKey="new"
+        placeholder="Ask anything. Shift Enter begins a new line."
+        onSend={async ({ text, files, key }) => {
+          const session = await request<Session>('/v1/sessions', {
+            key,
+            body: {
+              agent_id: agent?.id,
+              project_id: choice.project,
+              model: choice.model,
+              reasoning_effort: choice.effort,
+              client_id: `page-${feed.tab}`,
+              message: { role: 'user', content: { text, ...(files.length > 0 ? { files } : {}) } },
+            },
+          });
+          void navigate({ to: '/c/$id', params: { id: session.id } });
+        }}
+      />
+      <div className="flex-[0.7]" />
+    </div>
+  );
+}
+
+function Choose({ name, value, onChange, none, options }: { name: string; value: string; onChange: (value: string) => void; none: string; options: [string, string][] }) {
+  return (
+    <label className="flex items-center gap-1.5 rounded-lg border border-line bg-raised pl-2.5 text-xs text-faint">
+      {name}
+      <select value={value} onChange={(event) => onChange(event.target.value)} className="h-8 max-w-52 truncate rounded-lg bg-transparent px-1 text-text">
+        <option value="">{none}</option>
+        {options.map(([id, label]) => (
+          <option key={id} value={id}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

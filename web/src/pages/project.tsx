@@ -1,0 +1,81 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { MessageSquare, MessageSquarePlus, Trash2 } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
+import { projectList, sessionList } from '../api/queries';
+import { time } from '../components/format';
+import { StatusDot } from '../components/status';
+import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
+
+export function ProjectPage() {
+  const { id } = useParams({ from: '/projects/$id' });
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const projects = useQuery(projectList());
+  const project = projects.data?.find((one) => one.id === id);
+  const sessions = useInfiniteQuery(sessionList({ project_id: id }));
+  const rows = sessions.data?.pages.flatMap((page) => page.data) ?? [];
+  const [removing, setRemoving] = useState(false);
+  const [error, setError] = useState('');
+  useEffect(() => {
+    document.title = `${project?.name ?? 'Project'} – Parley`;
+  }, [project?.name]);
+  return (
+    <Page
+      title={project?.name ?? 'Project'}
+      about={project?.path}
+      actions={
+        <>
+          <Button look="quiet" onClick={() => setRemoving(true)}>
+            <Trash2 size={14} aria-hidden /> Remove
+          </Button>
+          <Link
+            to="/new"
+            search={{ project: id }}
+            className="inline-flex min-h-8 items-center gap-1.5 rounded-lg bg-accent px-3 text-sm font-medium text-on-accent hover:bg-accent-strong"
+          >
+            <MessageSquarePlus size={14} aria-hidden /> New conversation here
+          </Link>
+        </>
+      }
+    >
+      {error && <Failed error={new Error(error)} />}
+      {sessions.isPending && <Loading what="its conversations" />}
+      {sessions.isError && <Failed error={sessions.error} onRetry={() => void sessions.refetch()} />}
+      {sessions.isSuccess && rows.length === 0 && <Empty icon={<MessageSquare size={28} />} title="No conversation works here yet." />}
+      <ul className="divide-y divide-line">
+        {rows.map((session) => (
+          <li key={session.id}>
+            <Link to="/c/$id" params={{ id: session.id }} className="flex items-center gap-3 px-2 py-2.5 hover:bg-raised">
+              <StatusDot status={session.status} wait={session.wait_reason} />
+              <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+              <span className="text-xs text-faint">{time(session.updated_at)}</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {sessions.hasNextPage && <Button onClick={() => void sessions.fetchNextPage()}>Show older</Button>}
+      <Dialog open={removing} onClose={() => setRemoving(false)} title="Remove this project?" about="The directory itself is not touched, and its conversations stay without a project.">
+        <div className="flex justify-end gap-2">
+          <Button onClick={() => setRemoving(false)}>Keep it</Button>
+          <Button
+            look="danger"
+            onClick={() => {
+              setRemoving(false);
+              request(`/v1/projects/${id}`, { method: 'DELETE' }).then(
+                () => {
+                  void queries.invalidateQueries({ queryKey: ['projects'] });
+                  void navigate({ to: '/projects' });
+                },
+                (failure: unknown) => setError(sentence(failure)),
+              );
+            }}
+          >
+            Remove
+          </Button>
+        </div>
+      </Dialog>
+    </Page>
+  );
+}

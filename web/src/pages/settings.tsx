@@ -1,0 +1,224 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { Check, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
+import { keyList, modelList, providerList } from '../api/queries';
+import type { Key, ModelInfo } from '../api/types';
+import { compact, fullTime } from '../components/format';
+import { ShortcutTable } from '../components/shortcuts';
+import { choose, type Theme, useTheme } from '../components/theme';
+import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
+
+const SECTIONS = [
+  ['models', 'Models'],
+  ['providers', 'Providers'],
+  ['keys', 'Keys'],
+  ['appearance', 'Appearance'],
+  ['shortcuts', 'Shortcuts'],
+] as const;
+
+export function SettingsPage() {
+  const { section } = useParams({ from: '/settings/$section' });
+  const name = SECTIONS.find(([key]) => key === section)?.[1] ?? 'Settings';
+  useEffect(() => {
+    document.title = `${name} – Parley`;
+  }, [name]);
+  return (
+    <Page wide title="Settings">
+      <nav aria-label="Settings" className="mb-6 flex gap-1 overflow-x-auto border-b border-line">
+        {SECTIONS.map(([key, label]) => (
+          <Link
+            key={key}
+            to="/settings/$section"
+            params={{ section: key }}
+            className={cx('border-b-2 px-3 py-2 text-sm', key === section ? 'border-accent font-medium' : 'border-transparent text-soft hover:text-text')}
+            aria-current={key === section ? 'page' : undefined}
+          >
+            {label}
+          </Link>
+        ))}
+      </nav>
+      {section === 'models' && <Models />}
+      {section === 'providers' && <Providers />}
+      {section === 'keys' && <Keys />}
+      {section === 'appearance' && <Appearance />}
+      {section === 'shortcuts' && <ShortcutTable />}
+    </Page>
+  );
+}
+
+const ABILITIES: [keyof ModelInfo, string][] = [
+  ['reasoning', 'reasoning'],
+  ['tools', 'tools'],
+  ['vision', 'vision'],
+  ['caching', 'caching'],
+];
+
+function Models() {
+  const models = useQuery(modelList());
+  if (models.isPending) return <Loading what="models" />;
+  if (models.isError) return <Failed error={models.error} onRetry={() => void models.refetch()} />;
+  return (
+    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Models">
+      <table className="w-full min-w-160 text-left text-sm">
+        <thead className="border-b border-line text-xs text-faint">
+          <tr>
+            <th className="py-2 pr-4 font-medium">Model</th>
+            <th className="pr-4 font-medium">Can</th>
+            <th className="pr-4 text-right font-medium">Context</th>
+            <th className="text-right font-medium">Price per million tokens, in / cached / out</th>
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">
+          {models.data.data.map((model) => (
+            <tr key={model.id}>
+              <td className="py-2 pr-4">
+                <span className="font-mono text-[13px]">{model.id}</span> {model.simulator && <Badge tone="warn">simulator</Badge>}{' '}
+                {model.id === models.data.default && <Badge tone="accent">default</Badge>}
+              </td>
+              <td className="pr-4">
+                <span className="flex flex-wrap gap-1">
+                  {ABILITIES.filter(([key]) => model[key]).map(([, label]) => (
+                    <Badge key={label}>{label}</Badge>
+                  ))}
+                </span>
+              </td>
+              <td className="pr-4 text-right">{model.context_length ? compact(model.context_length) : 'unknown'}</td>
+              <td className="text-right">{model.price ? `$${model.price.input} / $${model.price.cached_input} / $${model.price.output}` : 'unknown'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Providers() {
+  const providers = useQuery(providerList());
+  if (providers.isPending) return <Loading what="providers" />;
+  if (providers.isError) return <Failed error={providers.error} onRetry={() => void providers.refetch()} />;
+  return (
+    <ul className="divide-y divide-line rounded-2xl border border-line">
+      {providers.data.data.map((provider) => (
+        <li key={provider.name} className="flex flex-wrap items-center gap-3 px-4 py-3 text-sm">
+          <span className="font-medium">{provider.name}</span>
+          {provider.simulator && <Badge tone="warn">simulator</Badge>}
+          {provider.configured ? (
+            <Badge tone="good">
+              <Check size={12} aria-hidden /> ready
+            </Badge>
+          ) : (
+            <span className="text-soft">
+              Set <code className="rounded bg-sunken px-1 font-mono text-xs">{provider.key_env}</code> where the server starts to use it.
+            </span>
+          )}
+          <span className="ml-auto text-xs text-faint">{provider.models > 0 ? `${provider.models} models known` : ''}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Keys() {
+  const queries = useQueryClient();
+  const keys = useQuery(keyList());
+  const [name, setName] = useState('');
+  const [role, setRole] = useState('member');
+  const [secret, setSecret] = useState('');
+  const [error, setError] = useState('');
+  const again = () => void queries.invalidateQueries({ queryKey: ['keys'] });
+  const make = () => {
+    setError('');
+    request<{ secret: string }>('/v1/keys', { body: { name, role } }).then(
+      (made) => {
+        setSecret(made.secret);
+        setName('');
+        again();
+      },
+      (failure: unknown) => setError(sentence(failure)),
+    );
+  };
+  const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  return (
+    <div className="space-y-5">
+      <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown once, when it is made.</p>
+      <form
+        className="flex flex-wrap items-end gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          make();
+        }}
+      >
+        <label className="text-sm">
+          <span className="mb-1 block font-medium">Name</span>
+          <Input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} />
+        </label>
+        <label className="text-sm">
+          <span className="mb-1 block font-medium">Role</span>
+          <Select value={role} onChange={(event) => setRole(event.target.value)}>
+            {['admin', 'member', 'reader'].map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </Select>
+        </label>
+        <Button look="primary" type="submit" disabled={name.trim() === ''}>
+          Make a key
+        </Button>
+      </form>
+      {secret && (
+        <div role="status" className="rounded-xl border border-line bg-good-soft p-4 text-sm">
+          <p className="font-medium text-good">Copy it now: it is not shown again.</p>
+          <code className="mt-2 block font-mono break-all">{secret}</code>
+        </div>
+      )}
+      {error && <Failed error={new Error(error)} />}
+      {keys.isPending && <Loading what="keys" />}
+      {keys.isError && <Failed error={keys.error} />}
+      {keys.data?.length === 0 && <Empty icon={<KeyRound size={28} />} title="No keys: everybody on this machine may use this server." />}
+      <ul className="divide-y divide-line">
+        {keys.data?.map((key) => (
+          <li key={key.id} className="flex flex-wrap items-center gap-3 py-2.5 text-sm">
+            <span className="font-medium">{key.name}</span>
+            <Badge>{key.role}</Badge>
+            <code className="font-mono text-xs text-faint">{key.prefix}…</code>
+            <span className="ml-auto text-xs text-faint">{fullTime(key.created_at)}</span>
+            {key.revoked_at ? (
+              <Badge tone="bad">revoked</Badge>
+            ) : (
+              <Button look="danger" onClick={() => void revoke(key)}>
+                Revoke
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const THEMES: [Theme, string, typeof Sun][] = [
+  ['light', 'Light', Sun],
+  ['dark', 'Dark', Moon],
+  ['system', 'As the system', SunMoon],
+];
+
+function Appearance() {
+  const theme = useTheme();
+  return (
+    <div role="radiogroup" aria-label="Theme" className="flex flex-wrap gap-3">
+      {THEMES.map(([key, label, Icon]) => (
+        <button
+          key={key}
+          type="button"
+          role="radio"
+          aria-checked={theme === key}
+          onClick={() => choose(key)}
+          className={cx('flex w-40 flex-col items-center gap-2 rounded-2xl border p-5 text-sm', theme === key ? 'border-accent bg-accent-soft font-medium' : 'border-line hover:bg-raised')}
+        >
+          <Icon size={22} aria-hidden /> {label}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { ChatPage } from './chat/page';
+import { Shell } from './components/shell';
+import { NotFound, RouteError } from './pages/errors';
+import { NewPage } from './pages/new';
+
+// strings reads what stands in an address: of each name a text, or nothing.
+function strings<Name extends string>(search: Record<string, unknown>, ...names: Name[]): { [name in Name]?: string } {
+  const found: { [name in Name]?: string } = {};
+  for (const name of names) {
+    const value = search[name];
+    if (typeof value === 'string' && value !== '') found[name] = value;
+  }
+  return found;
+}
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: RouteError });
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/new' });
+  },
+});
+
+export const newRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/new',
+  component: NewPage,
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'project', 'agent', 'model', 'effort'),
+});
+
+export const PANELS = ['info', 'trace'] as const;
+export type Panel = (typeof PANELS)[number];
+
+export const chatRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/c/$id',
+  component: ChatPage,
+  validateSearch: (search: Record<string, unknown>): { panel?: Panel } => {
+    const panel = PANELS.find((one) => one === search.panel);
+    return panel ? { panel } : {};
+  },
+});
+
+export const inspectRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/c/$id/inspect',
+  component: lazyRouteComponent(() => import('./pages/inspect'), 'InspectPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'only', 'row'),
+});
+
+const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: lazyRouteComponent(() => import('./pages/inbox'), 'InboxPage') });
+const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: lazyRouteComponent(() => import('./pages/agents'), 'AgentsPage') });
+export const agentRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/agents/$id',
+  component: lazyRouteComponent(() => import('./pages/agent'), 'AgentPage'),
+});
+const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: lazyRouteComponent(() => import('./pages/projects'), 'ProjectsPage') });
+export const projectRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/projects/$id',
+  component: lazyRouteComponent(() => import('./pages/project'), 'ProjectPage'),
+});
+export const auditRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'session', 'principal'),
+});
+export const settingsRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/$section',
+  component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, inbox, agents, agentRoute, projects, projectRoute, auditRoute, settingsRoute]),
+  defaultPreload: 'intent',
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
