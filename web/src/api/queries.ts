@@ -40,7 +40,6 @@ const list = <T>(path: string, name: string, query: Record<string, string | numb
 export const agentList = (status = 'active') => list<Agent>('/v1/agents', 'agents', { status });
 export const projectList = () => list<Project>('/v1/projects', 'projects');
 export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
-export const keyList = () => list<Key>('/v1/keys', 'keys');
 
 // These lists are whole and take no limit.
 const fixed = <T>(path: string, name: string) =>
@@ -49,6 +48,7 @@ const fixed = <T>(path: string, name: string) =>
 export const modelList = () => fixed<{ data: ModelInfo[]; default: string }>('/v1/models', 'models');
 export const providerList = () => fixed<Page<ProviderInfo>>('/v1/providers', 'providers');
 export const toolList = () => fixed<Page<ToolInfo>>('/v1/tools', 'tools');
+export const keyList = () => queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => request<Page<Key>>('/v1/keys', { signal }).then((page) => page.data) });
 export const principal = () => fixed<Principal>('/v1/principal', 'principal');
 
 export const sessionOf = (id: ID) => queryOptions({ queryKey: ['session', id], queryFn: ({ signal }) => request<Session>(`/v1/sessions/${id}`, { signal }) });

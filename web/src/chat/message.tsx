@@ -75,7 +75,7 @@ function AssistantRow({ live, ends, latest }: Props) {
         </p>
       )}
       {message.error && <ErrorCard message={message} latest={latest} />}
-      {!live.streaming && <Actions message={message} text={text} facts={ends} />}
+      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest} />}
     </article>
   );
 }
@@ -131,12 +131,17 @@ function ErrorCard({ message, latest }: { message: Message; latest: boolean }) {
 
 // Actions are what can be done with a message; they take their room always, and
 // show when the message is pointed at or holds the focus.
-function Actions({ message, text, facts }: { message: Message; text: string; facts?: boolean }) {
+function Actions({ message, text, facts, shown }: { message: Message; text: string; facts?: boolean; shown?: boolean }) {
   const navigate = useNavigate();
   const [copied, setCopied] = useState(false);
   const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PATCH', body: marks }).catch(() => undefined);
   return (
-    <div className="mt-1 flex min-h-8 items-center gap-0.5 text-faint opacity-0 transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 focus-within:opacity-100 max-md:opacity-100">
+    <div
+      className={cx(
+        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 max-md:opacity-100',
+        !shown && 'opacity-0',
+      )}
+    >
       <IconButton
         name={copied ? 'Copied' : 'Copy'}
         onClick={() => {

@@ -28,17 +28,16 @@ export function rowsOf(transcript: Transcript): Row[] {
       else rows.push({ kind: 'tools', key: message.id, calls: [call] });
       continue;
     }
-    if (message.role === 'assistant' && silent(live)) continue;
+    if (message.role === 'assistant' && saysNothing(live)) continue;
     if (last?.kind === 'message' && last.live.message.turn_id === message.turn_id && message.role === 'assistant') last.ends = false;
     rows.push({ kind: 'message', key: message.id, live, ends: true });
   }
   return rows;
 }
 
-// silent reports an answer that says nothing: it only called tools, or was
-// interrupted before its first word.
-function silent(live: LiveMessage): boolean {
-  if (live.text('text') || live.text('reasoning') || live.message.content.refusal) return false;
-  if (live.streaming) return true; // the line of activity stands for it
+// saysNothing reports an answer without a row: it only called tools, has not begun
+// to speak (the line of activity stands for it), or was interrupted before it did.
+function saysNothing(live: LiveMessage): boolean {
+  if (!live.silent) return false;
   return live.message.status !== 'failed' || live.message.error?.class === 'interrupted';
 }

@@ -153,12 +153,12 @@ export function Page({ title, about, actions, children, wide }: { title: string;
   return (
     <div className="h-full overflow-y-auto">
       <div className={cx('mx-auto px-4 py-6 sm:px-8', wide ? 'max-w-6xl' : 'max-w-4xl')}>
-        <header className="mb-6 flex flex-wrap items-start justify-between gap-3 max-md:pl-10">
+        <header className="mb-6 flex items-start justify-between gap-4 max-md:flex-col max-md:pl-10">
           <div>
             <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
             {about && <p className="mt-1 max-w-prose text-sm text-soft">{about}</p>}
           </div>
-          <div className="flex items-center gap-2">{actions}</div>
+          <div className="flex shrink-0 items-center gap-2">{actions}</div>
         </header>
         {children}
       </div>

@@ -36,6 +36,11 @@ export class LiveMessage {
     return this.texts[kind].text;
   }
 
+  // silent tells that there is nothing to read yet.
+  get silent(): boolean {
+    return !this.texts.text.text && !this.texts.reasoning.text && !this.message.content.refusal;
+  }
+
   get streaming(): boolean {
     return this.message.status === 'streaming';
   }

@@ -207,7 +207,10 @@ export class Transcript {
     if (event.type === 'step.generating') {
       const delta = data as Delta;
       const live = this.messages.get(delta.message_id);
-      if (live && !live.append(delta)) this.want(delta.message_id);
+      if (!live) return;
+      const silent = live.silent;
+      if (!live.append(delta)) this.want(delta.message_id);
+      if (silent && !live.silent) this.changed(); // it has a row from its first word on
       return;
     }
     if (event.sequence) this.events = [...this.events.slice(-999), event];

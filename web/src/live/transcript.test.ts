@@ -1,0 +1,128 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Message, StreamEvent } from '../api/types';
+import { rowsOf } from '../chat/rows';
+import { feed } from './feed';
+import { Transcript } from './transcript';
+
+const SESSION = { id: 's', status: 'running', wait_reason: null, last_event_sequence: 2, title: 'Title' };
+
+let tell: (event: StreamEvent) => void = () => undefined;
+let watched: { session: string; after: number } | null = null;
+let answers: Record<string, unknown> = {};
+
+function message(id: string, sequence: number, role: Message['role'], fields: Partial<Message> = {}): Message {
+  return {
+    id, session_id: 's', sequence, position: null, turn_id: 't', step: 1, role, status: 'completed', author: { kind: 'person', id: '', name: '' },
+    content: { text: `text of ${id}` } as Message['content'], tool_call_id: null, tool_name: null, covers_through: null, internal: false, steer: false,
+    model: null, usage: null, error: null, metadata: {}, marks: { pinned: false, context_edge: false, set_aside: false }, created_at: '', updated_at: '', ...fields,
+  };
+}
+
+beforeEach(() => {
+  answers = {
+    '/v1/sessions/s': SESSION,
+    '/v1/sessions/s/messages?order=desc&limit=60': { data: [message('m1', 1, 'user')], next: null },
+    '/v1/sessions/s/messages?status=queued&limit=200': { data: [], next: null },
+    '/v1/sessions/s/approvals?state=pending&limit=200': { data: [], next: null },
+  };
+  vi.stubGlobal('fetch', async (path: string) => {
+    const answer = answers[path];
+    return new Response(JSON.stringify(answer ?? { detail: `no ${path}` }), { status: answer ? 200 : 404 });
+  });
+  vi.spyOn(feed, 'watch').mockImplementation((session, after, listener) => {
+    watched = { session, after };
+    tell = listener;
+    return () => (watched = null);
+  });
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+async function opened(): Promise<Transcript> {
+  const transcript = new Transcript('s');
+  transcript.open();
+  await vi.waitFor(() => expect(transcript.state).toBe('ready'));
+  return transcript;
+}
+
+const event = (sequence: number, type: string, data: unknown): StreamEvent => ({ session_id: 's', sequence, type, created_at: '2026-01-01T00:00:00Z', data });
+const delta = (offset: number, text: string): StreamEvent => ({ session_id: 's', type: 'step.generating', data: { message_id: 'm2', kind: 'text', offset, end: offset + text.length, delta: text } });
+const begins = () => {
+  tell(event(3, 'step.started', { turn_id: 't', step: 1, call_id: 'c', message_id: 'm2', attempt: 1, model: 'sim/echo' }));
+  tell(event(4, 'message.created', { message_id: 'm2', turn_id: 't', role: 'assistant', message_sequence: 2 }));
+};
+
+test('the session is followed from the event at which it was read', async () => {
+  await opened();
+  expect(watched).toEqual({ session: 's', after: 2 });
+});
+
+test('an answer has its row from its first word on, and is what the settle says', async () => {
+  const transcript = await opened();
+  begins();
+  expect(rowsOf(transcript)).toHaveLength(1);
+  const before = transcript.snapshot();
+  tell(delta(0, 'Hel'));
+  expect(transcript.snapshot()).toBeGreaterThan(before);
+  expect(rowsOf(transcript)).toHaveLength(2);
+  tell(delta(3, 'lo'));
+  expect(transcript.messages.get('m2')!.text('text')).toBe('Hello');
+  tell(event(5, 'step.generated', { turn_id: 't', step: 1, error: null, messages: [{ message_id: 'm2', role: 'assistant', status: 'completed', end: 6, content: { text: 'Hello!' } }] }));
+  tell(delta(5, ' late'));
+  expect(transcript.messages.get('m2')!.text('text')).toBe('Hello!');
+});
+
+test('a delta that starts over replaces, one that was known changes nothing', async () => {
+  const transcript = await opened();
+  begins();
+  tell(delta(0, 'Hello'));
+  tell(delta(0, 'Hello wor'));
+  tell(delta(5, ' wor'));
+  tell(delta(9, 'ld'));
+  expect(transcript.messages.get('m2')!.text('text')).toBe('Hello world');
+});
+
+test('messages stand by sequence, whatever order they come in', async () => {
+  const transcript = await opened();
+  transcript.place(message('m4', 4, 'user'));
+  transcript.place(message('m3', 3, 'assistant'));
+  expect(transcript.order.map((live) => live.message.id)).toEqual(['m1', 'm3', 'm4']);
+});
+
+test('a queued message leaves the queue when it enters the record', async () => {
+  const transcript = await opened();
+  transcript.place({ ...message('q', 0, 'user'), sequence: null, position: 1, status: 'queued' });
+  expect(transcript.queue).toHaveLength(1);
+  transcript.place(message('q', 2, 'user'));
+  expect(transcript.queue).toHaveLength(0);
+  expect(transcript.order.map((live) => live.message.id)).toEqual(['m1', 'q']);
+});
+
+test('consecutive calls of a turn are one row, with their results', async () => {
+  const transcript = await opened();
+  for (const [n, role] of [[2, 'tool_call'], [3, 'tool_call'], [4, 'tool_result'], [5, 'tool_result']] as const) {
+    transcript.place(message(`m${n}`, n, role, { tool_call_id: n % 2 === 0 ? 'a' : 'b', tool_name: 'x' }));
+  }
+  const rows = rowsOf(transcript);
+  expect(rows).toHaveLength(2);
+  expect(rows[1]).toMatchObject({ kind: 'tools' });
+  expect(rows[1]!.kind === 'tools' && rows[1]!.calls.map((call) => call.result?.message.id)).toEqual(['m4', 'm5']);
+});
+
+test('internal messages are not shown', async () => {
+  const transcript = await opened();
+  transcript.place(message('m2', 2, 'user', { internal: true }));
+  expect(rowsOf(transcript)).toHaveLength(1);
+});
+
+test('a retry is shown, and gone with the next attempt', async () => {
+  const transcript = await opened();
+  begins();
+  tell(event(5, 'step.retrying', { turn_id: 't', step: 1, attempt: 2, class: 'rate_limit', wait_ms: 4000 }));
+  expect(transcript.activity.retry).toMatchObject({ attempt: 2, class: 'rate_limit' });
+  tell(event(6, 'step.started', { turn_id: 't', step: 1, call_id: 'c2', message_id: 'm2', attempt: 2, model: 'sim/echo' }));
+  expect(transcript.activity.retry).toBeNull();
+});

@@ -1,0 +1,42 @@
+// @vitest-environment happy-dom
+import { act } from 'react';
+import { createRoot } from 'react-dom/client';
+import { beforeAll, expect, test } from 'vitest';
+import { Markdown } from './markdown';
+
+beforeAll(() => {
+  (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+});
+
+function shown(text: string): HTMLElement {
+  const element = document.createElement('div');
+  act(() => createRoot(element).render(<Markdown text={text} complete />));
+  return element;
+}
+
+test.each([
+  ['<script>alert(1)</script>', 'script'],
+  ['<img src=x onerror=alert(1)>', 'img'],
+  ['text <iframe src="https://example.com"></iframe>', 'iframe'],
+  ['![x](https://example.com/x.png)', 'img'],
+  ['<svg onload=alert(1)>', 'svg'],
+  ['<style>body{display:none}</style>', 'style'],
+])('%s makes no element', (text, tag) => {
+  const element = shown(text);
+  expect(element.querySelector(tag)).toBeNull();
+  expect(element.textContent).not.toBe('');
+});
+
+test.each(['[x](javascript:alert(1))', '[x](JaVaScRiPt:alert(1))', '[x](data:text/html,x)', '[x](vbscript:x)', '<javascript:alert(1)>', '[x](//example.com)'])('%s is no link', (text) => {
+  expect(shown(text).querySelector('a')).toBeNull();
+});
+
+test('a link leaves without telling where from', () => {
+  const link = shown('[x](https://example.com)').querySelector('a')!;
+  expect(link.rel).toContain('noopener');
+  expect(link.rel).toContain('noreferrer');
+});
+
+test('characters that HTML escapes are shown as they were written', () => {
+  expect(shown('a < b & "c" `<d>`').textContent).toBe('a < b & "c" <d>');
+});
