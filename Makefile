@@ -12,7 +12,7 @@ TOOLS := $(CURDIR)/.cache/tools
 # what the detector does see, and with it the stores' tests take six times as long.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-.PHONY: help build check test test-postgres-smoke test-postgres-versions e2e trials bench lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,8 +25,9 @@ check: ## compile everything, vet, and run the quick tests without the race dete
 	go vet ./...
 	go test ./...
 
-test: ## every test: unit, conformance, vendors' SDKs and whole-process, with the race detector
+test: ## every test: unit, conformance, vendors' SDKs, the page and whole-process, with the race detector
 	.ci/prepare
+	$(MAKE) test-page
 	go test $(RACE) -timeout 15m $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench')
 	cd llm/difftest && go test $(RACE) -timeout 5m ./...
 	cd deploy/check && go test -timeout 10m ./...
@@ -49,6 +50,21 @@ $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package
 	npm ci --prefix .cache/servers --ignore-scripts --no-audit --no-fund
 	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # what npm may not run by itself
 	@touch $@
+
+# The page. Its build is committed, so that Go alone builds the program.
+PAGE_PACKAGES := web/node_modules/.package-lock.json
+
+$(PAGE_PACKAGES): web/package.json web/package-lock.json
+	npm ci --prefix web --ignore-scripts --no-audit --no-fund
+
+page: $(PAGE_PACKAGES) ## build web/dist from web/src
+	npm run --prefix web build
+
+test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, and that web/dist is what the sources build
+	npm run --prefix web lint
+	npm run --prefix web test
+	npm run --prefix web build
+	@git diff --exit-code --stat -- web/dist && [ -z "$$(git status --porcelain -- web/dist)" ] || { echo "web/dist is not what web/src builds: run make page, and commit it"; exit 1; }
 
 # The reference servers of the Model Context Protocol, and its conformance suite.
 MCP_PACKAGES := .cache/mcp/node_modules

@@ -56,18 +56,14 @@ type caller struct {
 
 // caller finds who sends r, or fails with CodeUnauthenticated.
 func (g *gate) caller(r *http.Request) (caller, error) {
-	bearer, err := bearerOf(r)
+	key, err := keyOf(r)
 	if err != nil {
 		return caller{}, err
 	}
-	if bearer != "" {
-		if sum := sha256.Sum256([]byte(bearer)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
-			owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
-			return caller{owner, true}, err
-		}
-		principal, err := g.engine.Authenticate(r.Context(), bearer)
+	if key != "" {
+		who, err := g.holder(r, key)
 		if parley.ErrorCode(err) != parley.CodeUnauthenticated {
-			return caller{principal, false}.inNamedWorkspace(r, err)
+			return who, err
 		}
 	}
 	guarded, err := g.keyExists(r.Context())
@@ -77,11 +73,24 @@ func (g *gate) caller(r *http.Request) (caller, error) {
 	case g.loopback && !guarded:
 		owner, err := g.owner(r.Context(), "")
 		return caller{owner, true}.inNamedWorkspace(r, err)
-	case bearer == "":
+	case key == "":
 		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create")
 	default:
-		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This key is not known here, or it was revoked.")
+		return caller{}, errUnknownKey()
 	}
+}
+
+// holder finds whose a key, or the local token, is; CodeUnauthenticated for nobody's.
+func (g *gate) holder(r *http.Request, key string) (caller, error) {
+	if sum := sha256.Sum256([]byte(key)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+		owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
+		return caller{owner, true}, err
+	}
+	principal, err := g.engine.Authenticate(r.Context(), key)
+	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
+		return caller{}, errUnknownKey()
+	}
+	return caller{principal, false}.inNamedWorkspace(r, err)
 }
 
 // inNamedWorkspace refuses a request that names another workspace than its caller's.
@@ -92,9 +101,14 @@ func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
 	return c, err
 }
 
-func bearerOf(r *http.Request) (string, error) {
+// keyOf is the key that a request brings: in its header, or by the cookie of a
+// browser that signed in.
+func keyOf(r *http.Request) (string, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
+		if cookie, err := r.Cookie(signInCookie); err == nil {
+			return cookie.Value, nil
+		}
 		return "", nil
 	}
 	scheme, bearer, _ := strings.Cut(header, " ")

@@ -3,7 +3,9 @@ import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-route
 import { Bot, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
+import { Problem } from '../api/http';
 import { feed } from '../live/feed';
+import { SignIn } from '../pages/signin';
 import { Palette } from './palette';
 import { SessionList } from './sessionlist';
 import { Shortcuts, useShortcuts } from './shortcuts';
@@ -15,6 +17,7 @@ export function Shell() {
   const [help, setHelp] = useState(false);
   const navigate = useNavigate();
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const me = useQuery(principal());
   useEffect(() => {
     if (!matchMedia('(min-width: 768px)').matches) setOpen(false);
   }, [path]);
@@ -24,6 +27,7 @@ export function Shell() {
     compose: () => void navigate({ to: '/new' }),
     rail: () => setOpen((was) => !was),
   });
+  if (me.error instanceof Problem && me.error.status === 401) return <SignIn />;
   return (
     <div className="flex h-dvh">
       <a href="#main" className="sr-only z-50 rounded-lg bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2">

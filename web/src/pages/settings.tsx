@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Check, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { keyList, modelList, providerList } from '../api/queries';
+import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
 import { compact, fullTime } from '../components/format';
 import { ShortcutTable } from '../components/shortcuts';
@@ -140,8 +140,15 @@ function Keys() {
     );
   };
   const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  const { data: me } = useQuery(principal());
   return (
     <div className="space-y-5">
+      {me && (
+        <p className="flex flex-wrap items-center gap-3 text-sm">
+          You are {me.name} <Badge>{me.role}</Badge> in the workspace {me.workspace}.
+          {me.kind === 'service' && <Button onClick={() => void request('/v1/sign-in', { method: 'DELETE' }).then(() => location.reload())}>Sign out</Button>}
+        </p>
+      )}
       <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown once, when it is made.</p>
       <form
         className="flex flex-wrap items-end gap-3"

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	handler, err := Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestThePagesAddressesAreThePage(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/", "/new", "/c/0190", "/c/0190/inspect", "/settings/models", "/index.html"} {
+		w := get(t, path)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || !strings.Contains(w.Body.String(), `id="root"`) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
+		}
+	}
+	for _, path := range []string{"/wp-login.php", "/assets/nothing.js", "/../web.go", "/assets/../../web.go"} {
+		if w := get(t, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d, want 404", path, w.Code)
+		}
+	}
+}
+
+func TestFilesAreAskedForAgainAndAnsweredByTheirETag(t *testing.T) {
+	t.Parallel()
+	first := get(t, "/assets/index.js")
+	if first.Header().Get("Cache-Control") != "no-cache" || first.Header().Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("headers %v", first.Header())
+	}
+	if again := get(t, "/assets/index.js", "If-None-Match", first.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("the same file again: %d with %d bytes", again.Code, again.Body.Len())
+	}
+	small := get(t, "/assets/index.js", "Accept-Encoding", "gzip")
+	if small.Header().Get("ETag") == first.Header().Get("ETag") {
+		t.Error("the small form has the ETag of the plain one")
+	}
+	reader, err := gzip.NewReader(small.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := io.ReadAll(reader); err != nil || string(plain) != first.Body.String() {
+		t.Errorf("the small form is another file (%v)", err)
+	}
+}
+
+// maxFirstScripts is what a browser loads before it shows anything, in bytes of
+// gzip: 220 KB.
+const maxFirstScripts = 220_000
+
+func TestWhatIsLoadedFirstIsSmall(t *testing.T) {
+	t.Parallel()
+	page := get(t, "/").Body.String()
+	sum := 0
+	for _, piece := range strings.Split(page, `"`) {
+		if strings.HasPrefix(piece, "/assets/") && strings.HasSuffix(piece, ".js") {
+			sum += get(t, piece, "Accept-Encoding", "gzip").Body.Len()
+		}
+	}
+	if sum == 0 || sum > maxFirstScripts {
+		t.Errorf("the page loads %d bytes of scripts first, bound %d", sum, maxFirstScripts)
+	}
+}
+
+func TestThePageMayRunItsOwnScriptsAlone(t *testing.T) {
+	t.Parallel()
+	w := get(t, "/")
+	for _, says := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+		if !strings.Contains(w.Header().Get("Content-Security-Policy"), says) {
+			t.Errorf("the policy %q lacks %s", w.Header().Get("Content-Security-Policy"), says)
+		}
+	}
+	if strings.Contains(w.Body.String(), "https://") || strings.Contains(w.Body.String(), "onload=") {
+		t.Error("the page names something of elsewhere, or runs a script of its own text")
+	}
+}
