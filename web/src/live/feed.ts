@@ -78,9 +78,7 @@ class Feed {
         }
         for (const listener of watched.listeners) listener(event);
       }
-    } else if (event.type === 'resync') {
-      for (const watched of this.watched.values()) for (const listener of watched.listeners) listener(event);
-    }
+    } // a resync without a session is about lists: sessions are replayed from where they were
     for (const listener of this.listeners) listener(event);
   }
 
