@@ -23,6 +23,9 @@ const filePolicy = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 func serveUploadFile(a *api, x *exchange) error {
 	file, fresh, err := a.upload(x)
+	if err != nil {
+		x.passOver()
+	}
 	// The answer's time begins now: the upload may have taken longer than that.
 	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(AnswerTimeout)) // an error only means a connection without deadlines
 	if err != nil {
@@ -35,6 +38,17 @@ func serveUploadFile(a *api, x *exchange) error {
 	}
 	x.w.Header().Set("Location", "/v1/files/"+file.ID.String())
 	return sendJSON(x, status, file)
+}
+
+// passOver reads what is left of a refused upload: a client that is still sending
+// when the connection ends sees that and not the answer. One that announced too
+// much, or is slow, is not waited for.
+func (x *exchange) passOver() {
+	if x.r.ContentLength > parley.MaxFileBytes+maxFormBytes {
+		return
+	}
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+	_, _ = io.Copy(io.Discard, x.r.Body)                                             // bounded by upload; the answer is sent in any case
 }
 
 // upload reads the file of a form, or a body that is the file itself.
