@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/url"
 	"os"
 	"os/signal"
@@ -25,7 +24,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
-		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit.",
+		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit. A line typed while an answer\nstreams is shown to the agent at its next step (/steer, or what --during says);\n/queue TEXT waits for a turn of its own, /interrupt TEXT stops the running one.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := shared.connect(getenv)
 			if err != nil {
@@ -70,6 +69,10 @@ type chat struct {
 	owed   asking        // answers that the session waited for when it was opened
 	lines  <-chan string // what the person types, once somebody reads it
 	failed <-chan error
+
+	typed <-chan string // lines, where those that come during a turn have their say in it; else nil
+	spoke bool          // one did, and what it began may not be shown yet
+	seen  int64         // the last event shown
 }
 
 // input is what the person types, line by line.
@@ -103,8 +106,11 @@ func (c *chat) loop(ctx context.Context) error {
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	lines, failed := c.input()
+	if c.term.interactive() {
+		c.typed = lines
+	}
 	for {
-		if c.term.interactive() {
+		if c.typed != nil {
 			fmt.Fprint(c.term.err, "> ")
 		}
 		select {
@@ -123,6 +129,11 @@ func (c *chat) loop(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// resumes are the commands that take the last turn up again.
+func resumes() map[string]client.Resume {
+	return map[string]client.Resume{"/retry": client.Retry, "/continue": client.Continue}
 }
 
 // readLines reads the input in a goroutine of its own, which ends with the
@@ -153,9 +164,10 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 
 // hear acts on a line: a command, or a message. A refused command is told.
 func (c *chat) hear(ctx context.Context, line string) error {
-	how, ok := map[string]client.Resume{"/retry": client.Retry, "/continue": client.Continue}[strings.TrimSpace(line)]
+	how, ok := resumes()[strings.TrimSpace(line)]
 	if !ok {
-		return c.say(ctx, line)
+		_, text := spoken(line)
+		return c.say(ctx, text)
 	}
 	err := c.resume(ctx, how)
 	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNotFound {
@@ -189,61 +201,6 @@ func (c *chat) resume(ctx context.Context, how client.Resume) error {
 	key := parley.NewID().String()
 	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamResumed(ctx, turns.Data[0].ID, how, key) })
 }
-
-// frames are those of one turn.
-type frames = iter.Seq2[client.Frame, error]
-
-// turn prints a turn as it streams. Ctrl-C cancels it and goes on reading until
-// its end; a broken stream is taken up again where it broke.
-func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
-	interrupted := make(chan struct{})
-	go func() { // ends with the turn, by stop
-		select {
-		case <-ctx.Done():
-		case <-interrupts:
-			close(interrupted)
-			if _, err := c.server.Cancel(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
-			}
-		}
-	}()
-
-	view := &turnView{chat: c, shown: map[shownKey]int{}, interrupted: interrupted, asking: c.owed}
-	c.owed = asking{}
-	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
-		return errors.Join(err, errQuiet)
-	}
-	var last int64
-	stream := begin(ctx)
-	for tries := 0; ; tries++ {
-		var broken error
-		for frame, err := range stream {
-			if err != nil {
-				broken = err
-				break
-			}
-			if frame.ID > 0 {
-				last = frame.ID
-			}
-			tries = 0
-			if over, err := view.show(ctx, frame); over || err != nil {
-				return err
-			}
-		}
-		if parley.ErrorCode(broken) != parley.CodeUnavailable || last == 0 || tries >= reconnects {
-			return broken
-		}
-		stream = c.server.Watch(ctx, c.session.ID, last)
-	}
-}
-
-// reconnects bounds how often a stream is taken up again without any frame.
-const reconnects = 3
 
 type shownKey struct {
 	message parley.ID

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"os/signal"
+	"strings"
+
+	"parley"
+	"parley/client"
+)
+
+// frames are those of one turn.
+type frames = iter.Seq2[client.Frame, error]
+
+// reconnects bounds how often a stream is taken up again without any frame.
+const reconnects = 3
+
+// turn prints a turn as it streams, and behind it those that began because of
+// what the person typed meanwhile.
+func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) error {
+	err := c.showTurn(ctx, begin, math.MaxInt64)
+	for c.spoke && (err == nil || errors.Is(err, errQuiet)) {
+		session, asked := c.server.Session(ctx, c.session.ID)
+		until := int64(math.MaxInt64)
+		switch {
+		case asked != nil:
+			return asked
+		case session.Status == parley.SessionWaiting && err != nil: // it was left so
+			return err
+		case session.TurnID.IsZero() && session.LastEvent <= c.seen:
+			c.spoke = false
+			return err
+		case session.TurnID.IsZero(): // it is over already
+			until = session.LastEvent
+		}
+		err = c.showTurn(ctx, func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.seen) }, until)
+	}
+	return err
+}
+
+// showTurn prints a stream until a turn ends, or the event until was shown. Ctrl-C
+// cancels the turn and goes on reading until its end; a broken stream is taken up
+// again where it broke.
+func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames, until int64) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	interrupted := make(chan struct{})
+	go func() { // ends with the turn, by stop
+		select {
+		case <-ctx.Done():
+		case <-interrupts:
+			close(interrupted)
+			if _, err := c.server.Cancel(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
+			}
+		}
+	}()
+
+	view := &turnView{chat: c, shown: map[shownKey]int{}, interrupted: interrupted, asking: c.owed}
+	c.owed = asking{}
+	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
+		return errors.Join(err, errQuiet)
+	}
+	stream, known := begin(ctx), false
+	for tries := 0; ; tries++ {
+		before := c.seen
+		over, broken, err := c.read(ctx, view, stream, until)
+		if over || err != nil {
+			return err
+		}
+		if known = known || c.seen > before; c.seen > before {
+			tries = 0
+		}
+		if parley.ErrorCode(broken) != parley.CodeUnavailable || !known || tries >= reconnects {
+			return broken
+		}
+		stream = c.server.Watch(ctx, c.session.ID, c.seen)
+	}
+}
+
+// read shows the frames of one stream, and posts the lines that are typed
+// meanwhile. It ends when the turn does, or with what broke the stream.
+func (c *chat) read(ctx context.Context, view *turnView, stream frames, until int64) (over bool, broken, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	incoming := pump(ctx, stream)
+	for {
+		select {
+		case next, ok := <-incoming:
+			if !ok || next.err != nil {
+				return false, next.err, nil
+			}
+			c.seen = max(c.seen, next.frame.ID)
+			if over, err := view.show(ctx, next.frame); over || err != nil {
+				return over, nil, err
+			}
+			if c.seen >= until {
+				return true, nil, nil
+			}
+		case line, ok := <-c.typed:
+			if !ok {
+				c.typed = nil
+				continue
+			}
+			c.interject(ctx, view, line)
+		}
+	}
+}
+
+// received is a frame of a stream, or how it broke.
+type received struct {
+	frame client.Frame
+	err   error
+}
+
+// pump reads a stream in a goroutine of its own, which ends with the stream or
+// with ctx.
+func pump(ctx context.Context, stream frames) <-chan received {
+	out := make(chan received)
+	go func() {
+		defer close(out)
+		for frame, err := range stream {
+			select {
+			case out <- received{frame, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// spoken is what a line says, and how it is to come into a running turn; "" when
+// it does not say how.
+func spoken(line string) (during parley.During, text string) {
+	word, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+	if ok {
+		for _, how := range []parley.During{parley.DuringSteer, parley.DuringQueue, parley.DuringInterrupt} {
+			if word == "/"+string(how) {
+				return how, strings.TrimSpace(rest)
+			}
+		}
+	}
+	return "", line
+}
+
+// interject posts what was typed while a turn runs: a steer, unless the line or
+// --during says otherwise. A refusal is told; the turn goes on.
+func (c *chat) interject(ctx context.Context, view *turnView, line string) {
+	if _, ok := resumes()[strings.TrimSpace(line)]; ok {
+		view.tell("! a turn is still running; Ctrl-C stops it")
+		return
+	}
+	during, text := spoken(line)
+	switch {
+	case during != "":
+	case c.during != "":
+		during = c.during
+	default:
+		during = parley.DuringSteer
+	}
+	input := client.UserMessage(text)
+	input.Model, input.During = c.model, during
+	if _, err := c.server.PostMessage(ctx, c.session.ID, input, parley.NewID().String()); err != nil {
+		view.tell("! " + err.Error())
+		return
+	}
+	c.spoke = true
+	view.tell(map[parley.During]string{
+		parley.DuringSteer:     "(the agent is told at its next step)",
+		parley.DuringQueue:     "(queued: it is next)",
+		parley.DuringInterrupt: "(instead of what runs)",
+	}[during])
+}
+
+// tell prints a remark on a line of its own.
+func (v *turnView) tell(remark string) {
+	if v.chat.json {
+		return
+	}
+	v.endLine()
+	fmt.Fprintln(v.chat.term.err, remark)
+}

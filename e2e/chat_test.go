@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parley"
+	"parley/client"
+)
+
+// seat is a terminal with a program at it and nobody's eyes.
+type seat struct {
+	t        *testing.T
+	keys     *os.File // what is written here is typed
+	out, err lockedBuffer
+	exited   chan error
+}
+
+// sit runs a command at a terminal of its own.
+func (p place) sit(t *testing.T, args ...string) *seat {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keys.Close() })
+	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = line.Close() }() // the command has it
+	ctx, cancel := context.WithTimeout(t.Context(), 2*turnDeadline)
+	t.Cleanup(cancel)
+	s := &seat{t: t, keys: keys, exited: make(chan error, 1)}
+	command := exec.CommandContext(ctx, binary, append([]string{"--data", p.dir}, args...)...)
+	command.Env = p.environment()
+	command.Stdin, command.Stdout, command.Stderr = line, &s.out, &s.err
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.exited <- command.Wait() }() // ends with the command
+	return s
+}
+
+func (s *seat) types(text string) {
+	s.t.Helper()
+	if _, err := s.keys.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// sees waits until a text was printed so often.
+func (s *seat) sees(from *lockedBuffer, text string, times int) {
+	s.t.Helper()
+	look, deadline := time.NewTicker(time.Millisecond), time.After(turnDeadline)
+	defer look.Stop()
+	for strings.Count(from.String(), text) < times {
+		select {
+		case <-look.C:
+		case <-deadline:
+			s.t.Fatalf("%q was not printed %d times:\n%s\n%s", text, times, s.out.String(), s.err.String())
+		}
+	}
+}
+
+// TestChatHearsLinesDuringATurn: what a person types while an answer is under way
+// has its say at once: as a steer, or in the way that the line names.
+func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDuringATurn) }
+
+func chatHearsLinesDuringATurn(t *testing.T, at place) {
+	g := newGate(t, at)
+	s := startAt(t, at)
+	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: "Holder", Model: "sim/script", Tools: client.ToolNames("hold")}); err != nil {
+		t.Fatal(err)
+	}
+	person := at.sit(t, "chat", "--agent", "holder")
+	prompts := 0
+	hold := func() { // what comes before the prompt has its say in the turn before
+		t.Helper()
+		prompts++
+		person.sees(&person.err, "> ", prompts)
+		person.types(callScript("hold") + "\n")
+		g.await(t)
+	}
+	hold()
+	person.types("/retry\nBe brief.\n")
+	person.sees(&person.err, "a turn is still running", 1)
+	person.sees(&person.err, "told at its next step", 1)
+	g.release <- struct{}{}
+	person.sees(&person.out, "Done.", 1)
+
+	hold()
+	person.types(`/queue [[{"text":"More."}]]` + "\n")
+	person.sees(&person.err, "queued", 1)
+	g.release <- struct{}{}
+	person.sees(&person.out, "More.", 1)
+
+	hold()
+	person.types(`/interrupt [[{"text":"Instead."}]]` + "\n")
+	person.sees(&person.out, "Instead.", 1)
+	person.sees(&person.err, "> ", 4)
+	person.types("\x04") // the end of what is typed
+	if err := <-person.exited; err != nil {
+		t.Errorf("it ends with %v\n%s", err, person.err.String())
+	}
+	_, id, _ := strings.Cut(person.err.String(), "session ")
+	session, err := parley.ParseID(id[:36])
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns, err := s.client.Turns(t.Context(), session, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended []string
+	for _, turn := range slices.Backward(turns.Data) {
+		ended = append(ended, string(turn.Status))
+	}
+	if got := strings.Join(ended, " "); got != "completed completed completed cancelled completed" || strings.Count(person.out.String(), "Done.") != 2 {
+		t.Errorf("the turns are %s, and it printed\n%s", got, person.out.String())
+	}
+	first := turns.Data[len(turns.Data)-1].ID
+	for _, m := range record(t, s.client, session) {
+		if m.Role == parley.RoleUser && text(t, m) == "Be brief." && m.TurnID != first {
+			t.Errorf("the steer ran in turn %s of %s", m.TurnID, first)
+		}
+	}
+	s.terminate()
+}
