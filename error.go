@@ -41,6 +41,7 @@ type Error struct {
 	Message string
 	Field   string // dotted path of the offending input field, "" when none
 	State   string // of a conflict: the state that does not allow it, "" when it is about none
+	End     *int   // of a conflict about where to append: the present end, in bytes
 	// RetryAfter is of CodeRateLimited: how long to wait.
 	RetryAfter time.Duration
 	cause      error

@@ -104,13 +104,14 @@ type Commit struct {
 	WorkspaceID ID
 	SessionID   ID
 	Epoch       int64
-	Events      []Event     // in order, complete
-	Feed        []FeedEvent // list changes
-	Settled     []ID        // messages that stream no more
-	Ready       bool        // a session became ready: claimers may look
-	Outbox      bool        // work was left to the outbox
-	Compaction  bool        // a compaction may begin
-	Cancel      ID          // turn whose cancellation was asked for, if any
+	Events      []Event       // in order, complete
+	Feed        []FeedEvent   // list changes
+	Settled     []ID          // messages that stream no more
+	Pieces      []StreamPiece // of messages that agents outside stream: durable, and for those who watch
+	Ready       bool          // a session became ready: claimers may look
+	Outbox      bool          // work was left to the outbox
+	Compaction  bool          // a compaction may begin
+	Cancel      ID            // turn whose cancellation was asked for, if any
 
 	// Remote: another process committed it, and what is known of it came by a hint
 	// that may be late, merged with others or doubled. It has no Events and no

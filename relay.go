@@ -3,8 +3,9 @@ package parley
 import "context"
 
 // Relay carries hints between the processes that share a database, beside the
-// commits, which its store tells to its listeners by itself (Commit.Remote). A
-// database of one process has none. What it carries is no truth: it may be lost,
+// commits, which its store tells to its listeners by itself (Commit.Remote). That
+// of a database of one process tells nobody; what agents outside stream it knows
+// as well. What it carries is no truth: it may be lost,
 // merged, late, doubled or out of order, and correctness never depends on it.
 type Relay interface {
 	// Hear names the one who is told what other processes say. Call it once,

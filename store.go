@@ -10,6 +10,8 @@ import "context"
 type Store interface {
 	TurnStore
 	ControlStore
+	OutsideStore
+	ShareStore
 	LoopStore
 	LeaseStore
 	SessionStore

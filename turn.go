@@ -7,11 +7,14 @@ package parley
 //	   │                 │ ▲               │
 //	   │                 │ └──release/takeover to queued
 //	   ▼                 ▼                 ▼
-//	cancelled   completed│failed│cancelled   cancelled│failed
+//	cancelled   completed│failed│cancelled   cancelled│failed│completed (deliver)
 //
 // A turn that is answered or taken over becomes queued again: it keeps its
 // place as the first unfinished turn of its session, and its attempt counts up
 // at the next claim.
+//
+// The turn of an agent outside (WaitOutside) begins as waiting, is no worker's,
+// and ends by deliver, fail or cancel.
 type TurnStatus string
 
 // The turn states.
@@ -34,6 +37,7 @@ const (
 	MovePark    TurnMove = "park"    // it waits for something outside
 	MoveAnswer  TurnMove = "answer"  // what it waited for is there
 	MoveFinish  TurnMove = "finish"  // completed
+	MoveDeliver TurnMove = "deliver" // completed by an agent outside, of a turn that waits for it
 	MoveFail    TurnMove = "fail"
 	MoveCancel  TurnMove = "cancel"
 )
@@ -55,7 +59,7 @@ func (s TurnStatus) After(move TurnMove) (TurnStatus, error) {
 		return TurnWaiting, nil
 	case s == TurnWaiting && move == MoveAnswer:
 		return TurnQueued, nil
-	case s == TurnRunning && move == MoveFinish:
+	case s == TurnRunning && move == MoveFinish, s == TurnWaiting && move == MoveDeliver:
 		return TurnCompleted, nil
 	case !s.Finished() && move == MoveFail:
 		return TurnFailed, nil
@@ -76,11 +80,12 @@ const (
 	WaitChild      WaitReason = "child"
 	WaitBudget     WaitReason = "budget"
 	WaitRateLimit  WaitReason = "rate_limit"
+	WaitOutside    WaitReason = "outside" // an agent outside streams its message
 )
 
 // WaitReasons lists every reason.
 func WaitReasons() []WaitReason {
-	return []WaitReason{WaitApproval, WaitToolResult, WaitInput, WaitChild, WaitBudget, WaitRateLimit}
+	return []WaitReason{WaitApproval, WaitToolResult, WaitInput, WaitChild, WaitBudget, WaitRateLimit, WaitOutside}
 }
 
 // Answered reports whether the reason is a call that something outside answers,
@@ -129,6 +134,10 @@ func (t Turn) MarshalJSON() ([]byte, error) {
 		Iteration  *int        `json:"iteration"`
 	}{(*plain)(&t), OrNull(t.WaitReason), OrNull(t.Iteration)})
 }
+
+// Outside reports whether the turn is an agent's outside: it has a step, and no
+// worker ever had it.
+func (t *Turn) Outside() bool { return t.Attempt == 0 && t.Step > 0 }
 
 // Failure is an error as the record keeps it: for turns, calls and messages.
 type Failure struct {

@@ -22,11 +22,12 @@ func TestEveryMoveOfEveryTurnState(t *testing.T) {
 			parley.MoveFail: parley.TurnFailed, parley.MoveCancel: parley.TurnCancelled,
 		},
 		parley.TurnWaiting: {
-			parley.MoveAnswer: parley.TurnQueued, parley.MoveFail: parley.TurnFailed, parley.MoveCancel: parley.TurnCancelled,
+			parley.MoveAnswer: parley.TurnQueued, parley.MoveDeliver: parley.TurnCompleted,
+			parley.MoveFail: parley.TurnFailed, parley.MoveCancel: parley.TurnCancelled,
 		},
 	}
 	moves := []parley.TurnMove{parley.MoveClaim, parley.MoveRelease, parley.MovePark, parley.MoveAnswer,
-		parley.MoveFinish, parley.MoveFail, parley.MoveCancel}
+		parley.MoveFinish, parley.MoveDeliver, parley.MoveFail, parley.MoveCancel}
 	for _, from := range turnStates() {
 		for _, move := range moves {
 			want, ok := legal[from][move]
@@ -42,7 +43,7 @@ func TestEveryMoveOfEveryTurnState(t *testing.T) {
 		}
 	}
 	for _, from := range []parley.TurnStatus{"", "paused"} {
-		for _, move := range []parley.TurnMove{parley.MoveClaim, parley.MoveRelease, parley.MovePark, parley.MoveAnswer, parley.MoveFinish} {
+		for _, move := range []parley.TurnMove{parley.MoveClaim, parley.MoveRelease, parley.MovePark, parley.MoveAnswer, parley.MoveFinish, parley.MoveDeliver} {
 			if _, err := from.After(move); err == nil {
 				t.Errorf("the unknown state %q may %s", from, move)
 			}

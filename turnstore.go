@@ -22,8 +22,11 @@ type NewMessage struct {
 	Iteration   int
 	LoopID      ID // of a loop's first iteration; set by StartLoop alone
 	Overrides   Overrides
-	During      During // "" means the session's own setting, else queue
-	Title       string // becomes the session's title if it has none
+	During      During        // "" means the session's own setting, else queue
+	Title       string        // becomes the session's title if it has none
+	Streaming   bool          // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID
+	Model       ModelID       // of it: what writes it, if that is known
+	Timeout     time.Duration // of it: how long it may stay without an append
 	Idempotency Idempotency
 }
 
@@ -145,7 +148,8 @@ type BlockSettled struct {
 	ToolName      string
 	Error         *Failure
 	Usage         *Usage          // of the step's first row
-	Metadata      json.RawMessage // nil keeps {}
+	Metadata      json.RawMessage // nil keeps what the row was opened with
+	Model         ModelID         // "" keeps what the row was opened with
 	TokenEstimate int
 	Chunks        int // provider chunks received
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Tools     parley.ToolSource  // nil: none
 	Workspace string             // parley.DefaultWorkspace by default; made if it is new
 	Worker    worker.Options
-	Hub       live.Options
+	Hub       live.Options // Relay: see package sqlite (Streams) and postgres (Relay); without one, what agents outside stream is seen when it settles
 	Log       *slog.Logger // nil: slog.Default()
 }
 

@@ -32,6 +32,8 @@ type Store interface {
 	parley.ControlStore
 	parley.LoopStore
 	parley.FileStore
+	parley.OutsideStore
+	Sharing
 	Trees
 	Transitions
 
@@ -57,6 +59,13 @@ type Transitions interface {
 	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)
 	TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error)
 	DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error
+}
+
+// Sharing lets sessions read others. See parley.ShareStore for its contracts.
+type Sharing interface {
+	Share(ctx context.Context, scope parley.Scope, share parley.Share) (kept parley.Share, made bool, err error)
+	Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error
+	Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) ([]parley.Share, error)
 }
 
 // Trees shows the tool sessions below a session. See parley.ChildStore.

@@ -10,7 +10,7 @@ import (
 // MessageInput is a message from outside.
 type MessageInput struct {
 	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
-	Content     json.RawMessage `json:"content" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
+	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
 	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as it is."`
 	Internal    bool            `json:"internal,omitempty" doc:"In the audit record only: in no user's view and no context."`
 	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`
@@ -20,6 +20,9 @@ type MessageInput struct {
 	parley.Overrides
 	During  parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens if a turn is unfinished; the session's setting by default."`
 	Respond *bool         `json:"respond,omitempty" doc:"false records a user message without starting a turn."`
+
+	Status  parley.MessageStatus `json:"status,omitempty" enum:"streaming" doc:"Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it."`
+	Timeout int                  `json:"timeout,omitempty" minimum:"1" maximum:"3600" doc:"Of a message that is opened as streaming: seconds without an append until it is settled as failed; 300 by default."`
 }
 
 // MessagePatch changes a message: the content while it is queued, the marks at
@@ -78,7 +81,7 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		return parley.Posted{}, err
 	}
 	message.Idempotency = idempotency
-	run := e.offer(scope.WorkspaceID, !message.TurnID.IsZero())
+	run := e.offer(scope.WorkspaceID, !message.TurnID.IsZero() && !message.Streaming)
 	posted, err := e.store.PostMessage(ctx, scope, sessionID, message, run.processID())
 	if err != nil {
 		run.settle(nil)

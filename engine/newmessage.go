@@ -11,6 +11,12 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 	if input.Role == "" {
 		input.Role = parley.RoleUser
 	}
+	switch {
+	case input.Status != "":
+		return openOutside(principal, input)
+	case input.Timeout != 0:
+		return parley.NewMessage{}, parley.InvalidField("timeout", "belongs to a message that is opened as streaming")
+	}
 	switch input.Role {
 	case parley.RoleUser:
 		if err := e.checkUserInput(input); err != nil {

@@ -20,6 +20,7 @@ const (
 	AnswerApprovals Verb = "approvals.answer"
 	PatchSessions   Verb = "sessions.patch"
 	ShareSessions   Verb = "sessions.share"
+	ShareForReading Verb = "sessions.share_for_reading"
 	DropSessions    Verb = "sessions.delete"
 	ReadProjects    Verb = "projects.read"
 	WriteProjects   Verb = "projects.write"
@@ -72,6 +73,7 @@ var permissions = [...]Permission{
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
+	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "choose directories as projects", ReachNone, ReachAll, ReachAll},

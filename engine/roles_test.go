@@ -83,6 +83,16 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err = h.UpdateSession(ctx, h.admin, s, engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: session.Visibility}})
 			return err
 		},
+		engine.ShareForReading: func(p parley.Principal, s parley.ID) error {
+			own, err := h.OpenSession(ctx, h.admin, engine.SessionInput{Visibility: parley.VisibilityWorkspace}, parley.Idempotency{})
+			if err != nil {
+				return err
+			}
+			if _, _, err = h.ShareSession(ctx, p, s, own.Session.ID); err != nil {
+				return err
+			}
+			return h.UnshareSession(ctx, p, s, own.Session.ID)
+		},
 		engine.DropSessions: func(p parley.Principal, s parley.ID) error { return h.DeleteSession(ctx, p, s) },
 		engine.ReadProjects: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Projects(ctx, p, engine.Paging{})

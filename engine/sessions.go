@@ -131,7 +131,7 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 		}
 		creation.First = &first
 	}
-	run := e.offer(scope.WorkspaceID, creation.First != nil && !creation.First.TurnID.IsZero())
+	run := e.offer(scope.WorkspaceID, creation.First != nil && !creation.First.TurnID.IsZero() && !creation.First.Streaming)
 	opened, err := e.store.EnsureSession(ctx, scope, creation, run.processID())
 	if err != nil || opened.Posted == nil {
 		run.settle(nil)

@@ -181,6 +181,15 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))
 
+	outside := want[parley.Session](s, 201, "POST", "/v1/sessions", `{}`).ID.String()
+	streamed := idOf(do("postMessage", message, 201, "POST", "/v1/sessions/"+outside+"/messages", `{"role":"assistant","status":"streaming"}`))
+	do("appendMessage", reflect.TypeFor[parley.OutsideGrown](), 200, "POST", "/v1/messages/"+streamed+"/append", `{"offset":0,"text":"x"}`)
+	do("problem", reflect.TypeFor[Problem](), 409, "POST", "/v1/messages/"+streamed+"/append", `{"offset":9,"text":"x"}`)
+	do("settleMessage", reflect.TypeFor[engine.OutsideResult](), 200, "POST", "/v1/messages/"+streamed+"/settle", `{"status":"completed"}`)
+	do("shareSession", reflect.TypeFor[parley.Share](), 201, "PUT", at+"/shares/"+outside, "")
+	do("shareSession", reflect.TypeFor[parley.Share](), 200, "PUT", at+"/shares/"+outside, "")
+	do("listShares", reflect.TypeFor[page[parley.Share]](), 200, "GET", at+"/shares", "")
+
 	approval := s.asked(`{"feature":"f"`, "Authorization", "Bearer "+testToken)
 	atApproval, approvals := "/v1/approvals/"+approval.ID.String(), reflect.TypeFor[page[parley.Approval]]()
 	do("listApprovals", approvals, 200, "GET", "/v1/approvals", "")

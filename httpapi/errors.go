@@ -64,6 +64,7 @@ type Problem struct {
 	Code      parley.Code    `json:"code" doc:"What is wrong, for a program."`
 	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id; the server's log knows it."`
 	State     *string        `json:"state" doc:"Of a conflict: the state that does not allow the request, for a program; null when it is about none."`
+	End       *int           `json:"end" doc:"Of an append in the wrong place: where the text ends, in UTF-8 bytes; null when it is about none."`
 	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null when it is about none."`
 }
 
@@ -96,7 +97,7 @@ func problemOf(err error, requestID parley.ID) Problem {
 		status, problem.Code = http.StatusInternalServerError, parley.CodeInternal
 		problem.Detail = "Something went wrong inside Parley. The server's log has the details under this request's id."
 	} else {
-		problem.Detail, problem.State = known.Message, parley.OrNull(known.State)
+		problem.Detail, problem.State, problem.End = known.Message, parley.OrNull(known.State), known.End
 		var several *invalidFields
 		if errors.As(err, &several) {
 			problem.Errors = several.fields
@@ -186,6 +187,11 @@ func appendProblem(to []byte, p Problem) []byte {
 		to = append(to, `,"state":null`...)
 	} else {
 		to = parley.AppendJSONString(append(to, `,"state":`...), *p.State)
+	}
+	if p.End == nil {
+		to = append(to, `,"end":null`...)
+	} else {
+		to = strconv.AppendInt(append(to, `,"end":`...), int64(*p.End), 10)
 	}
 	if len(p.Errors) == 0 {
 		return append(to, `,"errors":null}`...)

@@ -102,7 +102,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	if s.store, err = sqlite.Open(t.Context(), s.data, sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	s.hub = live.New(s.store, live.Options{Log: log})
+	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
 	models, tools := testModels(t), builtin.Tools()
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)

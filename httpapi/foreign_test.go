@@ -14,7 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	slug                                                          string
+	slug, reader                                                  string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -42,13 +42,14 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.project = made.ID.String()
 	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
 	e.file = want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+slug+".txt", `"of `+slug+`"`, auth...).ID.String()
+	e.reader = s.session(`{}`, auth...).ID.String()
 	return e
 }
 
 // fill puts an estate's ids into a path.
 func (e estate) fill(path string) string {
 	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
-		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{reader}", e.reader, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.

@@ -72,6 +72,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ShareSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "PATCH", "/v1/sessions/" + shared(), `{"visibility":"private"}`
 		},
+		engine.ShareForReading: func(parley.PrincipalRole) (string, string, string) {
+			return "PUT", "/v1/sessions/" + shared() + "/shares/" + shared(), ""
+		},
 		engine.DropSessions: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/sessions/" + shared(), "" },
 		engine.ReadProjects: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/projects", "" },
 		engine.WriteProjects: func(parley.PrincipalRole) (string, string, string) {

@@ -61,7 +61,7 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.SessionKind]():      valuesOf(parley.KindAgent, parley.KindTool),
 		reflect.TypeFor[parley.Mode]():             valuesOf(parley.ModeForeground, parley.ModeBackground),
 		reflect.TypeFor[parley.TurnStatus]():       valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
-		reflect.TypeFor[parley.WaitReason]():       valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit),
+		reflect.TypeFor[parley.WaitReason]():       valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit, parley.WaitOutside),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
 		reflect.TypeFor[parley.ApprovalScope]():    valuesOf(parley.ScopeOnce, parley.ScopeSession),
@@ -87,7 +87,7 @@ func codeList() closed {
 // isAlways reports the names of ids and times that are never null in an answer.
 func isAlways(property string) bool {
 	switch property {
-	case "id", "workspace_id", "session_id", "owner_id", "principal_id", "trigger_message_id",
+	case "id", "workspace_id", "session_id", "reader_id", "owner_id", "principal_id", "trigger_message_id",
 		"created_at", "updated_at", "last_access_at", "request_id", "root_id":
 		return true
 	}

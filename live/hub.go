@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,6 +129,7 @@ func (h *Hub) Committed(c parley.Commit) {
 		h.hearCommit(c)
 		return
 	}
+	defer h.pass(c.Pieces) // behind the events before them
 	h.mu.RLock()
 	h.announce(c)
 	r := h.rooms[c.SessionID]
@@ -155,6 +157,30 @@ func (h *Hub) Committed(c parley.Commit) {
 	if r.learn(c) {
 		h.park(r)
 	}
+}
+
+// pass shows text that agents outside have appended, to the watchers here and, if
+// some are elsewhere, to those. The store has it already, as it has that of a
+// stream of another process: so it is taken like such a one.
+func (h *Hub) pass(pieces []parley.StreamPiece) {
+	x := h.exchange
+	if x == nil || len(pieces) == 0 {
+		return
+	}
+	now := time.Now()
+	for i := range pieces {
+		x.hear(&pieces[i], now)
+	}
+	if x.paceOf(pieces[0].SessionID) == 0 {
+		return
+	}
+	told := slices.Clone(pieces)
+	for i := range told {
+		if piece := &told[i]; len(piece.Text) > toldAtOnce { // it is read in the store
+			piece.Offset, piece.Text = piece.Offset+len(piece.Text), ""
+		}
+	}
+	x.relay.Tell(parley.RelayHints{Pieces: told})
 }
 
 // announce hands feed events to the watchers that may see them; h.mu is held.

@@ -109,6 +109,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"session_tags":   {"workspace_id", "tag", "session_id"},
 	"heads":          {"session_id", "workspace_id"},
 	"ready":          {"workspace_id", "session_id"},
+	"outside":        {"workspace_id", "session_id"},
+	"shares":         {"workspace_id", "session_id", "reader_id"},
 	"versions":       {"workspace_id", "message_id", "n"},
 	"call_texts":     {"workspace_id", "hash"},
 	"events":         {"workspace_id", "session_id", "sequence"},

@@ -51,6 +51,10 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	if total += expired; err != nil {
 		return total, mapError(err)
 	}
+	settled, err := s.expireOutside(ctx)
+	if total += settled; err != nil {
+		return total, mapError(err)
+	}
 	b := system()
 	b.write(forget)
 	return total, mapError(s.send(ctx, b))

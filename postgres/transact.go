@@ -272,7 +272,7 @@ func (a *attempt) committed(ctx context.Context) (found bool, err error) {
 // next revision alone does not say whose it is.
 func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, err error) {
 	var now *transition.Head
-	opened := 0
+	opened, appended := 0, h.Changes.OutsideGrown == nil || h.Changes.OutsideGrown.Version.Text == ""
 	if err := a.store.read(ctx, func() *batch {
 		now, opened = nil, 0
 		b := tenant(a.workspace)
@@ -286,12 +286,18 @@ func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, 
 				return nil
 			}, h.WorkspaceID, c.PrincipalID, c.Client, h.ID, h.Changes.At)
 		}
+		if grown := h.Changes.OutsideGrown; grown != nil && !appended {
+			b.read("SELECT text = $4 AND created_at = $5 FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3", func(r *row) error {
+				appended = r.bool()
+				return nil
+			}, h.WorkspaceID, grown.Version.MessageID, grown.Version.N, grown.Version.Text, grown.Version.CreatedAt)
+		}
 		return b
 	}); err != nil || now == nil {
 		return false, err
 	}
 	if now.Revision != h.Revision+1 || now.Epoch != h.Epoch || now.LastEvent != h.LastEvent || now.Holder != h.Holder || now.TurnID != h.TurnID ||
-		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt || opened != len(h.Changes.Opened) {
+		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt || opened != len(h.Changes.Opened) || !appended {
 		return false, nil
 	}
 	if h.Changes.Setting == nil {

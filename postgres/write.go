@@ -152,6 +152,7 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 			return err
 		}
 	}
+	b.outside(h)
 	b.approvals(h, c)
 	if err := b.compaction(h); err != nil {
 		return err
@@ -230,9 +231,9 @@ func (b *batch) events(h *transition.Head, events []transition.Event) {
 
 func (b *batch) insertTurn(turn *parley.Turn) {
 	b.write(`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
- iteration, created_at, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+ iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
-		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt)
+		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt, string(turn.WaitReason), turn.Step)
 }
 
 // updateTurn writes all that changes in a turn.

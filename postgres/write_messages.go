@@ -87,9 +87,16 @@ func (b *batch) settleMessage(h *transition.Head, r *transition.SettledRow) erro
 	if err != nil {
 		return err
 	}
-	b.write(`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7, usage = $8, metadata = $9,
- token_estimate = $10, chunks = $11, content_hash = $12, updated_at = $13 WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID, r.MessageID, string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, r.Metadata,
-		r.TokenEstimate, r.Chunks, r.ContentHash, h.Changes.At)
+	var metadata, model arg // of the row as it was opened, unless they are told now
+	if r.Metadata != nil {
+		metadata = r.Metadata
+	}
+	if r.Model != "" {
+		model = string(r.Model)
+	}
+	b.write(`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7, usage = $8, metadata = coalesce($9, metadata),
+ token_estimate = $10, chunks = $11, content_hash = $12, updated_at = $13, model = coalesce($14, model) WHERE workspace_id = $1 AND id = $2`,
+		h.WorkspaceID, r.MessageID, string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, metadata,
+		r.TokenEstimate, r.Chunks, r.ContentHash, h.Changes.At, model)
 	return nil
 }

@@ -51,6 +51,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"session_tags":   {"workspace_id", "tag", "session_id"},
 	"heads":          {"session_id"},
 	"ready":          {"session_id"},
+	"outside":        {"session_id"},
+	"shares":         {"session_id", "reader_id"},
 	"versions":       {"message_id", "n"},
 	"call_texts":     {"workspace_id", "hash"},
 	"events":         {"session_id", "sequence"},

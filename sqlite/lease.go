@@ -119,7 +119,7 @@ func (s *Store) abandonClaims(ctx context.Context) error {
 
 // sweep takes over claims of unknown processes, repairs unfinished turns that
 // nobody holds, that wait for nothing and that no claimer can see, and ends
-// approvals whose time is over.
+// approvals and open messages of agents outside whose time is over.
 func (t *txn) sweep() (int, error) {
 	type orphan struct{ session, holder parley.ID }
 	var orphans []orphan
@@ -149,5 +149,9 @@ func (t *txn) sweep() (int, error) {
 		}
 	}
 	expired, err := t.expire(sweepBatch - len(orphans) - len(lost))
-	return len(orphans) + len(lost) + expired, err
+	if err != nil {
+		return 0, err
+	}
+	silent, err := t.expireOutside(sweepBatch - len(orphans) - len(lost) - expired)
+	return len(orphans) + len(lost) + expired + silent, err
 }

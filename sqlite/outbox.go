@@ -122,7 +122,9 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 			return false, nil
 		}
 	}
-	for _, statement := range []string{"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?", "DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?", "DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
+	for _, statement := range []string{"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
+		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?", "DELETE FROM shares WHERE reader_id = ?",
+		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?", "DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err
 		}

@@ -110,13 +110,7 @@ func (t *txn) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
 }
 
 // id reads one id; zero when there is none.
-func (t *txn) id(query string, args ...arg) (id parley.ID, err error) {
-	_, err = t.one(query, func(r *row) error {
-		id = r.id()
-		return nil
-	}, args...)
-	return id, err
-}
+func (t *txn) id(query string, args ...arg) (parley.ID, error) { return idOf(t.conn, query, args...) }
 
 // Message implements transition.Rows. What another hand left unreadable is shown
 // as lists show it.

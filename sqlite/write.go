@@ -50,6 +50,9 @@ func (t *txn) write(h *transition.Head) error {
 	if err := t.writeBudgets(h); err != nil {
 		return err
 	}
+	if err := t.writeOutside(h); err != nil {
+		return err
+	}
 	if err := t.writeApprovals(c); err != nil {
 		return err
 	}
@@ -135,9 +138,9 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 
 func (t *txn) insertTurn(turn *parley.Turn) error {
 	_, err := t.exec(`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
- iteration, created_at, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ iteration, created_at, started_at, wait_reason, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
-		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt)
+		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt, string(turn.WaitReason), turn.Step)
 	return err
 }
 

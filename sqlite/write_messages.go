@@ -91,10 +91,17 @@ func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = ?,
- token_estimate = ?, chunks = ?, content_hash = ?, updated_at = ? WHERE id = ?`,
-		string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, r.Metadata,
-		r.TokenEstimate, r.Chunks, r.ContentHash, at, r.MessageID); err != nil {
+	var metadata, model arg // of the row as it was opened, unless they are told now
+	if r.Metadata != nil {
+		metadata = r.Metadata
+	}
+	if r.Model != "" {
+		model = string(r.Model)
+	}
+	if _, err := t.exec(`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = coalesce(?, metadata),
+ model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, updated_at = ? WHERE id = ?`,
+		string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, metadata,
+		model, r.TokenEstimate, r.Chunks, r.ContentHash, at, r.MessageID); err != nil {
 		return err
 	}
 	_, err = t.exec("UPDATE versions SET text = NULL WHERE message_id = ?", r.MessageID)

@@ -61,7 +61,10 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	must(t, "EnsureSession", err)
 	filled.Running = w.fillRunning(t)
 	thrifty := w.fillBudgets(t)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, filled.Running, thrifty}
+	open, message := w.streaming(t)
+	w.grow(t, message, parley.KindText, 0, "A half 😀")
+	w.share(t, plain, open)
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, filled.Running, thrifty, open}
 
 	other := w.neighbour(t, "acme")
 	w.fillFiles(t)

@@ -386,12 +386,37 @@ func (s Snapshot) checkStatistics(t reporter) {
 			want.Cost += *call.Cost
 		}
 	}
+	s.countOutside(&want, byTurn)
 	if diff := cmp.Diff(want, s.Session.Statistics); diff != "" {
 		t.Errorf("the statistics differ from a recount (-recount +stored):\n%s", diff)
 	}
 	for _, turn := range s.Turns {
 		if diff := cmp.Diff(byTurn[turn.ID], turn.Usage); diff != "" {
 			t.Errorf("the usage of turn %s differs from a recount (-recount +stored):\n%s", turn.ID, diff)
+		}
+	}
+}
+
+// countOutside adds what agents outside have said that they used: it stands on
+// their messages, without a call.
+func (s Snapshot) countOutside(want *parley.Statistics, byTurn map[parley.ID]parley.Tokens) {
+	for _, turn := range s.Turns {
+		if !turn.Outside() {
+			continue
+		}
+		for _, m := range s.Record {
+			if m.TurnID != turn.ID || m.Usage == nil {
+				continue
+			}
+			want.Tokens.Add(*m.Usage)
+			sum := byTurn[turn.ID]
+			sum.Add(*m.Usage)
+			byTurn[turn.ID] = sum
+			if turn.Cost == nil {
+				want.Unpriced++
+			} else {
+				want.Cost += *turn.Cost
+			}
 		}
 	}
 }

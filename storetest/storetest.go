@@ -53,6 +53,8 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
 		"Compactions": testCompactions,
+		"Outside":     testOutside,
+		"Shares":      testShares,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

@@ -18,6 +18,7 @@ import (
 	"parley/httpapi"
 	"parley/live"
 	"parley/postgres"
+	"parley/sqlite"
 	"parley/telemetry"
 	"parley/tool"
 	"parley/tool/builtin"
@@ -74,10 +75,13 @@ func (s *server) open(ctx context.Context) error {
 	if s.listener, err = s.listen(ctx); err != nil {
 		return err
 	}
-	options := live.Options{Log: s.log}
-	if shared, ok := s.store.(*postgres.Store); ok {
-		s.relay = shared.Relay()
-		options.Relay, options.Repair = s.relay, time.Duration(s.settings.FlushStore)
+	options := live.Options{Log: s.log, Repair: time.Duration(s.settings.FlushStore)}
+	switch store := s.store.(type) {
+	case *postgres.Store:
+		s.relay = store.Relay()
+		options.Relay = s.relay
+	case *sqlite.Store:
+		options.Relay = store.Streams()
 	}
 	s.hub = live.New(s.store, options)
 	s.store.Listen(s.hub)

@@ -47,6 +47,8 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 		integers("messages", "user_facing", "turns", "input_tokens", "output_tokens", "cached_tokens", "unknown_calls", "cost", "unpriced_calls", "deleted_at",
 			"calls", "cache_hits", "cache_write_tokens", "saved")),
 	table("ready", ids("session_id", "workspace_id"), integers("priority", "not_before", "ready_at")),
+	table("outside", ids("session_id", "workspace_id", "message_id", "turn_id"), integers("versions", "text_end", "reasoning_end", "timeout", "due_at")),
+	table("shares", ids("session_id", "reader_id", "workspace_id"), texts("shared_kind"), ids("shared_by"), texts("shared_name"), integers("created_at")),
 	table("messages", ids("id", "workspace_id", "session_id", "log_id"), integers("sequence", "position"), ids("turn_id"), integers("step"),
 		texts("role", "status", "author_kind"), ids("author_id"), texts("author_name", "content", "context_note", "tool_call_id", "tool_name"),
 		integers("covers_through"), flags("internal", "steer"), texts("model", "agent_type"), integers("iteration"), texts("usage"), raw("content_hash"),

@@ -29,6 +29,10 @@ type Changes struct {
 	Marked      []*parley.Message // marks alone; updated_at stays
 	Settled     []SettledRow      // update the message, and set the text of its versions to null
 
+	OutsideOpened *Outside // insert, due after Timeout by the database's clock
+	OutsideGrown  *Grown   // insert the version, if it has a text; the open message's row as it stands in the Head, due anew
+	OutsideClosed bool     // delete the row
+
 	NewLoops []NewLoop
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
@@ -64,6 +68,7 @@ type Changes struct {
 func (c *Changes) Any() bool {
 	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
+		c.OutsideOpened != nil || c.OutsideGrown != nil || c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
 		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
@@ -99,8 +104,8 @@ type Resumed struct {
 
 // SettledRow is what a streaming message becomes.
 type SettledRow struct {
-	parley.BlockSettled             // Metadata filled in
-	ContentHash         parley.Hash // next of the chain
+	parley.BlockSettled
+	ContentHash parley.Hash // next of the chain
 }
 
 // NewCall is a call to insert with outcome open and created_at At. The texts

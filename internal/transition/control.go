@@ -19,6 +19,9 @@ func (t *Tx) SendQueued(scope parley.Scope, messageID parley.ID, how parley.Duri
 		return parley.Posted{}, err
 	}
 	posted := parley.Posted{EventSequence: h.LastEvent}
+	if how == parley.DuringSteer && h.WaitReason == parley.WaitOutside {
+		return parley.Posted{}, parley.Conflict(m.Status, "an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt")
+	}
 	switch {
 	case m.TurnID == h.TurnID && (!m.Steer || how == parley.DuringSteer): // it is on its way
 		posted.Turn, err = t.currentTurn(h)

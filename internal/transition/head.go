@@ -32,6 +32,8 @@ type Head struct {
 	open  *Open        // of turn, once read
 	queue *queue       // its beginning, once read
 
+	outside *Outside // the message that an agent outside streams, once read
+
 	hint   parley.Commit
 	status parley.SessionStatus // as it was before the transition
 	reason parley.WaitReason
@@ -52,6 +54,9 @@ func (h *Head) Remember(turn *parley.Turn, open *Open) {
 		h.turn, h.open = turn, open
 	}
 }
+
+// Outside is the open message whose row Changes.OutsideGrown writes.
+func (h *Head) Outside() *Outside { return h.outside }
 
 // RunsAgent is the agent's version that the first unfinished turn is bound to;
 // version 0 when it is not yet, or not known.

@@ -26,18 +26,13 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 	if h.ArchivedAt != 0 {
 		return parley.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
 	}
-	note := posting.ContextNote
 	if posting.Role == parley.RoleUser && !posting.Internal {
 		var err error
-		if note, err = t.contextNote(h, posting.Author, note); err != nil {
+		if posting.ContextNote, err = t.contextNote(h, posting.Author, posting.ContextNote); err != nil {
 			return parley.Posted{}, err
 		}
 	}
-	m := &parley.Message{
-		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
-		Content: posting.Content, ContextNote: note, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
-		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
-	}
+	m := t.messageOf(h, posting)
 	if m.Role == parley.RoleUser {
 		if err := t.file(h, m.ID, m.Content); err != nil {
 			return parley.Posted{}, err
@@ -51,6 +46,8 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 	}
 	var err error
 	switch {
+	case posting.Streaming:
+		err = t.postOutside(h, m, posting, &posted)
 	case m.Role == parley.RoleToolResult:
 		err = t.postResult(h, m, posting, claimBy, &posted)
 	case m.Role == parley.RoleUser && !posting.TurnID.IsZero():
@@ -78,6 +75,15 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 		posted.Turn = &turn
 	}
 	return posted, nil
+}
+
+// messageOf makes a message of what was posted.
+func (t *Tx) messageOf(h *Head, posting parley.NewMessage) *parley.Message {
+	return &parley.Message{
+		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
+		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
+		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
+	}
 }
 
 // postedBefore rebuilds the first answer to an idempotency key; nil when the key
@@ -142,7 +148,7 @@ func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, cla
 	if err := h.checkQueue(); err != nil {
 		return err
 	}
-	if during == parley.DuringSteer {
+	if during == parley.DuringSteer && h.WaitReason != parley.WaitOutside { // an agent outside takes no steers
 		running, err := t.currentTurn(h)
 		if err != nil {
 			return err

@@ -41,7 +41,13 @@ func (t *Tx) RecoverTurn(fence parley.Fence) (state parley.TurnState, err error)
 // apply makes a message what its row becomes.
 func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
 	m.Status, m.Content, m.ProviderData, m.ToolName, m.Error = r.Status, r.Content, r.ProviderData, r.ToolName, r.Error
-	m.Usage, m.Metadata, m.TokenEstimate, m.ContentHash, m.UpdatedAt = r.Usage, r.Metadata, r.TokenEstimate, r.ContentHash, now
+	m.Usage, m.TokenEstimate, m.ContentHash, m.UpdatedAt = r.Usage, r.TokenEstimate, r.ContentHash, now
+	if r.Metadata != nil {
+		m.Metadata = r.Metadata
+	}
+	if r.Model != "" {
+		m.Model = r.Model
+	}
 }
 
 // settleOpen settles the streaming rows of a turn with the text of their
@@ -81,17 +87,9 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 // contentFromVersions is what was flushed of a streaming row: each kind's pieces
 // in order; a piece that begins earlier starts over from there.
 func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (json.RawMessage, int, error) {
-	texts := map[parley.ContentKind][]byte{}
-	chunks := 0
-	pieces, err := t.rows.Versions(h, r.ID)
+	texts, chunks, err := t.textsOf(h, r.ID)
 	if err != nil {
 		return nil, 0, err
-	}
-	for _, v := range pieces {
-		chunks = max(chunks, v.Chunks)
-		if have := texts[v.Kind]; v.Offset <= len(have) {
-			texts[v.Kind] = append(have[:v.Offset], v.Text...)
-		}
 	}
 	var content json.RawMessage
 	if r.Role == parley.RoleToolCall {
@@ -101,6 +99,22 @@ func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (json.RawMessage, int, err
 		content, err = parley.EncodeContent(parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])})
 	}
 	return content, chunks, err
+}
+
+// textsOf are the texts of a streaming message as its versions have them.
+func (t *Tx) textsOf(h *Head, messageID parley.ID) (texts map[parley.ContentKind][]byte, chunks int, err error) {
+	pieces, err := t.rows.Versions(h, messageID)
+	if err != nil {
+		return nil, 0, err
+	}
+	texts = map[parley.ContentKind][]byte{}
+	for _, v := range pieces {
+		chunks = max(chunks, v.Chunks)
+		if have := texts[v.Kind]; v.Offset <= len(have) {
+			texts[v.Kind] = append(have[:v.Offset], v.Text...)
+		}
+	}
+	return texts, chunks, nil
 }
 
 // settleTools gives each open call of a turn that ends a result that says so,

@@ -12,6 +12,9 @@ func (t *Tx) RetryTurn(scope parley.Scope, sessionID, turnID parley.ID, again pa
 	}
 	switch turn.Status {
 	case parley.TurnFailed, parley.TurnCancelled:
+		if turn.Outside() {
+			return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn was an agent's outside, which alone can try it again; post a message instead")
+		}
 	case parley.TurnCompleted:
 		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again")
 	default:

@@ -39,6 +39,11 @@ type Rows interface {
 	// Versions reads the flushed pieces of a message by n.
 	Versions(h *Head, messageID parley.ID) ([]Piece, error)
 
+	// Outside reads the message of a session that an agent outside streams, and
+	// OutsideDue whether its time is over by the database's clock.
+	Outside(h *Head) (*Outside, error)
+	OutsideDue(h *Head) (bool, error)
+
 	// SessionOf is the session of a message of a workspace.
 	SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
 	// Message reads a message of a workspace.

@@ -76,6 +76,9 @@ func checkBlocks(rows []OpenRow, settle parley.StepSettle) error {
 func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks []parley.BlockSettled, failure *parley.Failure) error {
 	rows := open.Rows
 	open.Rows = nil
+	if turn.WaitReason == parley.WaitOutside {
+		h.outside, h.Changes.OutsideClosed = nil, true
+	}
 	messages := make([]parley.SettledMessage, 0, len(rows))
 	kind := parley.EventStepGenerated
 	for i := range rows {
@@ -99,7 +102,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 			}
 		}
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
-		row.ToolName, row.Metadata = rows[i].ToolName, metadata(block.Metadata)
+		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)
 		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {
 			h.answered(rows[i].ToolCallID)

@@ -68,7 +68,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
 		AgentType: begin.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
 	}
-	if err := t.openRow(h, open, m); err != nil {
+	if err := t.openRow(h, open, m, parley.Idempotency{}); err != nil {
 		return begun, err
 	}
 	begun.Message = *m
@@ -80,8 +80,8 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 }
 
 // openRow records a streaming message of the running step.
-func (t *Tx) openRow(h *Head, open *Open, m *parley.Message) error {
-	if err := t.record(h, m, parley.Idempotency{}); err != nil {
+func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency parley.Idempotency) error {
+	if err := t.record(h, m, idempotency); err != nil {
 		return err
 	}
 	open.Rows = append(open.Rows, OpenRow{
@@ -202,6 +202,6 @@ func (t *Tx) OpenBlock(fence parley.Fence, block parley.BlockOpen) (parley.Messa
 			return parley.Message{}, err
 		}
 	}
-	err = t.openRow(h, open, m)
+	err = t.openRow(h, open, m, parley.Idempotency{})
 	return *m, err
 }

@@ -99,6 +99,9 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end parley.TurnEnd) error {
 	case parley.TurnCancelled:
 		move, kind = parley.MoveCancel, parley.EventSessionCancelled
 	}
+	if move == parley.MoveFinish && turn.WaitReason == parley.WaitOutside {
+		move = parley.MoveDeliver
+	}
 	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
 			commit.Events[i] = c.Events[i].Event
 		}
 	}
-	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled) == 0 && !commit.Compaction && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
+	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled)+len(commit.Pieces) == 0 && !commit.Compaction && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
 		return commit, false
 	}
 	commit.WorkspaceID, commit.SessionID, commit.Epoch = h.WorkspaceID, h.ID, h.Epoch

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"parley/engine"
+)
+
+func serveAppendMessage(a *api, x *exchange) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	var input engine.AppendInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	grown, err := a.engine.AppendMessage(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	x.concerns(grown.SessionID, id)
+	return sendJSON(x, http.StatusOK, grown)
+}
+
+func serveSettleMessage(a *api, x *exchange) error {
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	var input engine.SettleInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	settled, err := a.engine.SettleMessage(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	x.concerns(settled.Message.SessionID, id)
+	return sendJSON(x, http.StatusOK, settled)
+}

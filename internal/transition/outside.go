@@ -1,0 +1,317 @@
+package transition
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// Outside is the message of a session that an agent outside streams: at most one.
+type Outside struct {
+	MessageID parley.ID
+	TurnID    parley.ID
+	Versions  int // appended so far
+	Text      int // bytes
+	Reasoning int // bytes
+	Timeout   time.Duration
+}
+
+// end is where the text of a kind ends.
+func (o *Outside) end(kind parley.ContentKind) *int {
+	if kind == parley.KindReasoning {
+		return &o.Reasoning
+	}
+	return &o.Text
+}
+
+// Grown is a piece of the open message; its row stands in the Head's Outside.
+type Grown struct {
+	Version parley.Version
+}
+
+// postOutside opens a message that an agent outside streams, on an idle session.
+func (t *Tx) postOutside(h *Head, m *parley.Message, posting parley.NewMessage, posted *parley.Posted) error {
+	if !h.TurnID.IsZero() {
+		return parley.Errorf(parley.CodeBusy, "a turn of this session is unfinished; wait for it or cancel it, then open the message")
+	}
+	turn := &parley.Turn{
+		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnWaiting, WaitReason: parley.WaitOutside,
+		Step: 1, Iteration: posting.Iteration, CreatedAt: t.now, StartedAt: t.now,
+	}
+	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model, emptyAssistant
+	h.addTurn(turn)
+	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, turn.Status, turn, &Open{}
+	h.Status, h.WaitReason, h.FinishedAt = parley.SessionWaiting, parley.WaitOutside, 0
+	if h.StartedAt == 0 {
+		h.StartedAt = t.now
+	}
+	t.event(h, parley.EventSessionStarted, turn.ID, startedData(turn))
+	if err := t.openRow(h, h.open, m, posting.Idempotency); err != nil {
+		return err
+	}
+	t.event(h, parley.EventStepStarted, turn.ID, stepStartedData(&parley.Call{Step: turn.Step, MessageID: m.ID, Attempt: 1, Model: m.Model}, turn.ID))
+	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn.ID, turn.WaitReason))
+	h.outside = &Outside{MessageID: m.ID, TurnID: turn.ID, Timeout: posting.Timeout}
+	h.Changes.OutsideOpened = h.outside
+	shown := *turn
+	posted.Turn = &shown
+	return nil
+}
+
+// lockOutside locks the session of an open message. Of another message it returns
+// the message without its Outside.
+func (t *Tx) lockOutside(scope parley.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
+	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if sessionID.IsZero() {
+		return nil, nil, nil, NotFound("message")
+	}
+	h, err := t.lock(scope, sessionID)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return nil, nil, nil, NotFound("message")
+	} else if err != nil {
+		return nil, nil, nil, err
+	}
+	o, err := t.outsideOf(h)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if o != nil && o.MessageID == messageID {
+		return h, o, nil, nil
+	}
+	m, err := t.rows.Message(h.WorkspaceID, messageID)
+	if err == nil && m == nil {
+		err = NotFound("message")
+	}
+	return h, nil, m, err
+}
+
+// outsideOf is the open message of a session; nil when it has none.
+func (t *Tx) outsideOf(h *Head) (o *Outside, err error) {
+	if h.TurnStatus != parley.TurnWaiting || h.WaitReason != parley.WaitOutside {
+		return nil, nil
+	}
+	if h.outside == nil || h.outside.TurnID != h.TurnID {
+		if h.outside, err = t.rows.Outside(h); err != nil {
+			return nil, err
+		}
+	}
+	return h.outside, nil
+}
+
+// notOpen is why nothing can be appended to a message.
+func notOpen(m *parley.Message) error {
+	if m.Status.Settled() {
+		return parley.Conflict(m.Status, "this message is %s by now and cannot be changed", m.Status)
+	}
+	return parley.Conflict(m.Status, "this message is %s and not one that was opened from outside", m.Status)
+}
+
+// AppendOutside is the transition of parley.OutsideStore.
+func (t *Tx) AppendOutside(scope parley.Scope, messageID parley.ID, piece parley.OutsideAppend) (parley.OutsideGrown, error) {
+	h, o, m, err := t.lockOutside(scope, messageID)
+	if err != nil {
+		return parley.OutsideGrown{}, err
+	}
+	if o == nil {
+		return parley.OutsideGrown{}, notOpen(m)
+	}
+	end := o.end(piece.Kind)
+	fresh, err := t.news(h, o, piece)
+	switch {
+	case err != nil:
+		return parley.OutsideGrown{}, err
+	case fresh == "" && piece.Text != "": // all of it is known
+		return t.grown(h, o), nil
+	case fresh != "" && piece.Kind == parley.KindReasoning && o.Text > 0:
+		return parley.OutsideGrown{}, parley.Errorf(parley.CodeConflict, "reasoning comes before the text: settle this message and open another one for what follows")
+	case o.Text+o.Reasoning+len(fresh) > parley.MaxAnswerBytes:
+		return parley.OutsideGrown{}, parley.Errorf(parley.CodeTooLarge, "a message takes at most %d bytes; settle this one and open another", parley.MaxAnswerBytes)
+	case fresh != "" && o.Versions >= parley.MaxOutsideAppends:
+		return parley.OutsideGrown{}, parley.Errorf(parley.CodeTooLarge, "a message takes at most %d appends; send more at once, or settle this one and open another", parley.MaxOutsideAppends)
+	}
+	grown := &Grown{}
+	if fresh != "" {
+		from := *end
+		*end += len(fresh)
+		o.Versions++
+		grown.Version = parley.Version{MessageID: messageID, N: o.Versions, Kind: piece.Kind, Offset: from, End: *end, Chunks: o.Versions, Text: fresh, CreatedAt: t.now}
+		h.hint.Pieces = append(h.hint.Pieces, parley.StreamPiece{
+			WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: o.TurnID, MessageID: messageID, Epoch: h.Epoch, After: h.LastEvent,
+			Kind: piece.Kind, Offset: from, Text: fresh,
+		})
+	}
+	h.Changes.OutsideGrown = grown
+	return t.grown(h, o), nil
+}
+
+func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
+	return parley.OutsideGrown{MessageID: o.MessageID, SessionID: h.ID, Text: o.Text, Reasoning: o.Reasoning, DueAt: t.now + parley.Time(o.Timeout.Milliseconds())}
+}
+
+// news is what of a piece is not there yet: CodeConflict for a hole, and for a
+// piece that differs from what is there.
+func (t *Tx) news(h *Head, o *Outside, piece parley.OutsideAppend) (string, error) {
+	end := *o.end(piece.Kind)
+	if piece.Offset > end {
+		return "", &parley.Error{Code: parley.CodeConflict, End: &end, Message: "the " + string(piece.Kind) + " ends before this offset; append from its end"}
+	}
+	known := min(end-piece.Offset, len(piece.Text))
+	if known == 0 {
+		return piece.Text, nil
+	}
+	texts, _, err := t.textsOf(h, o.MessageID)
+	if err != nil {
+		return "", err
+	}
+	if have := texts[piece.Kind]; len(have) < piece.Offset+known || string(have[piece.Offset:piece.Offset+known]) != piece.Text[:known] {
+		return "", &parley.Error{Code: parley.CodeConflict, End: &end, Message: "at this offset the " + string(piece.Kind) + " is another one; what was appended stays, append from its end"}
+	}
+	return piece.Text[known:], nil
+}
+
+// SettleOutside is the transition of parley.OutsideStore.
+func (t *Tx) SettleOutside(scope parley.Scope, messageID parley.ID, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+	h, o, m, err := t.lockOutside(scope, messageID)
+	if err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	if o == nil {
+		return t.settledBefore(h, m, settle)
+	}
+	if m, err = t.rows.Message(h.WorkspaceID, messageID); err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	open, err := t.openOf(h, turn)
+	if err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	block, err := t.deliveredBlock(h, o, settle)
+	if err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	if err := t.settleRows(h, turn, turn.Step, open, []parley.BlockSettled{block}, settle.Failure); err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	settled := parley.OutsideSettled{}
+	for i := range settle.Calls {
+		call := t.messageOf(h, settle.Calls[i])
+		if err := t.record(h, call, parley.Idempotency{}); err != nil {
+			return parley.OutsideSettled{}, err
+		}
+		settled.Calls = append(settled.Calls, *call)
+	}
+	h.countOutside(turn, settle)
+	if err := t.end(h, turn, parley.TurnEnd{Status: turnStatusOf(settle.Status), Failure: settle.Failure}); err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	h.Changes.Settled[0].apply(m, t.now)
+	settled.Message, settled.Turn = *m, *turn
+	return settled, nil
+}
+
+// turnStatusOf is how a turn ends whose message ends so.
+func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
+	switch status {
+	case parley.MessageFailed:
+		return parley.TurnFailed
+	case parley.MessageCancelled:
+		return parley.TurnCancelled
+	}
+	return parley.TurnCompleted
+}
+
+// settledBefore answers a settle of a message that is settled: again when it is
+// the same.
+func (t *Tx) settledBefore(h *Head, m *parley.Message, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+	if m.Status != settle.Status || m.TurnID.IsZero() || settle.Content != nil && string(settle.Content) != string(m.Content) {
+		return parley.OutsideSettled{}, notOpen(m)
+	}
+	turn, err := t.readTurn(h, m.TurnID)
+	if err != nil {
+		return parley.OutsideSettled{}, err
+	}
+	if !turn.Outside() || turn.TriggerMessageID != m.ID {
+		return parley.OutsideSettled{}, notOpen(m)
+	}
+	return parley.OutsideSettled{Message: *m, Turn: *turn}, nil
+}
+
+// deliveredBlock is how the open row settles: with the content that its agent
+// gives, or with what was appended.
+func (t *Tx) deliveredBlock(h *Head, o *Outside, settle parley.OutsideSettle) (parley.BlockSettled, error) {
+	block := parley.BlockSettled{MessageID: o.MessageID, Status: settle.Status, Error: settle.Failure, Usage: settle.Usage, Model: settle.Model, Chunks: o.Versions}
+	texts, _, err := t.textsOf(h, o.MessageID)
+	if err != nil {
+		return block, err
+	}
+	content := parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])}
+	if settle.Content != nil {
+		appended := content
+		content = parley.AssistantContent{}
+		if err := json.Unmarshal(settle.Content, &content); err != nil {
+			return block, parley.WrapError(parley.CodeInvalid, err, "content: is no message of an assistant")
+		}
+		switch {
+		case !strings.HasPrefix(content.Text, appended.Text):
+			return block, parley.InvalidField("content.text", "must begin with the %d bytes that were appended: they were shown, and stay", len(appended.Text))
+		case !strings.HasPrefix(content.Reasoning, appended.Reasoning):
+			return block, parley.InvalidField("content.reasoning", "must begin with the %d bytes that were appended: they were shown, and stay", len(appended.Reasoning))
+		}
+	}
+	if settle.Estimate != nil {
+		block.TokenEstimate = settle.Estimate(content.Reasoning) + settle.Estimate(content.Text) + settle.Estimate(content.Refusal)
+	}
+	block.Content, err = parley.EncodeContent(content)
+	return block, err
+}
+
+// countOutside counts what an agent outside says that it used into turn and
+// session. It is counted only: what Parley may spend is not touched by it.
+func (h *Head) countOutside(turn *parley.Turn, settle parley.OutsideSettle) {
+	if settle.Usage == nil {
+		return
+	}
+	turn.Usage.Add(*settle.Usage)
+	h.Statistics.Add(*settle.Usage)
+	if settle.Cost == nil {
+		h.Statistics.Unpriced++
+		return
+	}
+	h.Statistics.Cost += *settle.Cost
+	cost := *settle.Cost
+	turn.Cost = &cost
+}
+
+// ExpireOutside settles the open message of a session as failed when its agent has
+// been silent for too long. It reports whether that was so.
+func (t *Tx) ExpireOutside(sessionID parley.ID) (bool, error) {
+	h, err := t.load(sessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 {
+		return false, err
+	}
+	o, err := t.outsideOf(h)
+	if err != nil || o == nil {
+		return false, err
+	}
+	if due, err := t.rows.OutsideDue(h); err != nil || !due {
+		return false, err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return false, err
+	}
+	failure := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.OutsideSilent}
+	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, failure); err != nil {
+		return false, err
+	}
+	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+}

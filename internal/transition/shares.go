@@ -1,0 +1,8 @@
+package transition
+
+import "parley"
+
+// TooManyShares is the answer to a share beyond the bound.
+func TooManyShares() error {
+	return parley.Errorf(parley.CodeConflict, "a session is shared with at most %d others, and reads at most so many; end a share first", parley.MaxShares)
+}

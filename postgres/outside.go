@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// AppendOutside implements parley.OutsideStore.
+func (s *Store) AppendOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, piece parley.OutsideAppend) (parley.OutsideGrown, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.OutsideGrown, error) { return a.tx.AppendOutside(scope, messageID, piece) })
+}
+
+// SettleOutside implements parley.OutsideStore.
+func (s *Store) SettleOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.OutsideSettled, error) {
+		return a.tx.SettleOutside(scope, messageID, settle)
+	})
+}
+
+// Outside implements transition.Rows.
+func (a *attempt) Outside(h *transition.Head) (*transition.Outside, error) {
+	return first(a, func(r *row) (transition.Outside, error) {
+		return transition.Outside{MessageID: r.id(), TurnID: r.id(), Versions: r.int(), Text: r.int(), Reasoning: r.int(), Timeout: time.Duration(r.int64()) * time.Millisecond}, nil
+	}, "SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+}
+
+// OutsideDue implements transition.Rows.
+func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
+	err = a.read(func() { due = false }, "SELECT 1 FROM parley.outside WHERE workspace_id = $1 AND session_id = $2 AND due_at <= (SELECT parley.now_ms())", func(*row) error {
+		due = true
+		return nil
+	}, h.WorkspaceID, h.ID)
+	return due, err
+}
+
+// outside writes what a transition changed of the open message.
+func (b *batch) outside(h *transition.Head) {
+	c := &h.Changes
+	if o := c.OutsideOpened; o != nil {
+		b.write(`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5`,
+			h.WorkspaceID, h.ID, o.MessageID, o.TurnID, o.Timeout.Milliseconds())
+	}
+	if c.OutsideGrown != nil {
+		o, v := h.Outside(), &c.OutsideGrown.Version
+		if v.Text != "" {
+			b.write(`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				h.WorkspaceID, v.MessageID, v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, v.CreatedAt)
+		}
+		b.write("UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
+			h.WorkspaceID, h.ID, o.Versions, o.Text, o.Reasoning)
+	}
+	if c.OutsideClosed || c.Buried {
+		b.write("DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	}
+}
+
+// silent finds open messages whose agents have been silent for too long.
+const silent = `SELECT session_id, workspace_id FROM parley.outside WHERE due_at <= (SELECT parley.now_ms()) ORDER BY due_at LIMIT $1`
+
+// expireOutside settles them, one transition each.
+func (s *Store) expireOutside(ctx context.Context) (int, error) {
+	type due struct{ session, workspace parley.ID }
+	total := 0
+	for {
+		var found []due
+		err := s.read(ctx, func() *batch {
+			found = nil
+			b := system()
+			b.read(silent, func(r *row) error {
+				found = append(found, due{r.id(), r.id()})
+				return nil
+			}, sweepBatch)
+			return b
+		})
+		if err != nil {
+			return total, err
+		}
+		done := 0
+		for _, one := range found {
+			touched, err := transact(ctx, s, one.workspace, func(a *attempt) (bool, error) { return a.tx.ExpireOutside(one.session) })
+			if err != nil {
+				return total + done, err
+			}
+			if touched {
+				done++
+			}
+		}
+		if total += done; len(found) < sweepBatch || done == 0 {
+			return total, nil
+		}
+	}
+}

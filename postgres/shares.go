@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// shareColumns reads "x".
+const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, x.created_at"
+
+func scanShare(r *row) (parley.Share, error) {
+	return parley.Share{
+		SessionID: r.id(), ReaderID: r.id(), WorkspaceID: r.id(),
+		SharedBy: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, CreatedAt: r.time(),
+	}, nil
+}
+
+// insertShare makes a share of two sessions that live on till it is committed.
+const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at)
+ SELECT $1, $2, ` + here + `, $3, $4, $5, $6
+ WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here + ` AND id = $1 AND deleted_at IS NULL FOR SHARE)
+ AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here + ` AND id = $2 AND deleted_at IS NULL FOR SHARE)
+ AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND session_id = $1) < $7
+ AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND reader_id = $2) < $7
+ ON CONFLICT DO NOTHING RETURNING 1`
+
+// Share implements parley.ShareStore. Sent again, it changes nothing more.
+func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Share) (kept parley.Share, made bool, err error) {
+	if err := s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err != nil {
+		return kept, false, err
+	}
+	found := false
+	share.CreatedAt = s.clock.Now()
+	err = s.read(ctx, func() *batch {
+		found = false
+		b := tenant(scope.WorkspaceID)
+		b.read(insertShare, func(*row) error {
+			made = true
+			return nil
+		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt, parley.MaxShares)
+		b.read("SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+" AND x.session_id = $1 AND x.reader_id = $2", func(r *row) (err error) {
+			kept, err = scanShare(r)
+			found = true
+			return err
+		}, share.SessionID, share.ReaderID)
+		return b
+	})
+	if err == nil && !found {
+		if err = s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err == nil {
+			err = transition.TooManyShares()
+		}
+	}
+	return kept, made, err
+}
+
+// bothSeen is CodeNotFound unless a scope may see two sessions.
+func (s *Store) bothSeen(ctx context.Context, scope parley.Scope, one, other parley.ID) error {
+	var first, second bool
+	err := s.read(ctx, func() *batch {
+		b := tenant(scope.WorkspaceID)
+		b.seen(scope, one, &first)
+		b.seen(scope, other, &second)
+		return b
+	})
+	if err == nil && !(first && second) {
+		err = transition.NotFound("session")
+	}
+	return err
+}
+
+// Unshare implements parley.ShareStore.
+func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error {
+	if err := s.bothSeen(ctx, scope, sessionID, sessionID); err != nil {
+		return err
+	}
+	var gone int64
+	b := tenant(scope.WorkspaceID)
+	b.counted(&gone, "DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2 AND reader_id = $3", scope.WorkspaceID, sessionID, readerID)
+	err := s.send(ctx, b)
+	if err == nil && gone == 0 {
+		err = transition.NotFound("share")
+	}
+	return err
+}
+
+// Shares implements parley.ShareStore.
+func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) (shares []parley.Share, err error) {
+	seen, own, other := query.SessionID, "session_id", "reader_id"
+	if seen.IsZero() {
+		seen, own, other = query.ReaderID, "reader_id", "session_id"
+	}
+	err = s.page(ctx, scope, seen, func(b *batch) {
+		shares = []parley.Share{}
+		b.inOrder = false // few rows
+		b.read("SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = "+here+" AND s.id = x."+other+" AND s.deleted_at IS NULL WHERE x.workspace_id = "+here+
+			" AND x."+own+" = $1 ORDER BY x.created_at, x.session_id, x.reader_id", func(r *row) error {
+			share, err := scanShare(r)
+			shares = append(shares, share)
+			return err
+		}, seen)
+	})
+	return shares, err
+}
+
+// Readable implements parley.ShareStore.
+func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error) {
+	return one(ctx, s, tenant(workspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1 AND s.deleted_at IS NULL
+ AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
+		sessionID, readerID)
+}
+
+// AllReadable implements parley.ShareStore.
+func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error) {
+	return all(ctx, s, tenant(workspaceID), scanSession, "SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
+		headOfSession+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND s.deleted_at IS NULL ORDER BY x.created_at, x.session_id", parley.MaxShares, readerID)
+}

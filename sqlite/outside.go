@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// AppendOutside implements parley.OutsideStore.
+func (s *Store) AppendOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, piece parley.OutsideAppend) (parley.OutsideGrown, error) {
+	return transact(ctx, s, func(tx *txn) (parley.OutsideGrown, error) { return tx.core.AppendOutside(scope, messageID, piece) })
+}
+
+// SettleOutside implements parley.OutsideStore.
+func (s *Store) SettleOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+	return transact(ctx, s, func(tx *txn) (parley.OutsideSettled, error) { return tx.core.SettleOutside(scope, messageID, settle) })
+}
+
+// Outside implements transition.Rows.
+func (t *txn) Outside(h *transition.Head) (o *transition.Outside, err error) {
+	_, err = t.one("SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM outside WHERE session_id = ?", func(r *row) error {
+		o = &transition.Outside{MessageID: r.id(), TurnID: r.id(), Versions: r.int(), Text: r.int(), Reasoning: r.int(), Timeout: time.Duration(r.int64()) * time.Millisecond}
+		return nil
+	}, h.ID)
+	return o, err
+}
+
+// OutsideDue implements transition.Rows.
+func (t *txn) OutsideDue(h *transition.Head) (bool, error) {
+	return t.has("SELECT 1 FROM outside WHERE session_id = ? AND due_at <= ?", h.ID, t.now)
+}
+
+// writeOutside writes what a transition changed of the open message.
+func (t *txn) writeOutside(h *transition.Head) error {
+	c := &h.Changes
+	if o := c.OutsideOpened; o != nil {
+		if _, err := t.exec(`INSERT INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			h.ID, h.WorkspaceID, o.MessageID, o.TurnID, o.Timeout.Milliseconds(), t.now+parley.Time(o.Timeout.Milliseconds())); err != nil {
+			return err
+		}
+	}
+	if c.OutsideGrown != nil {
+		o, v := h.Outside(), &c.OutsideGrown.Version
+		if v.Text != "" {
+			if _, err := t.exec(`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				v.MessageID, v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, v.CreatedAt); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec("UPDATE outside SET versions = ?, text_end = ?, reasoning_end = ?, due_at = ? WHERE session_id = ?",
+			o.Versions, o.Text, o.Reasoning, t.now+parley.Time(o.Timeout.Milliseconds()), h.ID); err != nil {
+			return err
+		}
+	}
+	if c.OutsideClosed || c.Buried {
+		if _, err := t.exec("DELETE FROM outside WHERE session_id = ?", h.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expireOutside settles open messages whose agents have been silent for too long.
+func (t *txn) expireOutside(limit int) (int, error) {
+	var found []parley.ID
+	if err := t.each("SELECT session_id FROM outside INDEXED BY outside_due WHERE due_at <= ? ORDER BY due_at LIMIT ?", func(r *row) error {
+		found = append(found, r.id())
+		return nil
+	}, t.now, limit); err != nil {
+		return 0, err
+	}
+	for _, id := range found {
+		if _, err := t.core.ExpireOutside(id); err != nil {
+			return 0, err
+		}
+	}
+	return len(found), nil
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// shareColumns reads "FROM shares h".
+const shareColumns = "h.session_id, h.reader_id, h.workspace_id, h.shared_kind, h.shared_by, h.shared_name, h.created_at"
+
+func scanShare(r *row) parley.Share {
+	return parley.Share{
+		SessionID: r.id(), ReaderID: r.id(), WorkspaceID: r.id(),
+		SharedBy: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, CreatedAt: r.time(),
+	}
+}
+
+// Share implements parley.ShareStore.
+func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Share) (parley.Share, bool, error) {
+	type answer struct {
+		share parley.Share
+		made  bool
+	}
+	kept, err := transact(ctx, s, func(tx *txn) (kept answer, err error) {
+		for _, id := range []parley.ID{share.SessionID, share.ReaderID} {
+			if _, err := placeOf(tx.conn, scope, id); err != nil {
+				return kept, err
+			}
+		}
+		found, err := tx.one("SELECT "+shareColumns+" FROM shares h WHERE h.session_id = ? AND h.reader_id = ?", func(r *row) error {
+			kept.share = scanShare(r)
+			return nil
+		}, share.SessionID, share.ReaderID)
+		if err != nil || found {
+			return kept, err
+		}
+		var full bool
+		if full, err = tx.has("SELECT 1 WHERE (SELECT count(*) FROM shares WHERE session_id = ?1) >= ?3 OR (SELECT count(*) FROM shares WHERE reader_id = ?2) >= ?3",
+			share.SessionID, share.ReaderID, parley.MaxShares); err != nil {
+			return kept, err
+		}
+		if full {
+			return kept, transition.TooManyShares()
+		}
+		share.WorkspaceID, share.CreatedAt = scope.WorkspaceID, tx.now
+		kept = answer{share, true}
+		_, err = tx.exec("INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			share.SessionID, share.ReaderID, share.WorkspaceID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt)
+		return kept, err
+	})
+	return kept.share, kept.made, err
+}
+
+// Unshare implements parley.ShareStore.
+func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error {
+	return s.write(ctx, func(tx *txn) error {
+		if _, err := placeOf(tx.conn, scope, sessionID); err != nil {
+			return err
+		}
+		gone, err := tx.exec("DELETE FROM shares WHERE session_id = ? AND reader_id = ?", sessionID, readerID)
+		if err == nil && gone == 0 {
+			err = transition.NotFound("share")
+		}
+		return err
+	})
+}
+
+// Shares implements parley.ShareStore.
+func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) (shares []parley.Share, err error) {
+	seen, text := query.SessionID, "h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
+	if seen.IsZero() {
+		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id AND s.deleted_at IS NULL)"
+	}
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, seen); err != nil {
+			return err
+		}
+		shares = []parley.Share{}
+		return c.each("SELECT "+shareColumns+" FROM shares h WHERE "+text+" ORDER BY h.created_at, h.session_id, h.reader_id", func(r *row) error {
+			shares = append(shares, scanShare(r))
+			return nil
+		}, seen)
+	})
+	return shares, err
+}
+
+// Readable implements parley.ShareStore.
+func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (session parley.Session, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2 AND s.deleted_at IS NULL
+ AND (s.kind = 'tool' AND s.parent_session_id = ?3 OR EXISTS (SELECT 1 FROM shares x WHERE x.session_id = s.id AND x.reader_id = ?3))`,
+			[]arg{sessionID, workspaceID, readerID})
+		return err
+	})
+	return session, err
+}
+
+// AllReadable implements parley.ShareStore.
+func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) (sessions []parley.Session, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		sessions = []parley.Session{}
+		return c.each("SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id
+ WHERE x.reader_id = ? AND x.workspace_id = ? AND s.deleted_at IS NULL ORDER BY x.created_at, x.session_id`, func(r *row) error {
+			session, err := scanSession(r)
+			sessions = append(sessions, session)
+			return err
+		}, readerID, workspaceID)
+	})
+	return sessions, err
+}

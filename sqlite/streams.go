@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Streams is the parley.Relay of a database that one process has: there is nobody
+// to tell and nobody to hear. What it knows is the text of messages that agents
+// outside stream, which lies in the database and in no process's memory.
+type Streams struct {
+	store *Store
+}
+
+var _ parley.Relay = Streams{}
+
+// Streams shows the hub what agents outside stream.
+func (s *Store) Streams() Streams { return Streams{s} }
+
+// Hear implements parley.Relay.
+func (Streams) Hear(parley.RelayListener) {}
+
+// Tell implements parley.Relay.
+func (Streams) Tell(parley.RelayHints) {}
+
+// streamedNow reads the open message of a session, and of its versions those that
+// go beyond what is known of its text and its reasoning. One without has one row.
+const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.next_event - 1, v.kind, v."offset", v.text
+ FROM outside o JOIN heads h ON h.session_id = o.session_id
+ LEFT JOIN versions v ON v.message_id = o.message_id AND v.text IS NOT NULL AND v."end" > CASE v.kind WHEN 'text' THEN ?2 ELSE ?3 END
+ WHERE o.session_id = ?1 AND h.deleted_at IS NULL ORDER BY v.n`
+
+// Streamed implements parley.Relay.
+func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []parley.StreamEnd) (pieces []parley.StreamPiece, err error) {
+	err = s.store.read(ctx, func(c *conn) error {
+		pieces = nil
+		for _, id := range sessions {
+			message, err := idOf(c, "SELECT message_id FROM outside WHERE session_id = ?", id)
+			if err != nil {
+				return err
+			}
+			if message.IsZero() {
+				continue
+			}
+			text, reasoning := 0, 0
+			for _, known := range have {
+				switch {
+				case known.MessageID != message:
+				case known.Kind == parley.KindText:
+					text = known.End
+				case known.Kind == parley.KindReasoning:
+					reasoning = known.End
+				}
+			}
+			if err := c.each(streamedNow, func(r *row) error {
+				pieces = append(pieces, parley.StreamPiece{
+					WorkspaceID: r.id(), SessionID: id, TurnID: r.id(), MessageID: r.id(), Epoch: r.int64(), After: r.int64(),
+					Kind: parley.ContentKind(r.text()), Offset: r.int(), Text: r.text(),
+				})
+				return nil
+			}, id, text, reasoning); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return pieces, err
+}
+
+// idOf reads one id; zero when there is none.
+func idOf(c *conn, query string, args ...arg) (id parley.ID, err error) {
+	_, err = c.one(query, func(r *row) error {
+		id = r.id()
+		return nil
+	}, args...)
+	return id, err
+}
