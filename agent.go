@@ -146,6 +146,10 @@ const (
 	PolicyAll    PolicyKind = "all"    // the whole record
 	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, rounded out to whole turns
 	PolicySingle PolicyKind = "single" // the running turn alone
+	// PolicySummary is the latest summary and every message behind those that it
+	// covers. A summary is written when the context reaches Limit messages, or
+	// Tokens if those are set instead.
+	PolicySummary PolicyKind = "summary"
 	// PolicyIterations is of a loop's turns alone: the last Limit iterations before
 	// this one. It is no setting.
 	PolicyIterations PolicyKind = "iterations"
@@ -153,40 +157,81 @@ const (
 
 // Policy is the rule by which a call's messages are chosen.
 type Policy struct {
-	Kind  PolicyKind `json:"kind" enum:"all,recent,single"`
-	Limit int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages, for recent."`
+	Kind   PolicyKind `json:"kind" enum:"all,recent,single,summary"`
+	Limit  int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages: of recent those that are shown, of summary those at which one is written (default 50)."`
+	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"Of summary, in place of limit: the estimated tokens at which one is written."`
 }
+
+// The bounds of policies.
+const (
+	DefaultSummaryLimit = 50 // messages
+	MinSummaryLimit     = 4  // fewer would be summed up before they were answered
+	MaxPolicyLimit      = 10_000
+	MinPolicyTokens     = 1_000
+	MaxPolicyTokens     = 10_000_000
+	MaxPinnedShown      = 32 // pinned messages that are carried before a window, the newest
+)
 
 // MarshalJSON writes null for what is absent.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	type plain Policy
 	return EncodeJSON(struct {
 		*plain
-		Limit *int `json:"limit"`
-	}{(*plain)(&p), OrNull(p.Limit)})
+		Limit  *int `json:"limit"`
+		Tokens *int `json:"tokens"`
+	}{(*plain)(&p), OrNull(p.Limit), OrNull(p.Tokens)})
 }
 
 // Validate reports the field that breaks a rule.
 func (p Policy) Validate() error {
+	if p.Tokens != 0 && p.Kind != PolicySummary {
+		return InvalidField("context_policy.tokens", "only summary takes tokens")
+	}
 	switch p.Kind {
 	case PolicyAll, PolicySingle:
 		if p.Limit != 0 {
-			return InvalidField("context_policy.limit", "only recent takes a limit")
+			return InvalidField("context_policy.limit", "only recent and summary take a limit")
 		}
 		return nil
 	case PolicyRecent:
-		if p.Limit < 1 || p.Limit > 10_000 {
-			return InvalidField("context_policy.limit", "recent takes a limit from 1 to 10000")
+		if p.Limit < 1 || p.Limit > MaxPolicyLimit {
+			return InvalidField("context_policy.limit", "recent takes a limit from 1 to %d", MaxPolicyLimit)
+		}
+		return nil
+	case PolicySummary:
+		switch {
+		case p.Limit != 0 && p.Tokens != 0:
+			return InvalidField("context_policy.tokens", "summary takes a limit of messages or of tokens, not both")
+		case p.Limit != 0 && (p.Limit < MinSummaryLimit || p.Limit > MaxPolicyLimit):
+			return InvalidField("context_policy.limit", "summary takes a limit from %d to %d", MinSummaryLimit, MaxPolicyLimit)
+		case p.Tokens != 0 && (p.Tokens < MinPolicyTokens || p.Tokens > MaxPolicyTokens):
+			return InvalidField("context_policy.tokens", "must lie between %d and %d", MinPolicyTokens, MaxPolicyTokens)
 		}
 		return nil
 	}
-	return InvalidField("context_policy.kind", "%q is not one of all, recent, single", Clip(string(p.Kind), 32))
+	return InvalidField("context_policy.kind", "%q is not one of all, recent, single, summary", Clip(string(p.Kind), 32))
 }
 
-// String is the form in manifests: "all", "recent(10)", "single".
+// SummaryLimit is at how many messages in the context a summary is written; 0
+// when tokens decide.
+func (p Policy) SummaryLimit() int {
+	if p.Limit == 0 && p.Tokens == 0 {
+		return DefaultSummaryLimit
+	}
+	return p.Limit
+}
+
+// String is the form in manifests: "all", "recent(10)", "single", "summary(50)",
+// "summary(8000 tokens)".
 func (p Policy) String() string {
-	if p.Kind == PolicyRecent || p.Kind == PolicyIterations {
+	switch p.Kind {
+	case PolicyRecent, PolicyIterations:
 		return string(p.Kind) + "(" + strconv.Itoa(p.Limit) + ")"
+	case PolicySummary:
+		if p.Tokens != 0 {
+			return string(p.Kind) + "(" + strconv.Itoa(p.Tokens) + " tokens)"
+		}
+		return string(p.Kind) + "(" + strconv.Itoa(p.SummaryLimit()) + ")"
 	}
 	return string(p.Kind)
 }

@@ -87,7 +87,7 @@ func TestChangeTellsAbsentFromNull(t *testing.T) {
 		{`{"title":"x"}`, patch{Title: parley.Change[string]{Set: true, Value: "x"}}},
 		{`{"title":""}`, patch{Title: parley.Change[string]{Set: true}}},
 		{`{"policy":null}`, patch{Policy: parley.Change[*parley.Policy]{Set: true}}},
-		{`{"policy":{"kind":"recent","limit":3}}`, patch{Policy: parley.Change[*parley.Policy]{Set: true, Value: recent}}},
+		{`{"policy":{"kind":"recent","limit":3,"tokens":null}}`, patch{Policy: parley.Change[*parley.Policy]{Set: true, Value: recent}}},
 	} {
 		var got patch
 		if err := json.Unmarshal([]byte(test.json), &got); err != nil {
@@ -175,7 +175,13 @@ func TestPolicyAndRetryPolicyValidate(t *testing.T) {
 		"recent":           {parley.Policy{Kind: parley.PolicyRecent, Limit: 10_000}.Validate(), ""},
 		"recent, no limit": {parley.Policy{Kind: parley.PolicyRecent}.Validate(), "context_policy.limit"},
 		"all with limit":   {parley.Policy{Kind: parley.PolicyAll, Limit: 1}.Validate(), "context_policy.limit"},
-		"unknown policy":   {parley.Policy{Kind: "summary"}.Validate(), "context_policy.kind"},
+		"unknown policy":   {parley.Policy{Kind: "newest"}.Validate(), "context_policy.kind"},
+		"summary":          {parley.Policy{Kind: parley.PolicySummary}.Validate(), ""},
+		"summary, tokens":  {parley.Policy{Kind: parley.PolicySummary, Tokens: 1000}.Validate(), ""},
+		"few tokens":       {parley.Policy{Kind: parley.PolicySummary, Tokens: 999}.Validate(), "context_policy.tokens"},
+		"few messages":     {parley.Policy{Kind: parley.PolicySummary, Limit: 3}.Validate(), "context_policy.limit"},
+		"both":             {parley.Policy{Kind: parley.PolicySummary, Limit: 50, Tokens: 1000}.Validate(), "context_policy.tokens"},
+		"recent in tokens": {parley.Policy{Kind: parley.PolicyRecent, Limit: 3, Tokens: 1000}.Validate(), "context_policy.tokens"},
 		"no retries":       {retries(0).Validate(), ""},
 		"negative":         {retries(-1).Validate(), "retry_policy.retries"},
 		"many":             {retries(21).Validate(), "retry_policy.retries"},

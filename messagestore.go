@@ -36,6 +36,24 @@ type MessageStore interface {
 	// not internal, before a sequence (0: from the end), nothing older than the
 	// latest context edge.
 	ContextTail(ctx context.Context, workspaceID, sessionID ID, before int64, limit int) ([]Message, error)
+	// ContextHead reads what may stand before a window: the latest active summary,
+	// and what is carried verbatim. Of a session whose Context.Held is false it
+	// finds nothing.
+	ContextHead(ctx context.Context, workspaceID, sessionID ID) (ContextHead, error)
+}
+
+// ContextHead is what may stand before the rows of a window. All of it is settled,
+// not internal and not set aside.
+type ContextHead struct {
+	// Summary is the latest with covers_through that was not set aside and covers
+	// something behind the latest context edge; nil without one.
+	Summary *Message
+	// First is the first user message behind that edge, if the summary covers it.
+	First *Message
+	// Pinned are the newest MaxPinnedShown pinned messages, ascending, each tool
+	// call with its result and each result with its call; none that was pinned
+	// before the context was cleared.
+	Pinned []Message
 }
 
 // MessageRef is a message's id and place.

@@ -95,6 +95,7 @@ type Session struct {
 	Status          SessionStatus   `json:"status"`
 	WaitReason      WaitReason      `json:"wait_reason,omitempty"`
 	Statistics      Statistics      `json:"statistics"`
+	Context         Context         `json:"context"`
 	LastSequence    int64           `json:"last_sequence"`       // of messages; 0 when empty
 	LastEvent       int64           `json:"last_event_sequence"` // 0 when none
 	TurnID          ID              `json:"turn_id"`             // the first unfinished turn
@@ -159,6 +160,18 @@ func (s *Statistics) AddCache(u Usage, saved *Money) {
 	}
 }
 
+// Context is what the model sees of a session at present, as far as it is known
+// without building a request.
+type Context struct {
+	Messages  int64 `json:"messages"`   // in the window of the latest call, and those that have entered since
+	Tokens    int64 `json:"tokens"`     // of them, estimated
+	ClearedAt Time  `json:"cleared_at"` // when it was emptied last
+
+	Anchor  int64 `json:"-"` // the sequence where the latest window began that had been cut; 0: none was
+	Cleared bool  `json:"-"` // it is empty until the next message, where the window will begin
+	Held    bool  `json:"-"` // ContextHead may find something: some message is, or was, pinned or a summary
+}
+
 // TitleFrom makes a title of a message's first non-empty line.
 func TitleFrom(text string) string {
 	for line := range strings.Lines(text) {
@@ -194,7 +207,6 @@ func (s *Session) EffectiveMiddleware(agent *Agent) MiddlewareSettings {
 }
 
 // DefaultPolicy is the context policy of a session whose agent sets none (B4).
-// Until summaries exist, chat and background sessions see everything.
 func (s *Session) DefaultPolicy() Policy {
 	switch {
 	case s.Kind == KindTool:
@@ -204,7 +216,7 @@ func (s *Session) DefaultPolicy() Policy {
 	case s.Feature != "":
 		return Policy{Kind: PolicyRecent, Limit: 10}
 	}
-	return Policy{Kind: PolicyAll}
+	return Policy{Kind: PolicySummary, Limit: DefaultSummaryLimit}
 }
 
 // Project is a directory of work.

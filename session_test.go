@@ -55,10 +55,10 @@ func TestKeysOfDifferentPartsDiffer(t *testing.T) {
 func TestDefaultPolicyOfASession(t *testing.T) {
 	t.Parallel()
 	for want, session := range map[string]parley.Session{
-		"all":        {Kind: parley.KindAgent},
-		"single":     {Kind: parley.KindTool, Feature: "f", Task: "t"},
-		"recent(10)": {Kind: parley.KindAgent, Feature: "f"},
-		"recent(3)":  {Kind: parley.KindAgent, Feature: "f", Task: "t"},
+		"summary(50)": {Kind: parley.KindAgent},
+		"single":      {Kind: parley.KindTool, Feature: "f", Task: "t"},
+		"recent(10)":  {Kind: parley.KindAgent, Feature: "f"},
+		"recent(3)":   {Kind: parley.KindAgent, Feature: "f", Task: "t"},
 	} {
 		policy := session.DefaultPolicy()
 		if policy.String() != want {

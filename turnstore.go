@@ -90,9 +90,20 @@ type StepBegin struct {
 	// AgentType is the trigger's: what a turn writes is found by it too.
 	AgentType string
 	Steers    []Steered
+	// Window is what of the record the request holds; nil leaves the session's
+	// Context as it is.
+	Window *Window
 	// Reservation is what the call wants to be sure of first; nil without limits on
 	// tokens and money. CodeOverBudget, and nothing is written, when there is no room.
 	Reservation *Reservation
+}
+
+// Window is what a request shows of the record, without steers: from then on it is
+// the session's Context.
+type Window struct {
+	Anchor   int64
+	Messages int64
+	Tokens   int64 // estimated
 }
 
 // StepBegun is the answer to BeginStep.

@@ -73,13 +73,16 @@ func (e *Engine) callText(ctx context.Context, scope parley.Scope, hash parley.H
 	return e.store.CallText(ctx, scope.WorkspaceID, hash)
 }
 
-// manifestMessages reads the messages between the manifest's first and last sequence.
-func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call parley.Call) ([]parley.Message, error) {
-	ranges := call.Manifest.Ranges
-	if len(ranges) == 0 {
-		return nil, nil
+// manifestMessages reads the messages that the manifest's ranges reach over.
+func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call parley.Call) (messages []parley.Message, err error) {
+	for _, span := range prompt.Spans(call.Manifest) {
+		page, err := e.recorded(ctx, scope, call.SessionID, span[0], span[1])
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, page...)
 	}
-	return e.recorded(ctx, scope, call.SessionID, ranges[0].From, ranges[len(ranges)-1].To)
+	return messages, nil
 }
 
 // recorded reads a session's messages from a sequence to another.

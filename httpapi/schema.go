@@ -54,7 +54,7 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.AuthorKind]():       valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
 		reflect.TypeFor[parley.During]():           valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
 		reflect.TypeFor[parley.AgentStatus]():      valuesOf(parley.AgentActive, parley.AgentArchived),
-		reflect.TypeFor[parley.PolicyKind]():       valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle),
+		reflect.TypeFor[parley.PolicyKind]():       valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle, parley.PolicySummary),
 		reflect.TypeFor[parley.Backoff]():          valuesOf(parley.BackoffExponential, parley.BackoffLinear),
 		reflect.TypeFor[parley.SessionStatus]():    valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
 		reflect.TypeFor[parley.Visibility]():       valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),

@@ -102,33 +102,6 @@ func visibleMessage(scope parley.Scope, id parley.ID) (string, []arg) {
 	return " FROM parley.messages m JOIN parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id WHERE " + l.where.String(), l.args
 }
 
-// ContextTail reads what a model may see, newest first.
-func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
-	err = s.page(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch) {
-		messages = []parley.Message{}
-		text, rows, args := contextTail(sessionID, before, limit)
-		b.read(text, upTo(rows, func(r *row) error {
-			messages = append(messages, scanMessage(r))
-			return nil
-		}), args...)
-	})
-	return messages, err
-}
-
-// contextTail reads a page of the record backwards, from the latest context edge on.
-func contextTail(sessionID parley.ID, before int64, limit int) (text string, rows int, args []arg) {
-	if before <= 0 {
-		before = 1<<63 - 1
-	}
-	var l filter
-	log := l.visibleLog(parley.Scope{}, sessionID)
-	l.must("m.workspace_id = "+here+" AND m.log_id = "+log+" AND m.sequence IS NOT NULL AND m.sequence < ?", before)
-	l.must("m.sequence >= coalesce((SELECT max(e.sequence) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge), 0)")
-	l.must("NOT m.internal AND m.status <> 'streaming'")
-	clause, rows := limited(limit)
-	return "SELECT " + messageColumns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.sequence DESC" + clause, rows, l.args
-}
-
 // Versions lists the durable pieces of a message.
 func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parley.ID) (versions []parley.Version, err error) {
 	var message *parley.Message

@@ -225,6 +225,17 @@ func messagePlans(p *planned) {
 	}
 	text, _, args := contextTail(p.session, 9, 9)
 	p.served(false, "messages_edge", text, args)
+	contextPlans(p)
+}
+
+// contextPlans are the queries for what stands before a window.
+func contextPlans(p *planned) {
+	summary, args := activeSummary(p.session)
+	p.served(false, "messages_role", "SELECT "+messageColumns+summary, args)
+	text, args := firstTask(p.session)
+	p.served(false, "messages_role", text, args)
+	text, args = pinnedMessages(p.session)
+	p.served(false, "messages_pinned", text, args)
 }
 
 func otherPlans(p *planned) {

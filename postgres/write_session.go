@@ -13,9 +13,9 @@ import (
 // texts: a statement more costs more than a condition.
 const (
 	updateHead      = movedHead + elseStale
-	updateHeadClaim = movedHead + ` WHEN NOT EXISTS (SELECT 1 FROM parley.processes WHERE id = $31 AND lease_until > parley.now_ms()) THEN parley.lease_gone()
- WHEN NOT EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $2 AND id = $32 AND version = $33) THEN parley.stale()` + elseStale
-	updateHeadCall = movedHead + ` WHEN (SELECT count(*) FROM parley.call_texts WHERE workspace_id = $2 AND hash = ANY($31)) < cardinality($31) THEN parley.stale()` + elseStale
+	updateHeadClaim = movedHead + ` WHEN NOT EXISTS (SELECT 1 FROM parley.processes WHERE id = $36 AND lease_until > parley.now_ms()) THEN parley.lease_gone()
+ WHEN NOT EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $2 AND id = $37 AND version = $38) THEN parley.stale()` + elseStale
+	updateHeadCall = movedHead + ` WHEN (SELECT count(*) FROM parley.call_texts WHERE workspace_id = $2 AND hash = ANY($36)) < cardinality($36) THEN parley.stale()` + elseStale
 )
 
 const (
@@ -23,22 +23,24 @@ const (
 	movedHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5, next_event = $6,
  next_position = $7, front_position = $8, next_call = $9, queued = $10, steers = $11, last_hash = $12, messages = $13, user_facing = $14, turns = $15,
  input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, cost = $20, unpriced_calls = $21, calls = $22, cache_hits = $23, cache_write_tokens = $24, saved = $25,
- epoch = $26, holder = $27, turn_id = $28, cancel_turn = $29, deleted_at = $30 WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
+ context_anchor = $26, context_messages = $27, context_tokens = $28, context_cleared = $29, context_held = $30,
+ epoch = $31, holder = $32, turn_id = $33, cancel_turn = $34, deleted_at = $35 WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
  SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM moved) THEN parley.stale()`
 )
 
 const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision, turn_status, next_sequence, next_event, next_position, front_position,
  next_call, queued, steers, last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls,
- calls, cache_hits, cache_write_tokens, saved, epoch, holder, turn_id, cancel_turn, deleted_at, log_id, mode)
- VALUES ($1, $2, $3 + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`
+ calls, cache_hits, cache_write_tokens, saved,
+ context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn, deleted_at, log_id, mode)
+ VALUES ($1, $2, $3 + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)`
 
 // headValues are the arguments of both.
 func headValues(h *transition.Head) []arg {
 	s := &h.Statistics
-	return append(make([]arg, 0, 33), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
+	return append(make([]arg, 0, 38), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
 		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens, s.Unknown, int64(s.Cost), s.Unpriced,
 		s.Calls, s.CacheHits, s.CacheWriteTokens, int64(s.Saved),
-		h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
+		h.Context.Anchor, h.Context.Messages, h.Context.Tokens, h.Context.Cleared, h.Context.Held, h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
 }
 
 // session adds what a transition changed of a session's own rows, the fence first.

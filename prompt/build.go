@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -36,9 +37,9 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 
 // Rebuild makes the request of a recorded call again: the same one that Build
 // made. system and tools are the texts behind the call's hashes; messages are
-// those of the session between the manifest's first and last sequence,
-// ascending; others in the list are passed over. Marks do not matter any more:
-// they may have changed since. files is asked to Attach those that were shown.
+// those of the session within the manifest's Spans, ascending; others in the list
+// are passed over. Marks do not matter any more: they may have changed since.
+// files is asked to Attach those that were shown.
 func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message, files func([]parley.Message) (Attachments, error)) (parley.ModelRequest, error) {
 	definitions, err := sortedTools(tools)
 	if err != nil {
@@ -60,12 +61,18 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 	}, nil
 }
 
-// Shown are those of a session's messages that a manifest names.
+// Shown are those of a session's messages, ascending, that a manifest names, in the
+// order of its ranges.
 func Shown(manifest parley.Manifest, messages []parley.Message) []parley.Message {
 	shown := make([]parley.Message, 0, len(messages))
-	for i := range messages {
-		if reasonOut(&messages[i]) == "" && Includes(manifest, messages[i].Sequence) {
-			shown = append(shown, messages[i])
+	for _, r := range manifest.Ranges {
+		at, _ := slices.BinarySearchFunc(messages, r.From, func(m parley.Message, sequence int64) int { return cmp.Compare(m.Sequence, sequence) })
+		for ; at < len(messages) && messages[at].Sequence <= r.To; at++ {
+			m := &messages[at]
+			if _, left := slices.BinarySearch(r.Except, m.Sequence); left || reasonOut(m) != "" || standsFor(m) && r.From != r.To {
+				continue
+			}
+			shown = append(shown, *m)
 		}
 	}
 	return shown

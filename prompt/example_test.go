@@ -19,7 +19,7 @@ func Example() {
 		return
 	}
 	record := func(int64, int) ([]parley.Message, error) { return []parley.Message{trigger}, nil }
-	selection, err := prompt.Window(settings.Policy, session, parley.Turn{}, record)
+	selection, err := prompt.Window(prompt.View{Policy: settings.Policy, Session: session, Tail: record})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,5 +35,5 @@ func Example() {
 	// Output:
 	// You are Ada, in Greetings.
 	// user Hello
-	// [{1 1 [] all}]
+	// [{1 1 [] summary(50)}]
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sort"
@@ -20,6 +21,10 @@ const (
 	smallManifest = 1 << 10
 
 	reasonRunning  = "running turn"
+	reasonSummary  = "summary"
+	reasonFirst    = "first task"
+	reasonPinned   = "pinned"
+	reasonSummed   = "summaries"
 	reasonSteered  = "steered"
 	reasonSetAside = "set aside"
 	reasonInternal = "internal"
@@ -28,6 +33,25 @@ const (
 	nothingAside   = ", whole because more is set aside than a manifest can name"
 	unlisted       = "; failed and internal messages within are left out"
 )
+
+// Spans are the sequences that a manifest reaches over, ascending and apart: what
+// has to be read to rebuild its request.
+func Spans(manifest parley.Manifest) [][2]int64 {
+	spans := make([][2]int64, 0, len(manifest.Ranges))
+	for _, r := range manifest.Ranges {
+		spans = append(spans, [2]int64{r.From, r.To})
+	}
+	slices.SortFunc(spans, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && s[0] <= out[n-1][1]+1 {
+			out[n-1][1] = max(out[n-1][1], s[1])
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
 
 // Includes reports whether a manifest names a sequence.
 func Includes(manifest parley.Manifest, sequence int64) bool {
@@ -54,11 +78,11 @@ func reasonOut(m *parley.Message) string {
 
 // choose leaves out what the model must not see and writes the manifest of the
 // rest. rows are ascending, begin with a turn, and are the callee's from here on.
-func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) Selection {
+func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message, head parley.ContextHead) Selection {
 	slices.Reverse(rows)
 	at := len(rows) - running(rows, turn)
 	slices.Reverse(rows)
-	w := window{policy, turn}
+	w := window{policy, turn, head}
 	for _, detail := range []listing{listAll, listSetAside} {
 		if m, fits := w.describe(rows, at, detail, ""); fits {
 			return Selection{Messages: w.shown(rows, at), Manifest: m}
@@ -95,6 +119,7 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message) Selec
 type window struct {
 	policy parley.Policy
 	turn   parley.Turn
+	head   parley.ContextHead
 }
 
 // replaced reports whether a row of the running part is an interrupted answer
@@ -104,12 +129,16 @@ func (w window) replaced(m *parley.Message) bool {
 		(m.Role == parley.RoleAssistant || m.Role == parley.RoleToolCall)
 }
 
-// shown filters the rows that the model sees, in place. The running turn begins
-// at index at.
+// shown is what the model sees: what stands before the rows, and those of them
+// that are not left out. The running turn begins at index at.
 func (w window) shown(rows []parley.Message, at int) []parley.Message {
-	out := rows[:0]
+	carried := before(w.head, rows)
+	out := make([]parley.Message, 0, len(carried)+len(rows))
+	for _, c := range carried {
+		out = append(out, *c.message)
+	}
 	for i := range rows {
-		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside && (i < at || !w.replaced(&rows[i])) {
+		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside && !standsFor(&rows[i]) && (i < at || !w.replaced(&rows[i])) {
 			out = append(out, rows[i])
 		}
 	}
@@ -127,7 +156,7 @@ const (
 // describe writes the manifest of a window whose running turn begins at index
 // at, and reports whether it is small enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
-	m := parley.Manifest{Policy: w.policy.String(), Ranges: []parley.ManifestRange{}}
+	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(before(w.head, rows))}
 	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+suffix, detail, window{})
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
@@ -138,6 +167,20 @@ func (w window) describe(rows []parley.Message, at int, detail listing, suffix s
 	}
 	m.Ranges = appendRanges(m.Ranges, rows[at:], reason, detail, w)
 	return m, encodedSize(m) <= parley.MaxManifestBytes-steerRoom
+}
+
+// carriedRanges are the ranges of what stands before a window.
+func carriedRanges(all []carried) []parley.ManifestRange {
+	ranges := make([]parley.ManifestRange, 0, len(all)+2)
+	for _, c := range all {
+		sequence := c.message.Sequence
+		if n := len(ranges); n > 0 && ranges[n-1].Reason == c.reason && ranges[n-1].To+1 == sequence && !standsFor(c.message) {
+			ranges[n-1].To = sequence
+			continue
+		}
+		ranges = append(ranges, parley.ManifestRange{From: sequence, To: sequence, Reason: c.reason})
+	}
+	return ranges
 }
 
 // rangeWriter collects the ranges of one run of rows.
@@ -167,6 +210,10 @@ func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason strin
 			w.leaveOut(m.Sequence, reasonAgain)
 		case m.Marks.SetAside && why == "":
 			w.leaveOut(m.Sequence, reasonSetAside)
+		case why == "" && standsFor(m):
+			if detail == listAll {
+				w.leaveOut(m.Sequence, reasonSummed)
+			}
 		case why == "":
 			w.show(m.Sequence)
 		case detail == listAll:

@@ -97,62 +97,6 @@ func TestAllKeepsPrefixes(t *testing.T) {
 	})
 }
 
-// Under recent(n) a window holds the last n user-facing messages and whole
-// turns, never moves while a turn runs, and moves at most once per block.
-func TestRecentMovesInBlocks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r, begins := drawRecord(t, rapid.IntRange(1, 12).Draw(t, "turns"), []parley.ModelID{modelA})
-		n := rapid.IntRange(1, 9).Draw(t, "n")
-		policy := parley.Policy{Kind: parley.PolicyRecent, Limit: n}
-		block := int64(max(1, n/2))
-		var turn parley.ID
-		var moved, start int64
-		for _, at := range begins {
-			running := r.rows[at-1].TurnID
-			// Any earlier snapshot of the session gives the same window.
-			snapshot := r.session(rapid.IntRange(1, at).Draw(t, "snapshot"))
-			selection := mustWindow(t, policy, snapshot, parley.Turn{ID: running}, r.tail(at))
-			first := selection.Manifest.Ranges[0].From
-
-			user := r.session(at).Statistics.UserFacing
-			from := facing(r.rows[:at], first)
-			own := r.session(at).Statistics.UserFacing - facing(r.rows[:at], trigger(r.rows, running)) + 1
-			if shown := user - from + 1; shown < min(int64(n), user) {
-				t.Fatalf("window at %d begins at %d: %d messages, want at least %d", at, first, shown, n)
-			}
-			if running == turn && first != start {
-				t.Fatalf("the window moved from %d to %d inside a turn", start, first)
-			}
-			if first != start {
-				if start != 0 && user-own < moved+1 && block > 1 {
-					t.Fatalf("the window moved twice within a block at %d", at)
-				}
-				moved = user - own
-			}
-			if first < start {
-				t.Fatalf("the window moved back from %d to %d", start, first)
-			}
-			turn, start = running, first
-		}
-	})
-}
-
-// facing is the ordinal of a sequence among the user-facing messages.
-func facing(rows []parley.Message, sequence int64) int64 {
-	var n int64
-	for _, m := range rows {
-		if !m.Internal && m.Sequence <= sequence {
-			n++
-		}
-	}
-	return n
-}
-
-func trigger(rows []parley.Message, turn parley.ID) int64 {
-	i := slices.IndexFunc(rows, func(m parley.Message) bool { return m.TurnID == turn })
-	return rows[i].Sequence
-}
-
 // In any window every tool call has exactly one result behind it, and every
 // result its call.
 func TestCallsAndResultsStayPaired(t *testing.T) {
@@ -194,3 +138,5 @@ func TestCallsAndResultsStayPaired(t *testing.T) {
 		}
 	})
 }
+
+func requestDiff(a, b parley.ModelRequest) string { return cmp.Diff(a, b) }

@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"pgregory.net/rapid"
@@ -56,6 +57,39 @@ func (r *record) tail(n int) prompt.Tail {
 		}
 		r.reads += len(page)
 		return page, nil
+	}
+}
+
+// head finds among the first n rows what may stand before a window, as the port says.
+func (r *record) head(n int) func() (parley.ContextHead, error) {
+	return func() (head parley.ContextHead, _ error) {
+		var edge int64
+		for _, m := range r.rows[:n] {
+			if m.Marks.ContextEdge {
+				edge = m.Sequence
+			}
+		}
+		seen := func(m *parley.Message) bool {
+			return !m.Internal && !m.Marks.SetAside && (m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
+		}
+		for i := range r.rows[:n] {
+			if m := &r.rows[i]; m.CoversThrough != nil && *m.CoversThrough >= edge && seen(m) {
+				head.Summary = m
+			}
+		}
+		for i := range r.rows[:n] {
+			m := &r.rows[i]
+			if head.First == nil && head.Summary != nil && m.Role == parley.RoleUser && m.Sequence >= edge && m.Sequence <= *head.Summary.CoversThrough && seen(m) {
+				head.First = m
+			}
+			pair := slices.ContainsFunc(r.rows[:n], func(p parley.Message) bool {
+				return p.Marks.Pinned && seen(&p) && p.ToolCallID != "" && p.ToolCallID == m.ToolCallID
+			})
+			if (m.Marks.Pinned || pair) && seen(m) {
+				head.Pinned = append(head.Pinned, *m)
+			}
+		}
+		return head, nil
 	}
 }
 
@@ -164,12 +198,13 @@ func drawPolicy(t *rapid.T) parley.Policy {
 	return rapid.SampledFrom([]parley.Policy{
 		{Kind: parley.PolicyAll}, {Kind: parley.PolicySingle},
 		{Kind: parley.PolicyRecent, Limit: 1}, {Kind: parley.PolicyRecent, Limit: 4}, {Kind: parley.PolicyRecent, Limit: 11},
+		{Kind: parley.PolicySummary}, {Kind: parley.PolicySummary, Tokens: 2000},
 	}).Draw(t, "policy")
 }
 
 func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn parley.Turn, tail prompt.Tail) prompt.Selection {
 	t.Helper()
-	selection, err := prompt.Window(policy, session, turn, tail)
+	selection, err := prompt.Window(prompt.View{Policy: policy, Session: session, Turn: turn, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}

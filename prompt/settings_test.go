@@ -110,7 +110,7 @@ func TestResolveNearestWins(t *testing.T) {
 		trigger parley.Message
 		want    prompt.Settings
 	}{
-		{"fallback", parley.Agent{}, parley.Session{}, parley.Message{}, prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyAll}}},
+		{"fallback", parley.Agent{}, parley.Session{}, parley.Message{}, prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicySummary, Limit: 50}}},
 		{"a feature's default policy", parley.Agent{}, parley.Session{Feature: "f"}, parley.Message{},
 			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyRecent, Limit: 10}}},
 		{"agent", agent, parley.Session{}, parley.Message{}, prompt.Settings{

@@ -55,10 +55,10 @@ func TestWindow(t *testing.T) {
 		{"single", base(), parley.Policy{Kind: parley.PolicySingle}, running, []parley.ManifestRange{
 			{From: 21, To: 21, Reason: "running turn"}}},
 		{"no turn", base(), parley.Policy{Kind: parley.PolicyAll}, parley.Turn{}, []parley.ManifestRange{{From: 1, To: 21, Reason: "all"}}},
-		// The trigger is number 21; 21-4 = 17 rounds down to 16: from number 17 on, which begins a turn.
+		// 21 are more than 6: the last 4 begin with number 18, which is in the turn of 17.
 		{"recent", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 4}, running, []parley.ManifestRange{
 			{From: 17, To: 20, Reason: "recent(4)"}, {From: 21, To: 21, Reason: "running turn"}}},
-		// 21-5 = 16 stays: from number 17 on. 21-6 = 15: from 16 on, which is in the turn of 15.
+		// 21 are more than 9: the last 6 begin with number 16, which is in the turn of 15.
 		{"recent rounds out", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 6}, running, []parley.ManifestRange{
 			{From: 15, To: 20, Reason: "recent(6)"}, {From: 21, To: 21, Reason: "running turn"}}},
 		{"recent beyond the start", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 400}, running, []parley.ManifestRange{
@@ -227,12 +227,12 @@ func same(t *testing.T, r *record, selection prompt.Selection) {
 func TestWindowErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk on fire")
-	_, err := prompt.Window(parley.Policy{Kind: parley.PolicyAll}, parley.Session{}, parley.Turn{},
-		func(int64, int) ([]parley.Message, error) { return nil, broken })
+	_, err := prompt.Window(prompt.View{Policy: parley.Policy{Kind: parley.PolicyAll},
+		Tail: func(int64, int) ([]parley.Message, error) { return nil, broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("the tail's error became %v", err)
 	}
-	_, err = prompt.Window(parley.Policy{Kind: "newest"}, parley.Session{}, parley.Turn{}, nil)
+	_, err = prompt.Window(prompt.View{Policy: parley.Policy{Kind: "newest"}})
 	if parley.ErrorCode(err) != parley.CodeInvalid {
 		t.Errorf("an unknown policy gave %v", err)
 	}

@@ -59,21 +59,23 @@ func (t *txn) drop(id parley.ID) { delete(t.heads, id) }
 const (
 	headCounters = `UPDATE heads SET turn_status = ?, next_sequence = ?, next_event = ?, next_position = ?, front_position = ?, next_call = ?,
  queued = ?, steers = ?, last_hash = ?, messages = ?, user_facing = ?, turns = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,
- unknown_calls = ?, cost = ?, unpriced_calls = ?, calls = ?, cache_hits = ?, cache_write_tokens = ?, saved = ?`
+ unknown_calls = ?, cost = ?, unpriced_calls = ?, calls = ?, cache_hits = ?, cache_write_tokens = ?, saved = ?,
+ context_anchor = ?, context_messages = ?, context_tokens = ?, context_cleared = ?, context_held = ?`
 	updateHead      = headCounters + ` WHERE session_id = ?`
 	updateHeadClaim = headCounters + `, epoch = ?, holder = ?, turn_id = ?, cancel_turn = ?, deleted_at = ? WHERE session_id = ?`
 	insertHead      = `INSERT INTO heads (turn_status, next_sequence, next_event, next_position, front_position, next_call, queued, steers,
  last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls, calls, cache_hits, cache_write_tokens, saved,
- epoch, holder, turn_id, cancel_turn, deleted_at, session_id, workspace_id, log_id, mode)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+ context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn, deleted_at, session_id, workspace_id, log_id, mode)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // counters are the arguments of headCounters, with room for the others.
 func counters(h *transition.Head) []arg {
 	s := &h.Statistics
-	return append(make([]arg, 0, 31), string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
+	return append(make([]arg, 0, 36), string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
 		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens,
-		s.Unknown, int64(s.Cost), s.Unpriced, s.Calls, s.CacheHits, s.CacheWriteTokens, int64(s.Saved))
+		s.Unknown, int64(s.Cost), s.Unpriced, s.Calls, s.CacheHits, s.CacheWriteTokens, int64(s.Saved),
+		h.Context.Anchor, h.Context.Messages, h.Context.Tokens, h.Context.Cleared, h.Context.Held)
 }
 
 func (t *txn) updateHead(h *transition.Head) error {

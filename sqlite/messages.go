@@ -102,28 +102,3 @@ func visibleMessage(c *conn, scope parley.Scope, id parley.ID) (message parley.M
 	}
 	return message, err
 }
-
-// contextTail reads a page of the record backwards, from the latest context edge on.
-const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
- WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
- AND m.sequence >= ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge WHERE e.log_id = ?1 AND e.context_edge = 1), 0)
- AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
-
-// ContextTail reads what a model may see, newest first.
-func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
-	if before <= 0 {
-		before = 1<<63 - 1
-	}
-	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
-		if err != nil {
-			return err
-		}
-		messages = make([]parley.Message, 0, min(limited(limit), parley.MaxPage))
-		return c.each(contextTail, func(r *row) error {
-			messages = append(messages, scanListed(r, at))
-			return nil
-		}, at.logID, before, limited(limit))
-	})
-	return messages, err
-}

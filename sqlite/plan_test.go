@@ -112,6 +112,10 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 		served(t, store, "messages_queue", text, args)
 	}
 	served(t, store, "messages_edge", contextTail, []arg{id, 9, 9})
+	served(t, store, "messages_role", activeSummary, []arg{id})
+	served(t, store, "messages_role", firstTask, []arg{id, 9})
+	served(t, store, "messages_pinned", pinnedMessages, []arg{id, id, 9})
+	served(t, store, "messages_call", pairOf, []arg{id, "c", 1, "tool_result"})
 }
 
 func TestOtherListsAreServedByIndexes(t *testing.T) {

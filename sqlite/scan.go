@@ -16,7 +16,8 @@ const sessionColumns = `s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibili
  s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, s.policy, s.retry, s.during,
  s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls,
- h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved, h.next_sequence - 1, h.next_event - 1, h.turn_id`
+ h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
+ h.context_anchor, h.context_messages, h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.next_sequence - 1, h.next_event - 1, h.turn_id`
 
 const sessionTables = ` FROM sessions s JOIN heads h ON h.session_id = s.id `
 
@@ -34,6 +35,7 @@ func scanSession(r *row) (parley.Session, error) {
 	s.Statistics = parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
 		Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
 		Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())}
+	s.Context = parley.Context{Anchor: r.int64(), Messages: r.int64(), Tokens: r.int64(), Cleared: r.bool(), Held: r.bool(), ClearedAt: r.time()}
 	s.LastSequence, s.LastEvent, s.TurnID = r.int64(), r.int64(), r.id()
 	s.Tags = []string{}
 	if tags != "[]" {

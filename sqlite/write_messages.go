@@ -35,8 +35,8 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Marked {
-		if _, err := t.exec("UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ? WHERE id = ?",
-			m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.ID); err != nil {
+		if _, err := t.exec("UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) WHERE id = ?",
+			m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.PinnedEvent, m.ID); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Chaos":       testChaos,
 		"Sessions":    testSessions,
 		"Messages":    testMessages,
+		"Context":     testContext,
 		"TurnLog":     testTurnLog,
 		"Agents":      testAgents,
 		"Projects":    testProjects,

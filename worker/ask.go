@@ -18,6 +18,7 @@ type question struct {
 	system  string
 	tools   []byte
 	steers  []parley.Steered
+	window  *parley.Window // what of the record it shows
 	// reservation is what the call is sure of before it is sent; nil without limits.
 	reservation *parley.Reservation
 }
@@ -138,7 +139,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 // beginning is the record that an attempt starts with.
 func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
-	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Reservation: q.reservation}
+	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Window: q.window, Reservation: q.reservation}
 	call := &begin.Call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}

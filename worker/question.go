@@ -11,10 +11,14 @@ import (
 // turn; an error is the store's.
 func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
 	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
-	selection, err := prompt.Window(t.settings.Policy, t.claim.Session, t.claim.Turn, t.tail)
+	selection, err := prompt.Window(prompt.View{
+		Policy: t.settings.Policy, Session: t.claim.Session, Turn: t.claim.Turn, Tail: t.tail, Head: t.head,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
+	t.claim.Session.Context.Anchor = selection.Anchor
+	q.window = &parley.Window{Anchor: selection.Anchor, Messages: int64(len(selection.Messages)), Tokens: int64(selection.Tokens)}
 	if n := len(selection.Messages); n > 0 {
 		t.wrote(selection.Messages[n-1].Sequence)
 	}
@@ -51,6 +55,11 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	}
 	q.call.ToolsHash, q.call.MiddlewareHash = t.tools.Hash(), t.layers.Hash()
 	return q, nil, nil
+}
+
+// head is what may stand before the window.
+func (t *turn) head() (parley.ContextHead, error) {
+	return t.w.store.ContextHead(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
 }
 
 // tail is the record for the model's context. While nothing was written behind

@@ -35,6 +35,7 @@ type Store interface {
 	Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error)
 	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error)

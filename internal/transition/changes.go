@@ -26,7 +26,7 @@ type Changes struct {
 	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
 	Edited      []*parley.Message // in the queue: content, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
-	Marked      []*parley.Message // marks alone; updated_at stays
+	Marked      []Marked          // marks alone; updated_at stays. After New… and Entered
 	Settled     []SettledRow      // update the message, and set the text of its versions to null
 
 	OutsideOpened *Outside // insert, due after Timeout by the database's clock
@@ -100,6 +100,12 @@ type Resumed struct {
 	ContinuesID parley.ID
 	PostedEvent int64 // the session's last event before, to rebuild the answer
 	Idempotency parley.Idempotency
+}
+
+// Marked is a message with the marks that it has from now on.
+type Marked struct {
+	*parley.Message
+	PinnedEvent int64 // the event with which it was pinned, 0: not now
 }
 
 // SettledRow is what a streaming message becomes.

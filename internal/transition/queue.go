@@ -113,10 +113,19 @@ func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 // message.created. A streaming one gets its hash when it settles.
 func (t *Tx) place(h *Head, m *parley.Message) error {
 	h.LastSequence++
+	if h.Context.Cleared && m.Role == parley.RoleUser && !m.Steer {
+		h.Context.Cleared, m.Marks.ContextEdge = false, true
+		h.Changes.Marked = append(h.Changes.Marked, Marked{Message: m})
+	}
 	m.Sequence, m.Position, m.Steer = h.LastSequence, nil, false
 	h.Statistics.Messages++
 	if !m.Internal {
 		h.Statistics.UserFacing++
+		h.Context.Messages++
+		h.Context.Tokens += int64(m.TokenEstimate)
+	}
+	if m.Role == parley.RoleSummary {
+		h.Context.Held = true
 	}
 	h.answered(m.ToolCallID)
 	if m.Role == parley.RoleToolCall {

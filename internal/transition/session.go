@@ -83,8 +83,12 @@ func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, change parley.MarksCh
 	if m.Marks == marks {
 		return *m, nil
 	}
+	marked := Marked{Message: m}
+	if marks.Pinned && !m.Marks.Pinned {
+		marked.PinnedEvent, h.Context.Held = h.LastEvent+1, true
+	}
 	m.Marks = marks
-	h.Changes.Marked = append(h.Changes.Marked, m)
+	h.Changes.Marked = append(h.Changes.Marked, marked)
 	data := appendID(append(make([]byte, 0, 128), `{"message_id":`...), id)
 	data = strconv.AppendBool(append(data, `,"marks":{"pinned":`...), marks.Pinned)
 	data = strconv.AppendBool(append(data, `,"context_edge":`...), marks.ContextEdge)

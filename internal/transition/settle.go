@@ -101,6 +101,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 				failure = block.Error
 			}
 		}
+		h.Context.Tokens += int64(block.TokenEstimate)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)

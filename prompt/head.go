@@ -1,0 +1,55 @@
+package prompt
+
+import (
+	"cmp"
+	"slices"
+
+	"parley"
+)
+
+// carried is a message that stands before a window, and why.
+type carried struct {
+	message *parley.Message
+	reason  string
+}
+
+// before is what of a head stands before the rows of a window, ascending: the
+// summary, then in their order the first task and what is pinned, as far as the
+// rows do not hold them.
+func before(head parley.ContextHead, rows []parley.Message) []carried {
+	var out []carried
+	held := func(m *parley.Message) bool {
+		_, found := slices.BinarySearchFunc(rows, m.Sequence, func(row parley.Message, sequence int64) int { return cmp.Compare(row.Sequence, sequence) })
+		return found || slices.ContainsFunc(out, func(c carried) bool { return c.message.Sequence == m.Sequence })
+	}
+	for i := range head.Pinned {
+		if m := &head.Pinned[i]; !held(m) && !standsFor(m) && reasonOut(m) == "" {
+			out = append(out, carried{m, reasonPinned})
+		}
+	}
+	if head.First != nil && !held(head.First) {
+		out = append(out, carried{head.First, reasonFirst})
+	}
+	slices.SortFunc(out, func(a, b carried) int { return cmp.Compare(a.message.Sequence, b.message.Sequence) })
+	if head.Summary != nil {
+		out = slices.Insert(out, 0, carried{head.Summary, reasonSummary})
+	}
+	return out
+}
+
+// tokensOfHead is the most that a head takes.
+func tokensOfHead(head parley.ContextHead) int {
+	sum := tokensOf(head.Pinned)
+	for _, m := range []*parley.Message{head.Summary, head.First} {
+		if m != nil {
+			sum += TokensOf(m)
+		}
+	}
+	return sum
+}
+
+// standsFor reports that a message is a summary of others: it is shown in their
+// place, by a range of its own, or not at all.
+func standsFor(m *parley.Message) bool {
+	return m.Role == parley.RoleSummary && m.CoversThrough != nil
+}

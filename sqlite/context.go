@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// edge is where the latest context edge of a log stands, 0 without one.
+const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
+
+// contextTail reads a page of the record backwards, from the latest context edge on.
+const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+ WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
+ AND m.sequence >= ` + edge + `
+ AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
+
+// ContextTail reads what a model may see, newest first.
+func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
+	if before <= 0 {
+		before = 1<<63 - 1
+	}
+	err = s.read(ctx, func(c *conn) error {
+		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
+		if err != nil {
+			return err
+		}
+		messages = make([]parley.Message, 0, min(limited(limit), parley.MaxPage))
+		return c.each(contextTail, func(r *row) error {
+			messages = append(messages, scanListed(r, at))
+			return nil
+		}, at.logID, before, limited(limit))
+	})
+	return messages, err
+}
+
+// The parts of a ContextHead. What another hand has settled or hidden is none.
+const (
+	shown         = " AND m.internal = 0 AND m.set_aside = 0 AND m.status IN ('completed', 'cancelled')"
+	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
+ WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.covers_through >= ` + edge + shown + ` ORDER BY m.sequence DESC LIMIT 1`
+	firstTask = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
+ WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown + ` ORDER BY m.sequence LIMIT 1`
+	pinnedMessages = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_pinned
+ WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL
+ AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown + ` ORDER BY m.sequence DESC LIMIT ?3`
+	pairOf = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_call
+ WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?4 AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
+)
+
+// ContextHead reads what may stand before a window.
+func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		head = parley.ContextHead{}
+		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
+		if err != nil {
+			return err
+		}
+		var messages []parley.Message
+		note := func(r *row) error {
+			messages = append(messages, scanListed(r, at))
+			return nil
+		}
+		if err := c.each(activeSummary, note, at.logID); err != nil {
+			return err
+		}
+		if len(messages) > 0 {
+			head.Summary = &messages[0]
+			messages = nil
+			if err := c.each(firstTask, note, at.logID, *head.Summary.CoversThrough); err != nil {
+				return err
+			}
+			if len(messages) > 0 {
+				head.First = &messages[0]
+			}
+		}
+		messages = nil
+		if err := c.each(pinnedMessages, note, at.logID, at.sessionID, parley.MaxPinnedShown); err != nil {
+			return err
+		}
+		for _, m := range slices.Clone(messages) {
+			if role := transition.PairRole(m.Role); role != "" && m.ToolCallID != "" {
+				if err := c.each(pairOf, note, at.logID, m.ToolCallID, m.CallOrdinal, string(role)); err != nil {
+					return err
+				}
+			}
+		}
+		head.Pinned = transition.Ordered(messages)
+		return nil
+	})
+	return head, err
+}
