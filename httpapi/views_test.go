@@ -106,9 +106,9 @@ func TestTheRecordStays(t *testing.T) {
 			t.Errorf("marked %+v", marked)
 		}
 	}
-	// The edge at the answer is where the next window begins.
+	// The edge at the answer is where the next window begins; what is pinned stays before it.
 	s.told(session, `{"content":{"text":"Next"}}`)
-	if ranges := s.lastCall(session).Manifest.Ranges; len(ranges) == 0 || ranges[0].From != before[1].Sequence {
-		t.Errorf("the window is %+v, want from %d", ranges, before[1].Sequence)
+	if ranges := s.lastCall(session).Manifest.Ranges; len(ranges) < 2 || ranges[0].To != before[0].Sequence || ranges[0].Reason != "pinned" || ranges[1].From != before[1].Sequence {
+		t.Errorf("the window is %+v, want the pinned %d and all from %d on", ranges, before[0].Sequence, before[1].Sequence)
 	}
 }
