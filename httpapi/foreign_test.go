@@ -14,7 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	slug, reader                                                  string
+	slug, reader, approval                                        string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -43,13 +43,15 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
 	e.file = want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+slug+".txt", `"of `+slug+`"`, auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
+	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	return e
 }
 
 // fill puts an estate's ids into a path.
 func (e estate) fill(path string) string {
 	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
-		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{reader}", e.reader, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{reader}", e.reader, "{approval}", e.approval,
+		"{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.
@@ -88,6 +90,9 @@ func TestForeignIDsAreNotFound(t *testing.T) {
 					continue // a number, and a name that every principal has to itself
 				}
 				for _, stolen := range foreignForms(foreign, variable) {
+					if stolen == variable {
+						t.Fatalf("an estate has no %s", variable)
+					}
 					target := own.fill(strings.ReplaceAll(path, variable, stolen))
 					got := s.do(r.method, target, r.validBody(), "Authorization", own.bearer)
 					if got.status != http.StatusNotFound {

@@ -54,6 +54,44 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// What is denied in a session is denied in the tool sessions below it; what is
+// allowed there is not allowed below, and a question from below shows at the root.
+func TestPermissionsBelowASession(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	look := `[[{"tool_call":{"name":"current_time","arguments":{}}}],[{"text":"Back."}]]`
+	task := map[string]string{"task": look}
+	arguments, err := json.Marshal(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Scout","model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Captain","model":"sim/script","tools":[{"name":"ask_scout","agent":"scout"}]}`)
+	send := func(effect string) (root string, child parley.Session) {
+		t.Helper()
+		root = s.session(`{"agent_id":"captain","grants":[{"tool":"current_time","effect":"` + effect + `"}]}`).ID.String()
+		want[parley.Message](s, 201, "POST", "/v1/sessions/"+root+"/messages", `{"content":{"text":`+script(t, "ask_scout", string(arguments), "Thanks.")+`}}`)
+		s.stream("GET", "/v1/sessions/"+root+"/events", "").until("session.waiting") // for the child, which is there then
+		return root, want[page[parley.Session]](s, 200, "GET", "/v1/sessions?parent_session_id="+root, "").Data[0]
+	}
+	_, child := send("deny")
+	s.awaitEnd(child.ID.String())
+	results := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+child.ID.String()+"/messages?role=tool_result", "").Data
+	if len(results) != 1 || !strings.Contains(string(results[0].Content), `"success":false`) {
+		t.Errorf("what is denied above gave %+v", results)
+	}
+	root, child := send("allow")
+	s.stream("GET", "/v1/sessions/"+root+"/events", "").until("approval.created")
+	asked := want[page[parley.Approval]](s, 200, "GET", "/v1/approvals?state=pending", "").Data
+	if len(asked) != 1 || asked[0].SessionID != child.ID || asked[0].RootID.String() != root {
+		t.Fatalf("asked are %+v", asked)
+	}
+	want[parley.Approval](s, 200, "POST", "/v1/approvals/"+asked[0].ID.String(), `{"decision":"approve"}`)
+	if end := s.awaitEnd(root); end.Status != parley.SessionCompleted {
+		t.Errorf("the session is %s", end.Status)
+	}
+}
+
 func TestAgentToolsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
