@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -167,6 +168,165 @@ func TestNewerSchema(t *testing.T) {
 				t.Errorf("opening a schema of the future: %v", err)
 			}
 		})
+	}
+}
+
+// earlierFiles is this program's migrations up to a version, as an earlier one had them.
+func earlierFiles(t *testing.T, version int64) fs.FS {
+	t.Helper()
+	files, _ := following(t, "SELECT 1;")
+	earlier := files.(fstest.MapFS)
+	for name := range earlier {
+		if n, err := strconv.ParseInt(name[:5], 10, 64); err != nil || n > version {
+			delete(earlier, name)
+		}
+	}
+	return earlier
+}
+
+// TestOlderPrograms: one that would let pass by what the others keep is refused;
+// one that lacks what came since works.
+func TestOlderPrograms(t *testing.T) {
+	t.Parallel()
+	url := ownDatabase(t)
+	schema, err := Migrations(t.Context(), url)
+	if err != nil || schema.CompatibleFrom < 8 || schema.CompatibleFrom > schema.Known {
+		t.Fatalf("the schema is %d, compatible from %d, %v", schema.Version, schema.CompatibleFrom, err)
+	}
+	if _, err := migrate(t.Context(), url, earlierFiles(t, schema.CompatibleFrom-1), quiet()); err == nil || refusal(t, err) != parley.CodeUnavailable {
+		t.Errorf("a program that knows one less: %v", err)
+	}
+	if applied, err := migrate(t.Context(), url, earlierFiles(t, schema.CompatibleFrom), quiet()); err != nil || len(applied) != 0 {
+		t.Errorf("a program that knows just that: %v after %d migrations", err, len(applied))
+	}
+}
+
+// TestErrandsOfANewerProgram are left to one.
+func TestErrandsOfANewerProgram(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	conn := connected(t, url)
+	run(t, conn, "SET ROLE "+systemRole)
+	run(t, conn, fmt.Sprintf("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) VALUES ('%s', 'of_tomorrow', '%s', 0, 0)", parley.NewID(), parley.NewID()))
+	if more, err := store.ApplyOutbox(t.Context()); more || err != nil {
+		t.Errorf("more: %t, %v", more, err)
+	}
+	var left, resting int
+	if err := conn.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE due_at > parley.now_ms()) FROM parley.outbox").Scan(&left, &resting); err != nil || left != 1 || resting != 1 {
+		t.Errorf("%d errands are left, %d of them rest, %v", left, resting, err)
+	}
+}
+
+// TestOwnMigrationsUnderLoad applies this program's migrations, from the first
+// schema on, while programs of that schema write and read all the time. Nothing of
+// theirs fails, on neither side of each change, and turns of this program run
+// beside them afterwards.
+func TestOwnMigrationsUnderLoad(t *testing.T) {
+	t.Parallel()
+	url := databases.Empty(t)
+	if _, err := migrate(t.Context(), url, earlierFiles(t, 1), quiet()); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer close(stop)
+	rounds, failed := make(chan struct{}), make(chan error, 3)
+	for range cap(failed) {
+		conn := connected(t, url)
+		var inserts []string
+		workspace := parley.NewID()
+		for _, found := range tables(t, conn) { // as they are in the first schema
+			switch found.name {
+			case "sessions", "heads", "messages", "versions", "turns", "calls", "events", "call_texts":
+				inserts = append(inserts, found.row(workspace))
+			}
+		}
+		if len(inserts) != 8 {
+			t.Fatalf("%d tables of the first schema", len(inserts))
+		}
+		group.Go(func() { // ends when stop is closed
+			for {
+				if err := olderRound(conn, workspace, inserts); err != nil {
+					failed <- err
+					return
+				}
+				select {
+				case rounds <- struct{}{}:
+				case <-stop:
+					return
+				}
+			}
+		})
+	}
+	some := func(n int) {
+		t.Helper()
+		for range n {
+			select {
+			case <-rounds:
+			case err := <-failed:
+				t.Fatal(err)
+			}
+		}
+	}
+	some(30)
+	migrated := make(chan error, 1)
+	go func() { // ends with its call
+		_, err := Migrate(context.Background(), url, quiet())
+		migrated <- err
+	}()
+	for open := true; open; {
+		select {
+		case err := <-migrated:
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = false
+		case err := <-failed:
+			t.Fatal(err)
+		case <-rounds:
+		}
+	}
+	some(30)
+	newer := newTalker(t, openedAt(t, url, Options{}), 2)
+	for n := range 5 {
+		for _, session := range newer.sessions {
+			newer.turn(session, fmt.Sprint("answer ", n))
+		}
+		some(1)
+	}
+	for _, session := range newer.sessions {
+		if messages, err := newer.store.Messages(t.Context(), newer.scope, session, parley.MessageQuery{Limit: parley.MaxPage}); err != nil || len(messages) != 10 {
+			t.Errorf("%d messages, %v", len(messages), err)
+		}
+	}
+}
+
+// olderRound writes a row of each kind, changes and reads what it wrote, and takes
+// it back, as a tenant. A deadlock with a migration is tried again, as each version
+// does.
+func olderRound(conn *pgx.Conn, workspace parley.ID, inserts []string) error {
+	ctx := context.Background()
+	statements := append([]string{"BEGIN", "SET LOCAL ROLE " + tenantRole, fmt.Sprintf("SELECT set_config('parley.workspace', '%s', true)", workspace)}, inserts...)
+	statements = append(statements,
+		"UPDATE parley.heads SET revision = revision + 1, epoch = epoch + 1", "UPDATE parley.sessions SET updated_at = updated_at + 1",
+		"UPDATE parley.turns SET status = 'completed'", "UPDATE parley.calls SET outcome = 'completed', total_ms = 1", "SELECT sequence, content FROM parley.messages",
+		"DELETE FROM parley.versions", "DELETE FROM parley.messages", "DELETE FROM parley.events", "DELETE FROM parley.calls", "DELETE FROM parley.call_texts",
+		"DELETE FROM parley.turns", "DELETE FROM parley.heads", "DELETE FROM parley.sessions", "COMMIT")
+	for {
+		var err error
+		for _, statement := range statements {
+			if _, err = conn.Exec(ctx, statement); err != nil {
+				err = fmt.Errorf("%s: %w", statement, err)
+				break
+			}
+		}
+		if err == nil {
+			return nil
+		}
+		if _, undone := conn.Exec(ctx, "ROLLBACK"); undone != nil || stateOf(err) != stateDeadlock {
+			return errors.Join(err, undone)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"parley"
 	"parley/internal/transition"
@@ -11,6 +12,7 @@ import (
 const (
 	projectBatch = 50    // sessions that one call detaches or deletes
 	errandLease  = 5_000 // milliseconds that an errand is one process's; then another tries
+	unknownRest  = 5_000 // milliseconds between two looks of this program at an errand of a newer one
 )
 
 // errand is work that a transaction left.
@@ -38,6 +40,11 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 		return false, mapError(err)
 	}
 	done, err := s.apply(ctx, *work)
+	rest := int64(transition.RestOf(work.kind))
+	if errors.Is(err, errUnknownErrand) {
+		s.log.Warn("an errand of a kind that only a newer program knows is left to one", "kind", work.kind)
+		rest, err = unknownRest, nil
+	}
 	if err != nil {
 		return false, mapError(err)
 	}
@@ -45,7 +52,7 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	if done {
 		b.write("DELETE FROM parley.outbox WHERE id = $1", work.id)
 	} else {
-		b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", work.id, int64(transition.RestOf(work.kind)))
+		b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", work.id, rest)
 	}
 	b.read("SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())", func(r *row) error {
 		more = r.bool()
@@ -74,9 +81,11 @@ func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 	case transition.TellRoot:
 		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.TellRoot(work.workspaceID, work.target) })
 	}
-	s.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
-	return true, nil
+	return false, errUnknownErrand
 }
+
+// errUnknownErrand is an errand that a newer program has left, in a rolling upgrade.
+var errUnknownErrand = errors.New("postgres: an errand of an unknown kind")
 
 // emptyProject detaches or deletes sessions of a project that is gone, one
 // transition each.
