@@ -130,9 +130,9 @@ function Keys() {
   const again = () => void queries.invalidateQueries({ queryKey: ['keys'] });
   const make = () => {
     setError('');
-    request<{ secret: string }>('/v1/keys', { body: { name, role } }).then(
+    request<{ key: string }>('/v1/keys', { body: { name, role } }).then(
       (made) => {
-        setSecret(made.secret);
+        setSecret(made.key);
         setName('');
         again();
       },

@@ -1,0 +1,30 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestPage plays web/e2e in Chromium against servers of its own.
+func TestPage(t *testing.T) { onEach(t, playPage) }
+
+func playPage(t *testing.T, at place) {
+	scenarios, err := filepath.Glob("../web/e2e/*.test.mjs")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("no scenarios of the page (%v)", err)
+	}
+	for i, scenario := range scenarios {
+		if scenarios[i], err = filepath.Rel("../web", scenario); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command("node", append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
+	command.Dir = "../web"
+	command.Env = append(at.environment(), "PARLEY_E2E_BINARY="+binary)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the page: %v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}

@@ -1,0 +1,140 @@
+// What the page's tests stand on: the real binary, and a real Chromium.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+const binary = required('PARLEY_E2E_BINARY');
+const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 30_000); // milliseconds; what takes longer hangs
+
+function required(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run these tests by go test ./e2e -run TestPage`);
+  return value;
+}
+
+// Server is one `parley serve` that can be killed and started again where it was.
+export class Server {
+  static async start(data = mkdtempSync(path.join(tmpdir(), 'parley-page-'))) {
+    const server = new Server();
+    server.data = data;
+    server.port = 0;
+    await server.begin();
+    return server;
+  }
+
+  async begin() {
+    this.process = spawn(binary, ['serve', '--data', this.data, '--addr', `127.0.0.1:${this.port}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    this.process.stderr.on('data', (chunk) => (said += chunk));
+    this.url = await new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`the server did not start: ${said}`)), DEADLINE);
+      let out = '';
+      this.process.stdout.on('data', (chunk) => {
+        out += chunk;
+        const found = /listens on (\S+)/.exec(out);
+        if (found) {
+          clearTimeout(timer);
+          resolve(found[1]);
+        }
+      });
+      this.process.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
+    });
+    this.port = Number(new URL(this.url).port);
+  }
+
+  async kill(signal = 'SIGKILL') {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.process.kill(signal);
+    await ended;
+  }
+
+  async end() {
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  async ask(method, address, body, headers = {}) {
+    const response = await fetch(this.url + address, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${address}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : null;
+  }
+
+  // session begins a conversation with a first message.
+  session(text, fields = {}) {
+    return this.ask('POST', '/v1/sessions', { model: 'sim/echo', ...fields, message: { role: 'user', content: { text } } });
+  }
+
+  // stopped cancels a session's turn, and answers the text that the last answer has.
+  async stopped(id) {
+    await this.ask('POST', `/v1/sessions/${id}/cancel`, { queued: true });
+    return (await this.settled(id)).findLast((one) => one.role === 'assistant').content.text;
+  }
+
+  // settled waits for a session's turns to end and answers its messages.
+  async settled(id) {
+    await until(async () => ['completed', 'failed', 'cancelled'].includes((await this.ask('GET', `/v1/sessions/${id}`)).status));
+    return (await this.ask('GET', `/v1/sessions/${id}/messages?limit=500`)).data;
+  }
+}
+
+// until asks again and again, for as long as the deadline.
+export async function until(holds, what = String(holds)) {
+  const end = Date.now() + DEADLINE;
+  for (;;) {
+    if (await holds()) return;
+    assert.ok(Date.now() < end, `not within ${DEADLINE} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+export function browser() {
+  return chromium.launch({
+    executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+}
+
+// open opens a tab that fails its test for what a person would not see: errors of
+// scripts, breaches of the policy, requests elsewhere.
+export async function open(context, server, address) {
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
+  page.on('console', (message) => message.type() === 'error' && !/Failed to load resource|ERR_|the server responded/.test(message.text()) && page.wrong.push(message.text()));
+  page.on('request', (request) => !request.url().startsWith(server.url) && !/^(data|blob):/.test(request.url()) && page.wrong.push(`asked for ${request.url()}`));
+  page.setDefaultTimeout(DEADLINE);
+  await page.goto(server.url + address);
+  return page;
+}
+
+export function right(page) {
+  assert.deepEqual(page.wrong, []);
+}
+
+export const sha256 = (text) => createHash('sha256').update(text).digest('hex');
+
+// sha256OfAnswer is that of the last answer as the page holds it.
+export async function lastAnswer(page) {
+  return page.locator('article[aria-label^="Answer"] .prose-chat').last().innerText();
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+// accessible fails for what axe finds.
+export async function accessible(page, where) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  const found = violations.map((one) => `${one.id}: ${one.help}\n    ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.failureSummary.split('\n')[1] ?? ''}`).join('\n    ')}`);
+  assert.deepEqual(found, [], `axe at ${where}:\n${found.join('\n')}`);
+}

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { accessible, browser, lastAnswer, open, right, Server, sha256, until } from './harness.mjs';
+
+let server, chrome, context;
+
+before(async () => {
+  [server, chrome] = await Promise.all([Server.start(), browser()]);
+});
+after(async () => {
+  await chrome?.close();
+  await server?.end();
+});
+
+afterEach(() => context?.close());
+
+// tab opens a tab in a context of its own, as another person would have it.
+async function tab(address, options = {}) {
+  context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  return open(context, server, address);
+}
+
+const composer = '[data-composer]';
+const growing = 'article[aria-busy=true] .prose-chat'; // an answer that streams
+const LONG = 'sim/lorem-9000-20'; // streams for three minutes, unless it is stopped
+const flat = (text) => text.replace(/\s+/g, ' ').trim();
+
+test('a newcomer starts a conversation, sees the simulator answer, and finds it in the list', async () => {
+  const page = await tab('/');
+  await page.getByText('What shall we talk about?').waitFor();
+  await page.getByText('Answers are made up.').waitFor();
+  await page.fill(composer, 'Hello **there**');
+  await page.press(composer, 'Enter');
+  await page.waitForURL(/\/c\//);
+  await page.locator('.prose-chat strong', { hasText: 'there' }).waitFor();
+  assert.equal(await page.inputValue(composer), '');
+  await page.locator('[data-session-list] a', { hasText: 'Hello' }).waitFor();
+  await page.locator('main header').getByText('simulator').waitFor();
+  right(page);
+});
+
+test('a tool waits for a yes, runs, and shows what it did', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Careful', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
+  const session = await server.session('What time is it?', { agent_id: agent.id, model: 'sim/tool' });
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('May current_time run with exactly these arguments?').waitFor();
+  await page.getByRole('link', { name: 'Approvals 1' }).waitFor();
+  await page.getByRole('button', { name: 'Approve once' }).click();
+  await page.getByText('Simulated: the tool current_time answered').waitFor();
+  await page.getByRole('region', { name: 'Tools: current_time' }).getByLabel('done').waitFor();
+  await until(async () => (await page.getByRole('link', { name: /^Approvals/ }).innerText()) === 'Approvals');
+  right(page);
+});
+
+test('a reload in the middle of an answer shows the text that the server has', async () => {
+  const session = await server.session('Write', { model: LONG });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator(growing).waitFor();
+  await page.reload();
+  await page.locator(growing).waitFor();
+  const text = await server.stopped(session.id);
+  await until(async () => sha256(flat(await lastAnswer(page))) === sha256(flat(text)), 'the text is the server’s');
+  right(page);
+});
+
+test('two tabs show the same, and twelve take one connection', async () => {
+  const session = await server.session('Write', { model: LONG });
+  const first = await tab(`/c/${session.id}`);
+  const tabs = [first];
+  for (let i = 1; i < 12; i++) tabs.push(await open(context, server, i === 1 ? `/c/${session.id}` : '/inbox'));
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  const feeds = Number(/^parley_watchers(?:\{[^}]*feed[^}]*\})? (\d+)/m.exec(metrics)?.[1]);
+  assert.equal(feeds, 1, `the server counts ${feeds} connections`);
+  const text = flat(await server.stopped(session.id));
+  for (const page of tabs.slice(0, 2)) await until(async () => flat(await lastAnswer(page)) === text, 'both tabs have the whole text');
+  for (const page of tabs) right(page);
+});
+
+test('a server that is killed in the middle of an answer and comes back loses nothing', async () => {
+  const session = await server.session('Write', { model: LONG });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator(growing).waitFor();
+  await server.kill();
+  await page.getByText('Reconnecting').waitFor();
+  await page.fill(composer, 'typed while it was away');
+  await page.press(composer, 'Enter');
+  await page.getByText('The server does not answer.').waitFor();
+  assert.equal(await page.inputValue(composer), 'typed while it was away');
+  await server.begin();
+  await page.getByText('Reconnecting').waitFor({ state: 'detached' });
+  await page.press(composer, 'Enter');
+  await until(async () => (await page.inputValue(composer)) === '', 'the message was taken');
+  assert.equal((await server.ask('GET', `/v1/sessions/${session.id}/messages?status=queued`)).data.length, 1);
+  await page.locator(growing).waitFor();
+  const text = flat(await server.stopped(session.id));
+  await until(async () => flat(await lastAnswer(page)) === text, 'the text is the server’s');
+  right(page);
+});
+
+test('scrolling up lets go at once; what comes above or below moves nothing', async () => {
+  const session = await server.ask('POST', '/v1/sessions', { model: LONG });
+  for (let n = 1; n <= 140; n++) {
+    await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: n % 2 ? 'user' : 'assistant', content: { text: `Message ${n}\n\n${'words and more '.repeat(n % 17)}` }, ...(n % 2 ? { respond: false } : {}) });
+  }
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('Message 140').waitFor();
+  await page.fill(composer, 'Go on');
+  await page.press(composer, 'Enter');
+  await page.locator(growing).waitFor();
+  await page.mouse.move(600, 300);
+  await page.mouse.wheel(0, -600);
+  await page.getByText('Jump to latest').waitFor();
+  const place = (name) => page.evaluate((text) => [...document.querySelectorAll('article')].find((one) => one.innerText.startsWith(text))?.getBoundingClientRect().top, name);
+  const seen = await page.evaluate(() => [...document.querySelectorAll('article')].map((one) => ({ name: one.innerText.split('\n')[0], top: one.getBoundingClientRect().top })).find((one) => one.top > 60 && one.name.startsWith('Message')).name);
+  let before_ = await place(seen);
+  const length = () => page.evaluate(() => document.querySelector('[data-transcript]').scrollHeight);
+  const long = await length();
+  await until(async () => (await length()) > long, 'the answer grows');
+  await server.stopped(session.id);
+  assert.equal(await place(seen), before_, 'the answer below moved what is read');
+  // Older messages come in above.
+  await page.evaluate(() => (document.querySelector('[data-transcript]').scrollTop = 700));
+  await until(async () => (await page.evaluate(() => document.querySelector('[data-transcript]').scrollTop)) > 3000, 'older messages were added above');
+  const scroller = page.locator('[data-transcript]');
+  const anchor = await page.evaluate(() => [...document.querySelectorAll('article')].map((one) => ({ name: one.innerText.split('\n')[0], top: one.getBoundingClientRect().top })).find((one) => one.top > 100)?.name);
+  before_ = await place(anchor);
+  await page.waitForTimeout(300);
+  assert.equal(await place(anchor), before_);
+  await scroller.focus();
+  await page.keyboard.press('End');
+  await page.getByText('Jump to latest').waitFor({ state: 'detached' });
+  right(page);
+});
+
+const PAYLOADS = [
+  '<script>window.owned = 1</script>',
+  '<img src="https://elsewhere.example/x.png" onerror="window.owned = 1">',
+  '![x](https://elsewhere.example/y.png)',
+  '[click](javascript:window.owned=1)',
+  '<svg/onload=window.owned=1>',
+  '<iframe src="https://elsewhere.example"></iframe>',
+  '<link rel=stylesheet href=https://elsewhere.example/z.css>',
+  '<a href="x" onmouseover="window.owned=1">x</a>',
+  '```html\n<script>window.owned = 1</script>\n```',
+];
+
+test('what a model writes runs nothing and fetches nothing', async () => {
+  const session = await server.session(PAYLOADS.join('\n\n'));
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('article[aria-label^="Answer"] .prose-chat pre').waitFor();
+  assert.equal(await page.evaluate(() => window.owned), undefined);
+  assert.equal(await page.locator('article script, article iframe, article img, article svg:not(.lucide), article link').count(), 0);
+  right(page);
+});
+
+test('a draft survives a reload, and is gone when it was sent', async () => {
+  const page = await tab('/new');
+  await page.fill(composer, 'half a thought');
+  await page.reload();
+  await until(async () => (await page.inputValue(composer)) === 'half a thought');
+  await page.press(composer, 'Enter');
+  await page.waitForURL(/\/c\//);
+  await page.goto(`${server.url}/new`);
+  await page.getByText('What shall we talk about?').waitFor();
+  assert.equal(await page.inputValue(composer), '');
+});
+
+test('queued messages can be changed and removed, and a turn stopped', async () => {
+  const session = await server.session('Write', { model: LONG });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator(growing).waitFor();
+  await page.fill(composer, 'and then');
+  await page.press(composer, 'Enter');
+  const queued = page.getByLabel('Queued message', { exact: true });
+  await queued.waitFor();
+  await queued.fill('and then that');
+  await queued.press('Enter');
+  await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}/messages?status=queued`)).data[0]?.content.text === 'and then that');
+  await page.getByRole('button', { name: 'Remove from the queue' }).click();
+  await queued.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('stopped', { exact: true }).waitFor();
+  right(page);
+});
+
+test('the inspector shows each call with its exact request', async () => {
+  const session = await server.session('What time is it?', { model: 'sim/tool' });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}/inspect`);
+  await page.locator('li button', { hasText: 'model call' }).first().click();
+  await page.getByText('rebuilt to the byte').waitFor();
+  await page.getByRole('button', { name: 'Tools', exact: true }).click();
+  assert.equal(await page.locator('li button', { hasText: 'current_time' }).count(), 1);
+  right(page);
+});
+
+test('a session of ten thousand messages opens with few rows', async () => {
+  const session = await server.ask('POST', '/v1/sessions', {});
+  const one = (n) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Number ${n}` } });
+  for (let n = 1; n <= 10_000; n += 50) await Promise.all(Array.from({ length: 50 }, (_, i) => one(n + i)));
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('article').first().waitFor();
+  const rows = await page.locator('article').count();
+  assert.ok(rows > 3 && rows < 60, `${rows} rows are in the page`);
+  right(page);
+});
+
+for (const colorScheme of ['light', 'dark']) {
+  test(`nothing that axe finds, ${colorScheme}`, async () => {
+    const session = await server.session('What time is it? **Bold** `code`', { model: 'sim/tool' });
+    await server.settled(session.id);
+    const agent = (await server.ask('GET', '/v1/agents')).data[0];
+    const page = await tab('/new', { colorScheme });
+    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=trace`, `/c/${session.id}/inspect`, '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
+      if (address !== '/nowhere-at-all') await page.goto(server.url + address);
+      await page.locator('main').waitFor();
+      await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });
+      await accessible(page, address);
+    }
+    right(page);
+  });
+}
+
+test('on a phone the list lies over the conversation and goes away', async () => {
+  const session = await server.session('Small');
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 780 }, hasTouch: true });
+  await page.locator('article', { hasText: 'Small' }).first().waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, 'the page is wider than the phone');
+  await page.getByRole('button', { name: 'Show conversations' }).click();
+  await page.locator('[data-session-list] a').first().click();
+  await until(async () => !(await page.locator('[data-session-list]').isVisible()));
+  right(page);
+});

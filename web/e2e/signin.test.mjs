@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { accessible, browser, open, Server } from './harness.mjs';
+
+test('where a key is wanted the page asks for it, and no script ever has it', async () => {
+  const server = await Server.start();
+  const chrome = await browser();
+  try {
+    const key = await server.ask('POST', '/v1/keys', { name: 'page', role: 'admin' });
+    const context = await chrome.newContext();
+    const page = await open(context, server, '/new');
+    await page.getByText('Sign in to Parley').waitFor();
+    await accessible(page, 'sign-in');
+    await page.getByLabel('Key').fill('pk_wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('This key is not known here').waitFor();
+    await page.getByLabel('Key').fill(key.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('What shall we talk about?').waitFor();
+    const reachable = await page.evaluate(() => JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }, location.href]));
+    assert.ok(!reachable.includes(key.key), 'a script can read the key');
+    await page.fill('[data-composer]', 'With a key');
+    await page.press('[data-composer]', 'Enter');
+    await page.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
+    await page.goto(`${server.url}/settings/keys`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('Sign in to Parley').waitFor();
+  } finally {
+    await chrome.close();
+    await server.end();
+  }
+});
