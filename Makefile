@@ -74,7 +74,7 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) ## tests of the real binary: kill -9, drains, disk full, several processes over one database
+e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
 	go test -v -timeout 20m -count=1 -p 1 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself
 
 trials: ## the trials of several processes, TRIALS times in a row (10)

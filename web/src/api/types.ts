@@ -3,7 +3,7 @@
 export type ID = string;
 
 export type SessionStatus = 'pending' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
-export type WaitReason = 'approval' | 'tool_result' | 'input' | 'child' | 'budget' | 'rate_limit';
+export type WaitReason = 'approval' | 'tool_result' | 'input' | 'child' | 'budget' | 'rate_limit' | 'outside';
 export type During = 'queue' | 'steer' | 'interrupt' | 'reject';
 
 export interface Page<T> {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { Bot, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
@@ -11,16 +11,14 @@ import { SessionList } from './sessionlist';
 import { Shortcuts, useShortcuts } from './shortcuts';
 import { cx, IconButton } from './ui';
 
+const wide = () => matchMedia('(min-width: 768px)').matches;
+
 export function Shell() {
-  const [open, setOpen] = useState(() => matchMedia('(min-width: 768px)').matches);
+  const [open, setOpen] = useState(wide);
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const navigate = useNavigate();
-  const path = useRouterState({ select: (state) => state.location.pathname });
   const me = useQuery(principal());
-  useEffect(() => {
-    if (!matchMedia('(min-width: 768px)').matches) setOpen(false);
-  }, [path]);
   useShortcuts({
     palette: () => setPalette(true),
     help: () => setHelp(true),
@@ -58,6 +56,9 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
     <nav
       aria-label="Conversations"
+      onClick={(event) => {
+        if (!wide() && event.target instanceof Element && event.target.closest('a')) onClose(); // it lies over what was chosen
+      }}
       className={cx(
         'fixed inset-y-0 left-0 z-30 flex w-72 shrink-0 flex-col border-r border-line bg-raised md:static md:z-auto',
         !open && 'hidden',

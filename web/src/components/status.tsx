@@ -8,6 +8,7 @@ const WAITS: Record<WaitReason, string> = {
   child: 'Waits for another agent',
   budget: 'Stopped at a budget',
   rate_limit: 'Waits for a rate limit',
+  outside: 'An agent elsewhere is writing',
 };
 
 export function waitName(reason: WaitReason | null): string {

@@ -126,3 +126,12 @@ test('a retry is shown, and gone with the next attempt', async () => {
   tell(event(6, 'step.started', { turn_id: 't', step: 1, call_id: 'c2', message_id: 'm2', attempt: 2, model: 'sim/echo' }));
   expect(transcript.activity.retry).toBeNull();
 });
+
+test('the end of a queued turn is not the end of the one that runs', async () => {
+  const transcript = await opened();
+  tell(event(3, 'session.started', { turn_id: 't', attempt: 1 }));
+  tell(event(4, 'session.cancelled', { turn_id: 'queued', turn: { error: null } }));
+  expect(transcript.activity.running).toBe(true);
+  tell(event(5, 'session.cancelled', { turn_id: 't', turn: { error: null } }));
+  expect(transcript.activity.running).toBe(false);
+});

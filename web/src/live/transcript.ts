@@ -21,6 +21,7 @@ export interface Retry {
 // Activity is what a session is doing, for "never silent".
 export interface Activity {
   running: boolean;
+  turn: ID | null; // the one that runs
   since: number;
   step: number;
   wait: WaitReason | null;
@@ -29,7 +30,7 @@ export interface Activity {
   failure: Failure | null;
 }
 
-const IDLE: Activity = { running: false, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null };
+const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null };
 
 // Transcript is the record of one session as the page has it: a snapshot with its
 // event sequence, and every event after it.
@@ -103,6 +104,7 @@ export class Transcript {
       this.activity = {
         ...IDLE,
         running: session.status === 'running' || session.status === 'waiting',
+        turn: session.turn_id,
         since: Date.now(),
         wait: session.wait_reason,
       };
@@ -229,7 +231,7 @@ export class Transcript {
         this.queue = this.queue.filter((live) => live.message.id !== data.message_id);
         break;
       case 'session.started':
-        this.act({ running: true, since: Date.now(), wait: null, sentence: '', retry: null, failure: null });
+        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null });
         break;
       case 'session.waiting':
         this.act({ running: true, wait: data.reason, sentence: data.sentence ?? '', retry: null });
@@ -237,7 +239,9 @@ export class Transcript {
       case 'session.completed':
       case 'session.failed':
       case 'session.cancelled':
-        this.activity = { ...IDLE, failure: event.type === 'session.failed' ? data.turn.error : null };
+        if (!this.activity.turn || this.activity.turn === data.turn_id) {
+          this.activity = { ...IDLE, failure: event.type === 'session.failed' ? data.turn.error : null };
+        } // else a queued turn was taken back
         void this.readSession();
         break;
       case 'step.started':
