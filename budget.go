@@ -104,6 +104,8 @@ type BudgetStore interface {
 	// a minute. 0 means it is admitted; else it is how long to wait, and nothing was
 	// counted.
 	TakeRate(ctx context.Context, workspaceID, subject ID, perMinute int) (wait time.Duration, err error)
+	// RateWait is what TakeRate would answer now; nothing is counted.
+	RateWait(ctx context.Context, workspaceID, subject ID, perMinute int) (wait time.Duration, err error)
 }
 
 // WarnedBit is a limit's bit in Budget.Warned; 0 for a limit without a budget.

@@ -58,7 +58,7 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
 	options.Store.Listen(runner)
 	verbs := engine.New(engine.Options{
-		Store: options.Store, Models: options.Models, Tools: options.Tools, Middleware: options.Worker.Middleware, Runner: runner, Log: options.Log,
+		Store: options.Store, Models: options.Models, Tools: options.Tools, Middleware: options.Worker.Middleware, Runner: runner, DryRunner: runner, Log: options.Log,
 	})
 	owner, err := verbs.LocalOwner(ctx, options.Workspace)
 	if err == nil {

@@ -48,7 +48,8 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 	}
 	var earlier *parley.Call
 	if with.IsZero() {
-		earlier, err = e.callBefore(ctx, scope, &call)
+		// Attempts at one step send the same bytes.
+		earlier, err = e.stepCall(ctx, scope, call.SessionID, id, func(c *parley.Call) bool { return c.TurnID != call.TurnID || c.Step != call.Step })
 	} else {
 		var named parley.Call
 		named, err = e.store.Call(ctx, scope, with)
@@ -91,17 +92,17 @@ func (e *Engine) comparable(ctx context.Context, scope parley.Scope, call parley
 	return again, err
 }
 
-// callBefore is the last call of the step before, nil when there is none. Attempts
-// at one step send the same bytes.
-func (e *Engine) callBefore(ctx context.Context, scope parley.Scope, call *parley.Call) (*parley.Call, error) {
-	for after := call.ID; ; {
-		page, err := e.store.Calls(ctx, scope, call.SessionID, parley.CallQuery{AfterID: after, Limit: previousPage})
+// stepCall is the newest call of a turn's step before another call (zero: of all)
+// that fits, nil when there is none.
+func (e *Engine) stepCall(ctx context.Context, scope parley.Scope, sessionID, before parley.ID, fits func(*parley.Call) bool) (*parley.Call, error) {
+	for after := before; ; {
+		page, err := e.store.Calls(ctx, scope, sessionID, parley.CallQuery{AfterID: after, Limit: previousPage})
 		if err != nil {
 			return nil, err
 		}
 		for i := range page {
-			if c := &page[i]; c.TurnID != call.TurnID || c.Step != call.Step {
-				return c, nil
+			if page[i].Purpose == parley.PurposeStep && fits(&page[i]) {
+				return &page[i], nil
 			}
 		}
 		if len(page) < previousPage {

@@ -39,6 +39,7 @@ type Store interface {
 
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error)
 	TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
+	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }
 
 // Approvals are the questions about tool calls, as the API sees them. See
@@ -81,6 +82,7 @@ type Options struct {
 	Tools        parley.ToolSource     // nil: agents can name no server tools
 	Middleware   []parley.Middleware   // the program's own, as the workers have it
 	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
+	DryRunner    parley.DryRunner      // nil: no dry runs and no previews here
 	ProjectRoots []string              // directories that projects may lie in; none: the user's home
 	Log          *slog.Logger          // nil: slog.Default()
 }
@@ -92,6 +94,7 @@ type Engine struct {
 	providers  []parley.ProviderInfo
 	tools      parley.ToolSource
 	runner     parley.Runner
+	dry        parley.DryRunner
 	middleware []parley.Middleware
 	roots      []string
 	log        *slog.Logger
@@ -115,8 +118,9 @@ func New(options Options) *Engine {
 		log = slog.Default()
 	}
 	return &Engine{
-		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, middleware: options.Middleware,
-		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
+		middleware: options.Middleware,
+		roots:      options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }
 

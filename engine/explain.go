@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"parley"
 	"parley/prompt"
@@ -149,29 +151,49 @@ func costsOf(price *parley.Price, usage parley.Usage, recorded *parley.Money) *C
 
 // leftOut lists what the call was not shown of the record before its own message.
 func (e *Engine) leftOut(ctx context.Context, scope parley.Scope, detail *CallDetail, again *rebuilt) error {
-	read, last := again.read, int64(0)
-	if len(read) > 0 {
-		last = read[len(read)-1].Sequence
+	upTo := int64(0)
+	if n := len(again.read); n > 0 {
+		upTo = again.read[n-1].Sequence
 	}
-	upTo := last
 	if !detail.MessageID.IsZero() {
 		own, err := e.store.Message(ctx, scope, detail.MessageID)
 		switch {
 		case err == nil && own.Sequence > 0:
-			upTo = max(last, own.Sequence-1)
+			upTo = max(upTo, own.Sequence-1)
 		case err != nil && parley.ErrorCode(err) != parley.CodeNotFound:
 			return err
 		}
 	}
-	if upTo > last {
-		behind, err := e.recorded(ctx, scope, detail.SessionID, max(last+1, upTo-parley.MaxPage), upTo)
-		if err != nil {
-			return err
-		}
-		read = append(read[:len(read):len(read)], behind...)
-	}
+	read, err := e.around(ctx, scope, detail.SessionID, detail.Manifest, again.read, upTo)
 	detail.LeftOut = prompt.Omitted(detail.Manifest, read, upTo)
-	return nil
+	return err
+}
+
+// widestGap is how many messages between those that a manifest names are read to
+// say why they are left out. Of longer runs it is plain: the window does not reach them.
+const widestGap = 256
+
+// around adds to the messages that a manifest reaches over, ascending, those that
+// stand close behind them, up to a sequence.
+func (e *Engine) around(ctx context.Context, scope parley.Scope, sessionID parley.ID, manifest parley.Manifest, read []parley.Message, upTo int64) ([]parley.Message, error) {
+	read = slices.Clone(read)
+	spans := prompt.Spans(manifest)
+	for i := range spans {
+		from, to := spans[i][1]+1, upTo
+		if i+1 < len(spans) {
+			to = min(to, spans[i+1][0]-1)
+		}
+		if from > to || to-from >= widestGap {
+			continue
+		}
+		gap, err := e.recorded(ctx, scope, sessionID, from, to)
+		if err != nil {
+			return nil, err
+		}
+		read = append(read, gap...)
+	}
+	slices.SortFunc(read, func(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return read, nil
 }
 
 // limitsOf are the limits of a session in effect now: its own over its agent's.

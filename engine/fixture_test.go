@@ -66,7 +66,7 @@ func newHouse(t *testing.T, by runs) *house {
 			}
 			h.hub.Close()
 		})
-		options.Runner = run
+		options.Runner, options.DryRunner = run, run
 	}
 	h.Engine = engine.New(options)
 	h.admin = h.principal(t, "admin", parley.RoleAdmin)

@@ -23,6 +23,7 @@ type MessageInput struct {
 
 	Status  parley.MessageStatus `json:"status,omitempty" enum:"streaming" doc:"Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it."`
 	Timeout int                  `json:"timeout,omitempty" minimum:"1" maximum:"3600" doc:"Of a message that is opened as streaming: seconds without an append until it is settled as failed; 300 by default."`
+	DryInput
 }
 
 // MessagePatch changes a message: the content while it is queued, the marks at
@@ -65,6 +66,9 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		return parley.Posted{}, err
 	}
 	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Posted{}, err
+	}
+	if err := input.notDry("dry_run"); err != nil {
 		return parley.Posted{}, err
 	}
 	message, err := e.newMessage(principal, input)

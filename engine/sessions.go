@@ -32,6 +32,7 @@ type SessionInput struct {
 	During   parley.During       `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
 	ClientID string              `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
 	Message  *MessageInput       `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
+	DryInput
 }
 
 // SessionPatch changes a session: absent fields stay, null clears.
@@ -107,6 +108,9 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.Opened{}, err
 	}
+	if err := input.notDry("dry_run"); err != nil {
+		return parley.Opened{}, err
+	}
 	session, err := e.newSession(ctx, scope, principal, input)
 	if err != nil {
 		return parley.Opened{}, err
@@ -117,6 +121,9 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
+		if err == nil {
+			err = input.Message.notDry("dry_run")
+		}
 		if err == nil {
 			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
 		}

@@ -177,6 +177,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getTurn", reflect.TypeFor[parley.Turn](), 200, "GET", "/v1/turns/"+rows[0].TurnID.String(), "")
 	do("listCalls", reflect.TypeFor[page[parley.Call]](), 200, "GET", at+"/calls", "")
 	do("getCall", reflect.TypeFor[engine.CallDetail](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String(), "")
+	do("previewMessage", reflect.TypeFor[engine.Preview](), 200, "POST", at+"/preview", `{"content":{"text":"What next?"}}`)
+	do("getContext", reflect.TypeFor[engine.Preview](), 200, "GET", at+"/context", "")
 	do("diffCall", reflect.TypeFor[engine.CallDiff](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String()+"/diff", "")
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))

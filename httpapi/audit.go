@@ -189,6 +189,11 @@ func (a *api) audited(x *exchange) {
 		if c.target.IsZero() {
 			c.target = x.target
 		}
+		if x.dry {
+			a.log.LogAttrs(x.r.Context(), slog.LevelInfo, "dry run", slog.String("action", x.of.name), slog.String("principal_id", x.principal.ID.String()),
+				slog.String("principal", x.principal.Name), slog.String("session_id", c.session.String()), slog.String("request_id", x.requestID.String()))
+			continue
+		}
 		a.audit.record(x.r.Context(), parley.AuditEntry{
 			ID: parley.NewID(), WorkspaceID: x.principal.WorkspaceID, At: parley.Now(), PrincipalID: x.principal.ID, PrincipalName: x.principal.Name,
 			Action: x.of.name, SessionID: c.session, TargetID: c.target, RequestID: x.requestID,

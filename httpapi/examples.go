@@ -59,6 +59,10 @@ const (
 		`"shared":{"bytes":420,"of_bytes":9200,"tokens":105,"of_tokens":2300,"messages":0},"changes":[{"cause":"system_prompt","says":"The system prompt changed from line 1 on.","breaks_prefix":true,"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],"names":[]}],` +
 		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,"possible_tokens":105}}`
 
+	dryRunExample  = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample + `],"calls":[` + callExample + `]}`
+	previewExample = `{"session_id":"` + sessionIDExample + `","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample + `,"refused":null,` +
+		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no cache holds anything of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,"output_tokens_most":4096}}`
+
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` + turnIDExample + `",` +
 		`"message_id":"` + messageIDExample + `","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
 		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null}`

@@ -110,7 +110,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, ProjectRoots: []string{s.root}, Log: log})
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, ProjectRoots: []string{s.root}, Log: log})
 	s.audit = NewAuditLog(s.store, log)
 	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {

@@ -69,6 +69,7 @@ type exchange struct {
 	about   []concern
 	target  parley.ID // the row that the path names, beside its session
 	audited bool
+	dry     bool // nothing of it is to be in the database: it is logged instead
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

@@ -45,6 +45,9 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 	if err := decode(a, x, &input); err != nil {
 		return nil, err
 	}
+	if input.DryRun {
+		return nil, a.dryRunMessage(x, id, input, flush)
+	}
 	idempotency, err := x.idempotency(x.r.PathValue("session"))
 	if err != nil {
 		return nil, err

@@ -36,6 +36,9 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 		}
 		input.AgentID = agent
 	}
+	if input.DryRun {
+		return a.dryRunSession(x, input, flush)
+	}
 	idempotency, err := x.idempotency(x.r.PathValue("agent"))
 	if err != nil {
 		return err

@@ -177,9 +177,15 @@ func appendFrame(to []byte, frame *live.Frame) []byte {
 	case live.EventFrame:
 		e := &frame.Event
 		to = append(append(to, "event: "...), e.Type...)
-		to = strconv.AppendInt(append(to, "\nid: "...), e.Sequence, 10)
+		if e.Sequence > 0 {
+			to = strconv.AppendInt(append(to, "\nid: "...), e.Sequence, 10)
+		}
 		to = appendID(append(to, "\ndata: {\"session_id\":"...), e.SessionID)
-		to = appendCount(to, `,"sequence":`, e.Sequence)
+		if e.Sequence > 0 {
+			to = appendCount(to, `,"sequence":`, e.Sequence)
+		} else { // of a dry run: it is not in the store
+			to = append(to, `,"sequence":null`...)
+		}
 		to = appendText(to, `,"type":`, string(e.Type))
 		to = e.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
 		return appendLine(append(to, `,"data":`...), e.Data)

@@ -278,6 +278,8 @@ const (
   WHERE greatest(r.used_until + $3, excluded.used_until) - (excluded.used_until - $3) <= 60000000 RETURNING 1)`
 	early      = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
 	takeRate   = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
+	rateWait   = `SELECT greatest(0, greatest(n.now, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0)) + $3 - n.now - 60000000)
+ FROM (SELECT parley.now_ms() * 1000 AS now) n`
 	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
 )
 
@@ -285,6 +287,16 @@ const (
 func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
 	b := tenant(workspaceID)
 	b.read(takeRate, func(r *row) error {
+		wait = time.Duration(r.int64()) * time.Microsecond
+		return nil
+	}, workspaceID, subject, time.Minute.Microseconds()/int64(perMinute))
+	return wait, mapError(s.send(ctx, b))
+}
+
+// RateWait implements parley.BudgetStore.
+func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
+	b := tenant(workspaceID)
+	b.read(rateWait, func(r *row) error {
 		wait = time.Duration(r.int64()) * time.Microsecond
 		return nil
 	}, workspaceID, subject, time.Minute.Microseconds()/int64(perMinute))

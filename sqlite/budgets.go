@@ -320,6 +320,15 @@ func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, pe
 	return transact(ctx, s, func(tx *txn) (time.Duration, error) { return tx.takeRate(workspaceID, subject, perMinute) })
 }
 
+// RateWait implements parley.BudgetStore.
+func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		wait, err = rateWait(c, workspaceID, subject, perMinute, time.Now().UnixMicro())
+		return err
+	})
+	return wait, err
+}
+
 func (t *txn) takeRate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
 	wait, err := t.Rate(workspaceID, subject, perMinute)
 	if err != nil || wait > 0 {
@@ -330,9 +339,13 @@ func (t *txn) takeRate(workspaceID, subject parley.ID, perMinute int) (time.Dura
 
 // Rate implements transition.Rows.
 func (t *txn) Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
-	now := int64(t.now) * 1000
+	return rateWait(t.conn, workspaceID, subject, perMinute, int64(t.now)*1000)
+}
+
+// rateWait is how long a subject has to wait at a time in microseconds.
+func rateWait(c *conn, workspaceID, subject parley.ID, perMinute int, now int64) (time.Duration, error) {
 	until := now
-	if _, err := t.one("SELECT max(used_until, ?) FROM rates WHERE workspace_id = ? AND subject_id = ?", func(r *row) error {
+	if _, err := c.one("SELECT max(used_until, ?) FROM rates WHERE workspace_id = ? AND subject_id = ?", func(r *row) error {
 		until = r.int64()
 		return nil
 	}, now, workspaceID, subject); err != nil {

@@ -480,6 +480,20 @@ func rateBounds(t *testing.T, w *world) {
 			t.Fatalf("request %d waits %s", i+1, wait)
 		}
 	}
+	asks := func(subject parley.ID) time.Duration {
+		wait, err := w.store.RateWait(w.ctx, w.scope.WorkspaceID, subject, 3)
+		must(t, "RateWait", err)
+		return wait
+	}
+	free := parley.NewID()
+	for range 4 { // it counts nothing
+		if wait := asks(free); wait != 0 {
+			t.Fatalf("nobody has asked and the next one waits %s", wait)
+		}
+	}
+	if wait := asks(subject); wait <= 0 || wait > 20*time.Second {
+		t.Errorf("the fourth request of three a minute would wait %s", wait)
+	}
 	if wait := w.take(t, subject, 3); wait <= 0 || wait > 20*time.Second {
 		t.Errorf("the fourth request of three a minute waits %s", wait)
 	}

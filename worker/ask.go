@@ -11,14 +11,15 @@ import (
 // question is a step's request, ready to be sent.
 type question struct {
 	place   place
-	request *parley.ModelRequest // for an observer that reads contents, else nil
+	request *parley.ModelRequest // if the turn keeps it, and for an observer that reads contents; else nil
 	encoded parley.EncodedRequest
 	filter  parley.AnswerFilter // of the middleware; nil: answers are kept as they come
 	call    parley.Call         // all but ID, MessageID and Attempt
 	system  string
 	tools   []byte
 	steers  []parley.Steered
-	window  *parley.Window // what of the record it shows
+	window  *parley.Window   // what of the record it shows
+	shown   []parley.Message // of the record; only if the turn keeps it
 	// reservation is what the call is sure of before it is sent; nil without limits.
 	reservation *parley.Reservation
 }

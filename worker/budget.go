@@ -204,15 +204,20 @@ func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error)
 // estimate is the most that a call is taken to use: its request, and an answer as
 // long as it may be.
 func (t *turn) estimate(q *question) parley.Reserved {
-	output := int64(outputEstimate)
-	switch {
-	case q.call.MaxTokens != nil:
-		output = int64(*q.call.MaxTokens)
-	case t.info.MaxOutput > 0:
-		output = int64(t.info.MaxOutput)
-	}
+	output := int64(t.longestAnswer(q))
 	input := int64(len(q.encoded.Body)/bytesPerToken) + 1
 	return parley.Reserved{Tokens: input + output, Cost: t.info.Price.Most(input, output)}
+}
+
+// longestAnswer is how many tokens an answer may have.
+func (t *turn) longestAnswer(q *question) int {
+	switch {
+	case q.call.MaxTokens != nil:
+		return *q.call.MaxTokens
+	case t.info.MaxOutput > 0:
+		return t.info.MaxOutput
+	}
+	return outputEstimate
 }
 
 // check is one limit beside what is used of it: tokens or nanodollars.

@@ -82,6 +82,9 @@ func (t *turn) permit(call *toolCall) {
 	case parley.GrantDeny:
 		call.refusal = resultForbidden
 	case parley.GrantAsk:
+		if t.w.script != nil { // nothing runs, so nobody is asked
+			return
+		}
 		call.approval = &parley.Approval{ID: parley.NewID(), State: parley.ApprovalPending}
 	}
 }

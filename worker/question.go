@@ -27,29 +27,32 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
 		steers[i].Status = parley.MessageCompleted
 	}
+	if t.keeps {
+		q.shown = selection.Messages
+	}
 	files, failure, err := t.attach(slices.Concat(selection.Messages, steers))
 	if err != nil || failure != nil {
 		return nil, failure, err
 	}
 	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
+	q.call = parley.Call{
+		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,
+		Provider: t.settings.Model.Provider(), Model: t.settings.Model, Parameters: t.settings.Parameters,
+		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
+	}
 	if err == nil {
 		q.encoded, q.filter, err = t.encode(&request, &manifest)
-		if t.w.observer.Contents() { // else it need not outlive its encoding
+		if t.keeps || t.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
 		}
 	}
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInvalid {
-			return nil, t.unusable(err), nil
+			return q, t.unusable(err), nil
 		}
 		return nil, nil, err
 	}
-	q.call = parley.Call{
-		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,
-		Provider: t.settings.Model.Provider(), Model: t.settings.Model, Parameters: t.settings.Parameters,
-		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest,
-		RequestHash: parley.HashOf(q.encoded.Body), EncoderVersion: q.encoded.Version, Outcome: parley.CallOpen,
-	}
+	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(q.encoded.Body), q.encoded.Version
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
@@ -68,7 +71,7 @@ func (t *turn) head() (parley.ContextHead, error) {
 // there as many rows as the turn has written.
 func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
 	trigger := &t.claim.Trigger
-	if before == 0 && trigger.Sequence == t.last && !trigger.Internal && (t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
+	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == t.last && !trigger.Internal && (t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, nil
 	}
 	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle && own < int64(limit) {

@@ -117,6 +117,7 @@ type turn struct {
 	layers   prompt.Layers // the middleware around its calls
 	last     int64         // the record's last sequence, as far as this run has seen
 	attempts int           // model requests of the turn so far
+	keeps    bool          // questions keep what they were made of
 	bounds   bounds
 }
 

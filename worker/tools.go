@@ -56,6 +56,10 @@ type toolCall struct {
 
 // sort finds out who answers a call.
 func (t *turn) sort(call *toolCall) {
+	if t.w.script != nil {
+		t.sortDry(call)
+		return
+	}
 	for _, ref := range t.settings.Tools {
 		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client || call.question {
 			continue

@@ -34,7 +34,8 @@ type Worker struct {
 	flusher  *flusher
 	toolsets *toolsets
 	layers   layerCache
-	pauses   pauses
+	pauses   *pauses
+	script   *script // of a dry run: it answers for all tools; else nil
 
 	claimNow  chan struct{} // of one: the claimer may find something
 	outboxNow chan struct{} // of one: the outbox may hold something
@@ -79,6 +80,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		store: store, models: models, tools: tools, hub: hub, options: options, log: options.Log,
 		runtimes:  map[string]parley.Runtime{},
 		toolsets:  newToolsets(),
+		pauses:    &pauses{},
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),

@@ -162,7 +162,9 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	}
 	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
 	if s.worker != nil {
-		options.Runner = s.worker
+		options.Runner, options.DryRunner = s.worker, s.worker
+	} else {
+		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log})
 	}
 	page, err := web.Handler()
 	if err != nil {

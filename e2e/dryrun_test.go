@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"parley"
+	"parley/client"
+	"parley/internal/pgtest"
+)
+
+// A dry run, a preview and a look at the context change no row of any table but
+// those of leases, on either database.
+func TestDryRunWritesNothing(t *testing.T) { onEach(t, dryRunWritesNothing) }
+
+func dryRunWritesNothing(t *testing.T, at place) {
+	s := startAt(t, at)
+	c := s.connect()
+	agent, err := c.CreateAgent(t.Context(), client.AgentInput{Name: "Clock", Model: "sim/tool", Tools: client.ToolNames("current_time")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := c.CreateSession(t.Context(), client.SessionInput{Agent: agent.Slug, Title: "Times"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat := func(text string) {
+		if out, errOut, err := at.parley(t, "chat", "--session", session.ID.String(), text); err != nil {
+			t.Fatalf("%v: %s %s", err, out, errOut)
+		}
+	}
+	chat("What time is it?")
+	before := s.settledDump(t, at)
+	post := func(path, accept, body string, status int) (http.Header, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", accept)
+		request.Header.Set("Authorization", "Bearer "+s.key())
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() //nolint:errcheck // the body was read
+		var answer bytes.Buffer
+		if _, err := answer.ReadFrom(response.Body); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != status {
+			t.Fatalf("%s: %d %s", path, response.StatusCode, answer.String())
+		}
+		return response.Header, answer.String()
+	}
+	messages := "/v1/sessions/" + session.ID.String() + "/messages"
+	var ran struct {
+		DryRun   bool `json:"dry_run"`
+		Turn     parley.Turn
+		Messages []parley.Message
+		Calls    []parley.Call
+	}
+	header, answer := post(messages, "application/json", `{"content":{"text":"And now?"},"dry_run":true,"tool_results":[{"name":"current_time","result":{"utc":"half past nine"}}]}`, 200)
+	if err := json.Unmarshal([]byte(answer), &ran); err != nil {
+		t.Fatal(err)
+	}
+	if header.Get("Parley-Dry-Run") != "true" || !ran.DryRun || ran.Turn.Status != parley.TurnCompleted || len(ran.Messages) != 5 || len(ran.Calls) != 2 || ran.Calls[0].Usage.InputTokens == nil {
+		t.Fatalf("the dry run: %s", answer)
+	}
+	if text := string(ran.Messages[4].Content); !strings.Contains(text, "half past nine") || ran.Messages[0].Sequence != 6 || !ran.Messages[4].ContentHash.IsZero() {
+		t.Errorf("the answer is %s, the message has sequence %d", text, ran.Messages[0].Sequence)
+	}
+	if _, answer = post(messages, "application/json", `{"content":{"text":"And now?"},"dry_run":true}`, 200); !strings.Contains(answer, "this is a dry run") {
+		t.Errorf("a tool without a script ran: %s", answer)
+	}
+	_, frames := post(messages, "text/event-stream", `{"content":{"text":"Stream it."},"model":"sim/echo","dry_run":true}`, 200)
+	if !strings.Contains(frames, "event: step.generating") || !strings.Contains(frames, "event: session.completed") || strings.Contains(frames, "\nid: ") {
+		t.Errorf("the frames: %s", frames)
+	}
+	_, answer = post("/v1/sessions", "application/json", `{"agent_id":"clock","model":"sim/echo","message":{"content":{"text":"Nobody was here."}},"dry_run":true}`, 200)
+	if !strings.Contains(answer, "Nobody was here.") {
+		t.Errorf("a dry session: %s", answer)
+	}
+	_, answer = post(messages, "application/json", `{"content":{"text":"x"},"dry_run":true,"role":"assistant"}`, 422)
+	if !strings.Contains(answer, "role") {
+		t.Errorf("a dry assistant: %s", answer)
+	}
+	// What the server writes of what was before (the audit is behind) must not hide what a dry run wrote.
+	if after := s.dump(t, at); !slices.Equal(before, after) {
+		t.Errorf("rows changed: before %v\nafter %v", before, after)
+	}
+	if sessions, err := c.Sessions(t.Context(), nil); err != nil || len(sessions.Data) != 1 {
+		t.Errorf("%d sessions, %v", len(sessions.Data), err)
+	}
+}
+
+// settledDump waits until two dumps are the same: the audit of what came before
+// is written behind.
+func (s *server) settledDump(t *testing.T, at place) []string {
+	t.Helper()
+	last := s.dump(t, at)
+	for deadline := time.Now().Add(startDeadline); ; {
+		if time.Now().After(deadline) {
+			t.Fatalf("the tables do not come to rest: %v", last)
+		}
+		next := s.dump(t, at)
+		if slices.Equal(last, next) && slices.ContainsFunc(next, func(line string) bool { return strings.HasPrefix(line, "audit") && !strings.HasSuffix(line, " 0") }) {
+			return next
+		}
+		last = next
+	}
+}
+
+// dump has a line per table: its name, a hash of its rows, and how many they are.
+func (s *server) dump(t *testing.T, at place) (tables []string) {
+	t.Helper()
+	driver, source, list := "sqlite", "file:"+filepath.Join(at.dir, "parley.db")+"?mode=ro", "SELECT name, name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%' ORDER BY 1"
+	if at.database != "" {
+		address, err := url.Parse(at.database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		driver, source = "pgx", databases.Cluster(t).URL(pgtest.Superuser, strings.TrimPrefix(address.Path, "/")) // whom no policy hides a row from
+		list = "SELECT table_name, 'parley.' || quote_ident(table_name) FROM information_schema.tables WHERE table_schema = 'parley' AND table_type = 'BASE TABLE' ORDER BY 1"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // it was only read
+	names := query(t, db, list)
+	for _, name := range names {
+		if name[0] == "processes" {
+			continue
+		}
+		hash := sha256.New()
+		var lines []string
+		for _, row := range query(t, db, "SELECT * FROM "+name[1]) { //nolint:gosec // a name from the catalogue
+			lines = append(lines, strings.Join(row, "\x1f"))
+		}
+		slices.Sort(lines)
+		for _, line := range lines {
+			fmt.Fprintln(hash, line)
+		}
+		tables = append(tables, fmt.Sprintf("%s %x %d", name[0], hash.Sum(nil)[:8], len(lines)))
+	}
+	return tables
+}
+
+func query(t *testing.T, db *sql.DB, text string) (all [][]string) {
+	t.Helper()
+	rows, err := db.QueryContext(context.WithoutCancel(t.Context()), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close() //nolint:errcheck // read to the end
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(columns))
+		for i, value := range values {
+			row[i] = fmt.Sprintf("%v", value)
+		}
+		all = append(all, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// DryInput asks for a dry run.
+type DryInput struct {
+	DryRun      bool                    `json:"dry_run,omitempty" doc:"Answer without writing anything: the same path, in the process that was asked. No tool runs."`
+	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty" maxItems:"256" doc:"Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run."`
+}
+
+// notDry refuses what only a dry run takes.
+func (d *DryInput) notDry(field string) error {
+	switch {
+	case d.DryRun:
+		return parley.InvalidField(field, "does not belong here: ask the verb for dry runs, or set it on the outermost object")
+	case len(d.ToolResults) > 0:
+		return parley.InvalidField("tool_results", "belong to dry runs: set dry_run too")
+	}
+	return nil
+}
+
+// check checks a script.
+func (d *DryInput) check() error {
+	if len(d.ToolResults) > parley.MaxScripted {
+		return parley.InvalidField("tool_results", "are %d; at most %d", len(d.ToolResults), parley.MaxScripted)
+	}
+	for i := range d.ToolResults {
+		r := &d.ToolResults[i]
+		switch {
+		case r.Name == "":
+			return parley.InvalidField("tool_results", "entry %d names no tool", i+1)
+		case r.Error != "" && len(r.Result) > 0:
+			return parley.InvalidField("tool_results", "entry %d has a result and an error; give one", i+1)
+		}
+		if err := parley.CheckJSON(r.Result); len(r.Result) > 0 && err != nil {
+			return parley.InvalidField("tool_results", "entry %d has no valid JSON as its result", i+1)
+		}
+	}
+	return nil
+}
+
+// DryRun is a turn that was run without a trace: what it would have written.
+type DryRun struct {
+	DryRun   bool             `json:"dry_run" doc:"true: nothing of this was written."`
+	Message  parley.Message   `json:"message"`
+	Turn     parley.Turn      `json:"turn" doc:"As it ended; waiting, when it came to something to wait for."`
+	Messages []parley.Message `json:"messages" doc:"Of the turn, the message first."`
+	Calls    []parley.Call    `json:"calls"`
+}
+
+// DryWatch says who watches a dry run.
+type DryWatch struct {
+	Flush time.Duration  // deltas of one message are merged for so long
+	Sink  parley.DrySink // nil: nobody
+}
+
+// DryRunMessage answers a user message of a session without writing anything, and
+// returns when its turn has ended. Limits hold; what it uses is counted nowhere.
+func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, watch DryWatch) (DryRun, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return DryRun{}, err
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	if err != nil {
+		return DryRun{}, err
+	}
+	return e.dryRun(ctx, scope, principal, parley.DryTurn{Session: session}, input, watch)
+}
+
+// DryRunSession is DryRunMessage for the first message of a session that is not
+// made either; one whose key exists is that session.
+func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, input SessionInput, watch DryWatch) (DryRun, error) {
+	scope, err := authorise(principal, OpenSessions)
+	if err != nil {
+		return DryRun{}, err
+	}
+	if input.Message == nil {
+		return DryRun{}, parley.InvalidField("message", "is missing: a dry run needs something to answer")
+	}
+	if err := input.Message.notDry("message.dry_run"); err != nil {
+		return DryRun{}, err
+	}
+	session, err := e.newSession(ctx, scope, principal, input)
+	if err != nil {
+		return DryRun{}, err
+	}
+	of := parley.DryTurn{Session: session, Fresh: true}
+	of.Session.RootID, of.Session.CreatedAt, of.Session.UpdatedAt = session.ID, parley.Now(), parley.Now()
+	if session.Key != "" {
+		found, err := e.store.SessionByKey(ctx, scope, session.Key)
+		switch {
+		case err == nil:
+			of = parley.DryTurn{Session: found}
+		case parley.ErrorCode(err) != parley.CodeNotFound:
+			return DryRun{}, err
+		}
+	}
+	message := *input.Message
+	message.DryInput = input.DryInput
+	run, err := e.dryRun(ctx, scope, principal, of, message, watch)
+	return run, inside("message", err)
+}
+
+// dryRun runs a message dry.
+func (e *Engine) dryRun(ctx context.Context, scope parley.Scope, principal parley.Principal, of parley.DryTurn, input MessageInput, watch DryWatch) (DryRun, error) {
+	if err := e.dryTurn(ctx, scope, principal, &of, input); err != nil {
+		return DryRun{}, err
+	}
+	if err := e.keepsRate(ctx, scope, &of); err != nil {
+		return DryRun{}, err
+	}
+	of.Script, of.Flush, of.Sink = input.ToolResults, watch.Flush, watch.Sink
+	outcome, err := e.dry.DryRun(ctx, of)
+	return DryRun{DryRun: true, Message: outcome.Message, Turn: outcome.Turn, Messages: orEmpty(outcome.Messages), Calls: orEmpty(outcome.Calls)}, err
+}
+
+// dryTurn checks a message as a post would, and fills it in with its agent.
+func (e *Engine) dryTurn(ctx context.Context, scope parley.Scope, principal parley.Principal, of *parley.DryTurn, input MessageInput) error {
+	if e.dry == nil {
+		return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it previews and dry-runs none. Ask one that does.")
+	}
+	if input.Role == "" {
+		input.Role = parley.RoleUser
+	}
+	switch {
+	case input.Role != parley.RoleUser:
+		return parley.InvalidField("role", "a dry run answers a user message, not a %s", parley.Clip(string(input.Role), 32))
+	case input.Respond != nil && !*input.Respond:
+		return parley.InvalidField("respond", "a dry run is the answer to a message: leave it out")
+	}
+	if err := input.check(); err != nil {
+		return err
+	}
+	message, err := e.newMessage(principal, input)
+	if err == nil {
+		err = e.findAgentsOf(ctx, scope, input.Overrides)
+	}
+	if err == nil {
+		of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
+	}
+	if err == nil {
+		err = e.checkFiles(ctx, scope, &message, of.Agent.Model, of.Session.Model, message.Overrides.Model)
+	}
+	of.Message = message
+	return err
+}
+
+// keepsRate refuses a dry run where a message would be refused for its pace. It
+// is not counted itself.
+func (e *Engine) keepsRate(ctx context.Context, scope parley.Scope, of *parley.DryTurn) error {
+	limits := of.Agent.Limits
+	if of.Session.Limits != nil {
+		limits = of.Session.Limits.Over(limits)
+	}
+	if limits.RequestsPerMinute == nil || of.Fresh {
+		return nil
+	}
+	wait, err := e.store.RateWait(ctx, scope.WorkspaceID, of.Session.ID, *limits.RequestsPerMinute)
+	if err == nil && wait > 0 {
+		err = parley.RateLimited("This session", *limits.RequestsPerMinute, wait)
+	}
+	return err
+}

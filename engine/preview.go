@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+// Preview is the request that would be sent next. Nothing is written for it.
+type Preview struct {
+	SessionID parley.ID       `json:"session_id"`
+	Model     parley.ModelID  `json:"model"`
+	Policy    string          `json:"policy" doc:"The context policy that chose the messages."`
+	Request   json.RawMessage `json:"request" doc:"As it would be sent; null while there is nothing to send."`
+	Explanation
+	Refused *string        `json:"refused" doc:"Why it would not be sent now: a limit; null when it would."`
+	Cache   PredictedCache `json:"cache"`
+	Cost    PredictedCost  `json:"cost"`
+}
+
+// PredictedCache is how much of a request the provider's cache may hold.
+type PredictedCache struct {
+	WithID parley.ID `json:"with_id" doc:"The session's last call, whose front it would share; null before the first."`
+	Tokens int       `json:"tokens" doc:"An estimate of the shared front."`
+	Share  float64   `json:"share" doc:"Of the request's tokens."`
+	Likely bool      `json:"likely" doc:"The model's provider caches and the last call is recent."`
+	Says   string    `json:"says" doc:"For people."`
+}
+
+// PredictedCost is what a request would cost; null while the model's price is unknown.
+type PredictedCost struct {
+	Input  *parley.Money `json:"input" doc:"If no cache held anything."`
+	Cached *parley.Money `json:"input_cached" doc:"If the cache held all that it may."`
+	Output *parley.Money `json:"output_most" doc:"Of the longest answer that may come."`
+	Tokens int           `json:"output_tokens_most"`
+}
+
+// Preview tells what would be sent for a message now: by the path that a post takes.
+func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (Preview, error) {
+	scope, session, err := e.previewed(ctx, principal, sessionID)
+	if err != nil {
+		return Preview{}, err
+	}
+	of := parley.DryTurn{Session: session}
+	if err := e.dryTurn(ctx, scope, principal, &of, input); err != nil {
+		return Preview{}, err
+	}
+	return e.preview(ctx, scope, of)
+}
+
+// Context tells what the session's window holds now, before anything else is said.
+func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
+	scope, session, err := e.previewed(ctx, principal, sessionID)
+	if err != nil {
+		return Preview{}, err
+	}
+	if e.dry == nil {
+		return Preview{}, parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it shows no context. Ask one that does.")
+	}
+	of := parley.DryTurn{Session: session}
+	if of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String()); err != nil {
+		return Preview{}, err
+	}
+	return e.preview(ctx, scope, of)
+}
+
+func (e *Engine) previewed(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Scope, parley.Session, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return scope, parley.Session{}, err
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	return scope, session, err
+}
+
+func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryTurn) (Preview, error) {
+	q, err := e.dry.Preview(ctx, of)
+	if err != nil {
+		return Preview{}, err
+	}
+	sent := prompt.Sent{Request: q.Request, Encoded: q.Encoded, Manifest: q.Call.Manifest, Shown: q.Shown}
+	sent.Parts = prompt.Parts(&q.Request, q.Encoded, q.Call.Manifest, q.Shown)
+	p := Preview{SessionID: of.Session.ID, Model: q.Call.Model, Policy: q.Call.Manifest.Policy, Refused: parley.OrNull(q.Refused)}
+	if json.Valid(q.Encoded) {
+		p.Request = q.Encoded
+	}
+	p.Parts, p.Totals, p.EstimatedTokens = sent.Parts, prompt.Sum(sent.Parts), prompt.Tokens(sent.Parts)
+	if p.Parts == nil {
+		p.Parts = []prompt.Part{}
+	}
+	p.Window = windowOf(q.Info, p.EstimatedTokens, parley.Usage{})
+	read, err := e.manifestMessages(ctx, scope, parley.Call{SessionID: of.Session.ID, Manifest: q.Call.Manifest})
+	if err == nil {
+		read, err = e.around(ctx, scope, of.Session.ID, q.Call.Manifest, read, of.Session.LastSequence)
+	}
+	if err != nil {
+		return Preview{}, err
+	}
+	p.LeftOut = prompt.Omitted(q.Call.Manifest, read, of.Session.LastSequence)
+	if p.Cache, err = e.predictCache(ctx, scope, of.Session.ID, &q, &sent); err != nil {
+		return Preview{}, err
+	}
+	p.Cost = predictCost(&q, p.EstimatedTokens, p.Cache.Tokens)
+	return p, nil
+}
+
+// predictCache compares a request with the session's last one.
+func (e *Engine) predictCache(ctx context.Context, scope parley.Scope, sessionID parley.ID, q *parley.Previewed, sent *prompt.Sent) (PredictedCache, error) {
+	last, err := e.stepCall(ctx, scope, sessionID, parley.ID{}, func(*parley.Call) bool { return true })
+	if err != nil || last == nil {
+		return PredictedCache{Says: "The session has made no call yet, so no cache holds anything of it."}, err
+	}
+	_, before, err := e.reconstruct(ctx, scope, *last)
+	if err != nil || before.Encoded == nil {
+		return PredictedCache{WithID: last.ID, Says: "The last call's request cannot be made again, so nothing is known of what a cache holds."}, err
+	}
+	difference := prompt.Compare(&before.Sent, sent)
+	c := PredictedCache{WithID: last.ID, Tokens: difference.Shared.Tokens}
+	if all := difference.Shared.OfTokens; all > 0 {
+		c.Share = float64(c.Tokens) / float64(all)
+	}
+	recent := time.Since(last.CreatedAt.Std()) < longestCached
+	c.Likely = q.Info.Caching && recent && c.Tokens > 0
+	c.Says = fmt.Sprintf("About %d of %d tokens are the front of the last call's request.", c.Tokens, difference.Shared.OfTokens)
+	switch breaks := difference.Breaks(); {
+	case breaks != nil:
+		c.Says = breaks.Says + " " + c.Says
+	case !q.Info.Caching:
+		c.Says += " The model's provider is not known to cache."
+	case !recent:
+		c.Says += " The last call was long ago; most providers forget sooner."
+	}
+	return c, nil
+}
+
+// predictCost prices a request that was not sent.
+func predictCost(q *parley.Previewed, input, cached int) PredictedCost {
+	cost := PredictedCost{Tokens: q.Output}
+	price := q.Info.Price
+	if price == nil {
+		return cost
+	}
+	of := func(in, held, out int64) *parley.Money {
+		return price.Cost(parley.Usage{InputTokens: &in, OutputTokens: &out, CachedTokens: &held})
+	}
+	cost.Input, cost.Output = of(int64(input), 0, 0), of(0, 0, int64(q.Output))
+	cost.Cached = of(int64(input), int64(min(cached, input)), 0)
+	return cost
+}

@@ -1,0 +1,172 @@
+// Package dryrun is a store in memory for one turn that leaves no trace: what is
+// there is read from a real store, what the turn writes stays here and is
+// forgotten with it.
+//
+// It owns no rules. Package transition says what each step does, so that a dry
+// run meets the same refusals and tells the same events as a real one; this
+// package gives it rows to read and keeps what it changed. The real store is
+// authoritative for all that was there before, as it was when the dry run began:
+// what others write meanwhile is not seen.
+package dryrun
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// Reads is what a dry run reads of the real store. It has no method that writes.
+type Reads interface {
+	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
+	Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error)
+	Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error)
+	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
+	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
+	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
+	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+	File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error)
+	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
+	Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error)
+}
+
+// Memory is the store of one dry run. It is safe for concurrent use and has no
+// goroutines.
+type Memory struct {
+	Reads
+	agent parley.Agent
+	fresh bool // the session itself is not in the real store
+	base  int64
+	hints parley.Hints // told of what would have been committed
+
+	mu        sync.Mutex // guards what follows
+	tx        *transition.Tx
+	head      transition.Head
+	turns     map[parley.ID]parley.Turn
+	messages  []parley.Message // by sequence
+	calls     []parley.Call
+	events    []parley.Event
+	approvals map[parley.ID]parley.Approval
+	spent     parley.Reserved
+}
+
+// New makes a store for a dry run of a session with an agent. The session is
+// taken as it stands in the record: a turn that runs in it now goes unseen. fresh
+// says that the session is not in the real store. hints may be nil.
+func New(reads Reads, session parley.Session, agent parley.Agent, fresh bool, log *slog.Logger) *Memory {
+	session.TurnID, session.Status, session.WaitReason = parley.ID{}, parley.SessionPending, ""
+	session.Mode = parley.ModeForeground // its turn is run by the process that took it
+	return &Memory{
+		Reads: reads, agent: agent, fresh: fresh, base: session.LastSequence,
+		tx: transition.New(log), head: transition.Head{Session: session},
+		turns: map[parley.ID]parley.Turn{}, approvals: map[parley.ID]parley.Approval{},
+	}
+}
+
+// Tell names who is told of events; call it before the first transition.
+func (m *Memory) Tell(hints parley.Hints) { m.hints = hints }
+
+// transact runs a transition and keeps what it changed, all of it or nothing.
+func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error) {
+	m.mu.Lock()
+	m.tx.Begin(rows{m}, parley.Now())
+	result, err := step(m.tx)
+	if err != nil {
+		m.mu.Unlock()
+		return result, err
+	}
+	commits := m.tx.Finish()
+	for _, h := range m.tx.Locked() {
+		if h.ID == m.head.ID {
+			m.keep(h)
+		}
+	}
+	m.mu.Unlock()
+	if m.hints != nil {
+		for i := range commits {
+			m.hints.Committed(commits[i])
+		}
+	}
+	return result, nil
+}
+
+// keep takes over what a transition changed of the session.
+func (m *Memory) keep(h *transition.Head) {
+	m.head = transition.Head{
+		Session: h.Session, Epoch: h.Epoch, Holder: h.Holder, TurnStatus: h.TurnStatus, Cancel: h.Cancel, Back: h.Back, Front: h.Front,
+		NextCall: h.NextCall, Queued: h.Queued, Steers: h.Steers, LastHash: h.LastHash, DeletedAt: h.DeletedAt,
+	}
+	c := &h.Changes
+	for i := range c.Events {
+		m.events = append(m.events, c.Events[i].Event)
+	}
+	for i := range c.NewMessages {
+		m.messages = append(m.messages, *c.NewMessages[i].Message)
+	}
+	for i := range c.Settled {
+		m.settle(&c.Settled[i], c.At)
+	}
+	for _, turn := range slices.Concat(c.NewTurns, c.Turns) {
+		m.turns[turn.ID] = *turn
+	}
+	for i := range c.NewCalls {
+		call := c.NewCalls[i].Call
+		call.WorkspaceID, call.SessionID, call.TurnID, call.CreatedAt = h.WorkspaceID, h.ID, c.NewCalls[i].TurnID, c.At
+		m.calls = append(m.calls, call)
+	}
+	for i := range c.Calls {
+		m.settleCall(&c.Calls[i])
+	}
+	for _, a := range slices.Concat(c.NewApprovals, c.Approvals) {
+		m.approvals[a.ID] = *a
+	}
+}
+
+func (m *Memory) settle(row *transition.SettledRow, at parley.Time) {
+	for i := range m.messages {
+		if one := &m.messages[i]; one.ID == row.MessageID {
+			one.Status, one.Content, one.ProviderData, one.ToolName = row.Status, row.Content, row.ProviderData, row.ToolName
+			one.Error, one.Usage, one.Metadata, one.TokenEstimate, one.UpdatedAt = row.Error, row.Usage, row.Metadata, row.TokenEstimate, at
+			return
+		}
+	}
+}
+
+func (m *Memory) settleCall(settled *parley.CallSettled) {
+	for i := range m.calls {
+		c := &m.calls[i]
+		if c.ID != settled.CallID {
+			continue
+		}
+		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish, settled.Error
+		c.FirstTokenMS, c.TotalMS = settled.FirstTokenMS, settled.TotalMS
+		if c.Reserved != nil {
+			used, estimated := settled.Charged(*c.Reserved)
+			c.Estimated = estimated
+			m.spent.Tokens += used.Tokens
+			if used.Cost != nil {
+				cost := *used.Cost
+				if m.spent.Cost != nil {
+					cost += *m.spent.Cost
+				}
+				m.spent.Cost = &cost
+			}
+		}
+	}
+}
+
+// Outcome is what a dry run would have written: the turn, its messages by sequence
+// and its calls by time. Hashes are left out: they would chain what is not there.
+func (m *Memory) Outcome(turnID parley.ID) (parley.Turn, []parley.Message, []parley.Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	messages := slices.Clone(m.messages)
+	for i := range messages {
+		messages[i].ContentHash = parley.Hash{}
+	}
+	return m.turns[turnID], messages, slices.Clone(m.calls)
+}

@@ -1,0 +1,283 @@
+package dryrun
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// holder is the process that a dry run's turn is claimed for.
+var holder = parley.NewID() //nolint:gochecknoglobals // a name, never written
+
+// Post records the message in memory and claims its turn.
+func (m *Memory) Post(message parley.NewMessage) (parley.Posted, error) {
+	scope := parley.Scope{WorkspaceID: m.head.WorkspaceID}
+	return transact(m, func(tx *transition.Tx) (parley.Posted, error) {
+		return tx.PostMessage(scope, m.head.ID, message, holder)
+	})
+}
+
+// Events implements the source of a hub.
+func (m *Memory) Events(_ context.Context, _ parley.Scope, _ parley.ID, after int64, limit int) (events []parley.Event, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.events {
+		if m.events[i].Sequence > after && len(events) < limit {
+			events = append(events, m.events[i])
+		}
+	}
+	return events, nil
+}
+
+// Heads implements the source of a hub.
+func (m *Memory) Heads(context.Context, []parley.ID) ([]parley.HeadState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return []parley.HeadState{{SessionID: m.head.ID, LastEvent: m.head.LastEvent, OwnerID: m.head.OwnerID, Visibility: m.head.Visibility}}, nil
+}
+
+// Session is the session with what the dry run made of it, or a real one.
+func (m *Memory) Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error) {
+	if id != m.head.ID {
+		return m.Reads.Session(ctx, scope, id)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.head.Session, nil
+}
+
+// Turn finds one of the dry run's, or a real one.
+func (m *Memory) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error) {
+	m.mu.Lock()
+	turn, own := m.turns[id]
+	m.mu.Unlock()
+	if own {
+		return turn, nil
+	}
+	return m.Reads.Turn(ctx, scope, id)
+}
+
+// Calls lists the dry run's calls of its turn.
+func (m *Memory) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error) {
+	m.mu.Lock()
+	_, own := m.turns[query.TurnID]
+	calls := slices.Clone(m.calls)
+	m.mu.Unlock()
+	if own {
+		return calls, nil
+	}
+	return m.Reads.Calls(ctx, scope, sessionID, query)
+}
+
+// ContextTail reads what the dry run has made, newest first, and behind it the
+// record as it was when the dry run began.
+func (m *Memory) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (tail []parley.Message, err error) {
+	m.mu.Lock()
+	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit; i-- {
+		one := m.messages[i]
+		if !one.Internal && one.Status.Settled() && one.Status != parley.MessageQueued && (before == 0 || one.Sequence < before) {
+			tail = append(tail, one)
+		}
+	}
+	m.mu.Unlock()
+	if len(tail) == limit || m.fresh || m.base == 0 {
+		return tail, nil
+	}
+	if before == 0 || before > m.base+1 {
+		before = m.base + 1
+	}
+	older, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail))
+	return append(tail, older...), err
+}
+
+// ContextHead is the real one: a dry run pins nothing and sums nothing up.
+func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error) {
+	if m.fresh {
+		return parley.ContextHead{}, nil
+	}
+	return m.Reads.ContextHead(ctx, workspaceID, sessionID)
+}
+
+// Budgets are the real ones, as if those that are missing had been made, with what
+// the dry run has spent.
+func (m *Memory) Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error) {
+	budgets, err := m.Reads.Budgets(ctx, workspaceID, subjects)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fresh && slices.ContainsFunc(subjects, func(s parley.BudgetSubject) bool { return s.ID == m.head.ID }) {
+		own := parley.Budget{BudgetSubject: parley.BudgetSubject{ID: m.head.ID, Scope: parley.BudgetOfSession}, AgentID: m.head.AgentID}
+		if m.head.Limits != nil {
+			own.Limits = *m.head.Limits
+		}
+		budgets = append(budgets, own)
+	}
+	for i := range budgets {
+		b := &budgets[i]
+		if !b.Made && b.ID == m.head.ID {
+			b.Tokens, b.Cost = m.head.Statistics.InputTokens+m.head.Statistics.OutputTokens, m.head.Statistics.Cost
+			b.Tokens, b.Cost = b.Tokens-m.spent.Tokens, b.Cost-m.cost() // they hold what was spent here
+		}
+		b.Made = true
+		b.Tokens, b.DayTokens = b.Tokens+m.spent.Tokens, b.DayTokens+m.spent.Tokens
+		b.Cost, b.DayCost = b.Cost+m.cost(), b.DayCost+m.cost()
+	}
+	return budgets, err
+}
+
+func (m *Memory) cost() parley.Money {
+	if m.spent.Cost == nil {
+		return 0
+	}
+	return *m.spent.Cost
+}
+
+// The transitions of a running turn, as parley.TurnStore has them.
+
+// RecoverTurn implements parley.TurnStore.
+func (m *Memory) RecoverTurn(_ context.Context, fence parley.Fence) (parley.TurnState, error) {
+	return transact(m, func(tx *transition.Tx) (parley.TurnState, error) { return tx.RecoverTurn(fence) })
+}
+
+// PendingSteers implements parley.TurnStore: nobody steers a dry run.
+func (m *Memory) PendingSteers(context.Context, parley.Fence) ([]parley.Message, error) {
+	return nil, nil
+}
+
+// BeginStep implements parley.TurnStore.
+func (m *Memory) BeginStep(_ context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+	if begin.Reservation != nil {
+		begin.Call.Reserved = &begin.Reservation.Reserved
+	}
+	return transact(m, func(tx *transition.Tx) (parley.StepBegun, error) { return tx.BeginStep(fence, begin) })
+}
+
+// BeginCall implements parley.TurnStore.
+func (m *Memory) BeginCall(_ context.Context, fence parley.Fence, begin parley.StepBegin) error {
+	if begin.Reservation != nil {
+		begin.Call.Reserved = &begin.Reservation.Reserved
+	}
+	return m.write(func(tx *transition.Tx) error { return tx.BeginCall(fence, begin) })
+}
+
+func (m *Memory) write(step func(*transition.Tx) error) error {
+	_, err := transact(m, func(tx *transition.Tx) (struct{}, error) { return struct{}{}, step(tx) })
+	return err
+}
+
+// NoteProgress implements parley.TurnStore.
+func (m *Memory) NoteProgress(_ context.Context, fence parley.Fence, note parley.ProgressNote) error {
+	return m.write(func(tx *transition.Tx) error { return tx.NoteProgress(fence, note) })
+}
+
+// RetryCall implements parley.TurnStore.
+func (m *Memory) RetryCall(_ context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+	return m.write(func(tx *transition.Tx) error { return tx.RetryCall(fence, step, failed, notice) })
+}
+
+// OpenBlock implements parley.TurnStore.
+func (m *Memory) OpenBlock(_ context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+	return transact(m, func(tx *transition.Tx) (parley.Message, error) { return tx.OpenBlock(fence, open) })
+}
+
+// AppendVersions implements parley.TurnStore: the text is in the hub.
+func (m *Memory) AppendVersions(context.Context, []parley.FencedVersion) (parley.Appended, error) {
+	return parley.Appended{}, nil
+}
+
+// SettleStep implements parley.TurnStore.
+func (m *Memory) SettleStep(_ context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
+	return transact(m, func(tx *transition.Tx) (parley.StepSettled, error) { return tx.SettleStep(fence, settle) })
+}
+
+// SettleTool implements parley.TurnStore.
+func (m *Memory) SettleTool(_ context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+	return transact(m, func(tx *transition.Tx) (parley.Message, error) { return tx.SettleTool(fence, settle) })
+}
+
+// ParkTurn implements parley.TurnStore.
+func (m *Memory) ParkTurn(_ context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	return transact(m, func(tx *transition.Tx) (parley.Turn, error) { return tx.ParkTurn(fence, reason) })
+}
+
+// FinishTurn implements parley.TurnStore.
+func (m *Memory) FinishTurn(_ context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+	return transact(m, func(tx *transition.Tx) (parley.StepSettled, error) { return tx.FinishTurn(fence, end) })
+}
+
+// ReleaseTurn implements parley.TurnStore.
+func (m *Memory) ReleaseTurn(_ context.Context, fence parley.Fence) error {
+	return m.write(func(tx *transition.Tx) error { return tx.ReleaseTurn(fence) })
+}
+
+// OpenChild implements parley.ChildStore: a dry run opens no session.
+func (m *Memory) OpenChild(context.Context, parley.Fence, parley.NewSession) (parley.Session, error) {
+	return parley.Session{}, parley.Errorf(parley.CodeConflict, "a dry run opens no tool session")
+}
+
+// UseApprovals implements parley.ApprovalStore: a dry run asks nobody.
+func (m *Memory) UseApprovals(context.Context, parley.Fence, []parley.ApprovalUse) error { return nil }
+
+// WarnLimit implements parley.BudgetStore.
+func (m *Memory) WarnLimit(_ context.Context, fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+	return m.write(func(tx *transition.Tx) error { return tx.WarnLimit(fence, warning, subject) })
+}
+
+// ParkRefused implements parley.BudgetStore.
+func (m *Memory) ParkRefused(_ context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+	return transact(m, func(tx *transition.Tx) (parley.Turn, error) { return tx.ParkRefused(fence, refusal) })
+}
+
+// MakeBudgets implements parley.BudgetStore: Budgets has them all.
+func (m *Memory) MakeBudgets(context.Context, parley.ID, []parley.BudgetSubject) error { return nil }
+
+// TakeRate implements parley.BudgetStore: nothing is counted.
+func (m *Memory) TakeRate(context.Context, parley.ID, parley.ID, int) (time.Duration, error) {
+	return 0, nil
+}
+
+// RateWait implements parley.BudgetStore.
+func (m *Memory) RateWait(context.Context, parley.ID, parley.ID, int) (time.Duration, error) {
+	return 0, nil
+}
+
+// What belongs to processes and to others than this turn is not done here.
+
+// errNoProcess answers what no turn asks for.
+func errNoProcess() error {
+	return parley.Errorf(parley.CodeInternal, "a dry run has no process, no lease and no outbox")
+}
+
+// RegisterProcess implements parley.LeaseStore.
+func (m *Memory) RegisterProcess(context.Context, parley.Process, time.Duration) error {
+	return errNoProcess()
+}
+
+// RenewLease implements parley.LeaseStore.
+func (m *Memory) RenewLease(context.Context, parley.ID, time.Duration) ([]parley.ID, error) {
+	return nil, errNoProcess()
+}
+
+// ReleaseProcess implements parley.LeaseStore.
+func (m *Memory) ReleaseProcess(context.Context, parley.ID) error { return errNoProcess() }
+
+// HeldTurns implements parley.LeaseStore.
+func (m *Memory) HeldTurns(context.Context, parley.ID) ([]parley.Fence, error) {
+	return nil, errNoProcess()
+}
+
+// NextExpiry implements parley.LeaseStore.
+func (m *Memory) NextExpiry(context.Context) (time.Duration, error) { return 0, errNoProcess() }
+
+// Sweep implements parley.LeaseStore.
+func (m *Memory) Sweep(context.Context) (int, error) { return 0, errNoProcess() }
+
+// ApplyOutbox implements parley.OutboxStore.
+func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errNoProcess() }
+
+// Claim implements parley.TurnStore.
+func (m *Memory) Claim(context.Context, parley.ID, int, parley.Occupancy) ([]parley.Claim, error) {
+	return nil, errNoProcess()
+}

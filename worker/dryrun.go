@@ -1,0 +1,355 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"parley"
+	"parley/internal/dryrun"
+	"parley/live"
+)
+
+var _ parley.DryRunner = (*Worker)(nil)
+
+// resultDry is what the model reads of a call in a dry run without a script.
+const resultDry = "Not run: this is a dry run, in which no tool runs and nothing is written."
+
+// dry is a worker of one turn that leaves no trace: the same path over a store in
+// memory, a hub of its own, and tools that answer from a script.
+type dry struct {
+	*Worker
+	memory *dryrun.Memory
+	own    *live.Hub
+}
+
+// rehearse makes the worker of a dry run. close ends its hub.
+func (w *Worker) rehearse(of *parley.DryTurn) *dry {
+	memory := dryrun.New(w.store, of.Session, of.Agent, of.Fresh, w.log)
+	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // it is told of every commit
+	memory.Tell(hub)
+	d := &Worker{
+		store: memory, observer: w.observer, models: w.models, hub: hub, options: w.options, log: w.log,
+		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, runs: map[parley.ID]*run{},
+		places: parley.Occupancy{Slots: 1},
+	}
+	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
+	d.runtimes = map[string]parley.Runtime{parley.StandardRuntime: &standard{d}}
+	return &dry{Worker: d, memory: memory, own: hub}
+}
+
+// checkDry refuses what cannot be run dry.
+func checkDry(of *parley.DryTurn) error {
+	if name := of.Agent.Runtime; name != "" && name != parley.StandardRuntime {
+		return parley.InvalidField("dry_run", "the agent's runtime %q runs its turns by itself; only %q can be run dry", parley.Clip(name, 64), parley.StandardRuntime)
+	}
+	return nil
+}
+
+// DryRun implements parley.DryRunner. It takes one of the worker's places, and
+// Stop ends it like any other run.
+func (w *Worker) DryRun(ctx context.Context, of parley.DryTurn) (parley.DryOutcome, error) {
+	if err := checkDry(&of); err != nil {
+		return parley.DryOutcome{}, err
+	}
+	place, ok := w.Offer(of.Session.WorkspaceID)
+	if !ok {
+		return parley.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+	}
+	defer place.Release()
+	return w.dryRun(ctx, &of)
+}
+
+// dryRun runs a turn dry; its place is taken.
+func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutcome, error) {
+	d := w.rehearse(of)
+	defer d.own.Close()
+	posted, err := d.memory.Post(of.Message)
+	if err != nil {
+		return parley.DryOutcome{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer w.admitDry(posted.Claim, stop)()
+	err = d.runDry(ctx, stop, &posted, of)
+	d.toolCalls.Wait()
+	turn, messages, calls := d.memory.Outcome(posted.Turn.ID)
+	outcome := parley.DryOutcome{Message: posted.Message, Turn: turn, Messages: messages, Calls: calls}
+	outcome.Message.ContentHash = parley.Hash{}
+	if err == nil && !turn.Status.Finished() && turn.Status != parley.TurnWaiting {
+		err = parley.WrapError(parley.CodeUnavailable, context.Cause(ctx), "The dry run was ended before its turn was.")
+	}
+	return outcome, err
+}
+
+// mostDry bounds the dry runs of a process that runs no other turns.
+const mostDry = 32
+
+// DryRunner runs turns dry, and previews them, in a process that runs no others.
+type DryRunner struct {
+	w    *Worker
+	free chan struct{} // of mostDry: who runs one has put something in
+}
+
+var _ parley.DryRunner = (*DryRunner)(nil)
+
+// NewDryRunner makes one. It has no goroutines but those of its dry runs, which end
+// with their contexts.
+func NewDryRunner(store Store, models parley.ModelSource, tools parley.ToolSource, options Options) *DryRunner {
+	options = options.withDefaults()
+	w := &Worker{
+		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, runs: map[parley.ID]*run{},
+		observer: unobserved{},
+	}
+	if options.Observer != nil {
+		w.observer = options.Observer
+	}
+	return &DryRunner{w: w, free: make(chan struct{}, mostDry)}
+}
+
+// DryRun implements parley.DryRunner.
+func (d *DryRunner) DryRun(ctx context.Context, of parley.DryTurn) (parley.DryOutcome, error) {
+	if err := checkDry(&of); err != nil {
+		return parley.DryOutcome{}, err
+	}
+	select {
+	case d.free <- struct{}{}:
+	default:
+		return parley.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+	}
+	defer func() { <-d.free }()
+	return d.w.dryRun(ctx, &of)
+}
+
+// Preview implements parley.DryRunner.
+func (d *DryRunner) Preview(ctx context.Context, of parley.DryTurn) (parley.Previewed, error) {
+	return d.w.Preview(ctx, of)
+}
+
+// admitDry lets Stop and the deletion of the session end a dry run, and returns
+// what forgets it.
+func (w *Worker) admitDry(claim *parley.Claim, stop context.CancelCauseFunc) func() {
+	turnID := claim.Fence.TurnID
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.aborted != nil {
+		stop(w.aborted)
+	}
+	w.runs[turnID] = &run{claim: *claim, lease: w.lease, cancel: stop, done: make(chan struct{})}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		close(w.runs[turnID].done)
+		delete(w.runs, turnID)
+	}
+}
+
+// runDry runs the turn and passes on what watchers of it would see.
+func (d *dry) runDry(ctx context.Context, stop context.CancelCauseFunc, posted *parley.Posted, of *parley.DryTurn) error {
+	watcher := d.own.Watch(live.WatchRequest{
+		Scope:    parley.Scope{WorkspaceID: of.Session.WorkspaceID},
+		Sessions: []live.Place{{SessionID: of.Session.ID, After: posted.EventSequence}}, Flush: of.Flush,
+	})
+	defer watcher.Close()
+	watching, enough := context.WithCancel(ctx)
+	defer enough()
+	var broken error // of the run, once done is closed
+	done := make(chan struct{})
+	go func() { // ends with the turn, or ctx; this dry run waits for it
+		defer close(done)
+		defer enough()
+		broken = d.runWhole(ctx, posted.Claim)
+	}()
+	told := relayDry(watching, watcher, of.Sink)
+	if told != nil {
+		stop(told)
+	}
+	<-done
+	if told == nil {
+		told = relayDry(watching, watcher, of.Sink) // what is left
+	}
+	return errors.Join(told, broken)
+}
+
+// runWhole runs a claimed turn. A panic in there is its error.
+func (d *dry) runWhole(ctx context.Context, claim *parley.Claim) (err error) {
+	began := time.Now()
+	ctx = d.observer.TurnBegan(ctx, claim)
+	defer func() {
+		if value := recover(); value != nil {
+			err = parley.Errorf(parley.CodeInternal, "panic in a dry run: %v", value)
+		}
+		turn, _, _ := d.memory.Outcome(claim.Fence.TurnID)
+		outcome := parley.RunLeft
+		switch turn.Status {
+		case parley.TurnCompleted:
+			outcome = parley.RunCompleted
+		case parley.TurnFailed:
+			outcome = parley.RunFailed
+		case parley.TurnCancelled:
+			outcome = parley.RunCancelled
+		case parley.TurnWaiting:
+			outcome = parley.RunParked
+		}
+		d.observer.TurnEnded(ctx, parley.TurnRun{Claim: claim, Outcome: outcome, Failure: turn.Error, Waits: turn.WaitReason, Took: time.Since(began)})
+	}()
+	return (&standard{d.Worker}).runTurn(ctx, claim)
+}
+
+// relayDry passes frames on until ctx ends and nothing is at hand any more. An
+// error is the sink's.
+func relayDry(ctx context.Context, watcher *live.Watcher, sink parley.DrySink) error {
+	for ctx.Err() == nil || watcher.Buffered() {
+		frame, err := watcher.Next(ctx)
+		if errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil {
+			if !watcher.Buffered() {
+				return nil
+			}
+			continue
+		}
+		switch {
+		case err != nil:
+			return err
+		case sink == nil:
+		case frame.Kind == live.EventFrame:
+			err = sink.Event(frame.Event)
+		case frame.Kind == live.DeltaFrame:
+			delta := frame.Delta
+			err = sink.Delta(parley.DryDelta{SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Preview implements parley.DryRunner.
+func (w *Worker) Preview(ctx context.Context, of parley.DryTurn) (parley.Previewed, error) {
+	if err := checkDry(&of); err != nil {
+		return parley.Previewed{}, err
+	}
+	d := w.rehearse(&of)
+	defer d.own.Close()
+	claim := &parley.Claim{
+		Fence:   parley.Fence{WorkspaceID: of.Session.WorkspaceID, SessionID: of.Session.ID},
+		Session: of.Session, Agent: of.Agent,
+	}
+	if !of.Message.ID.IsZero() {
+		posted, err := d.memory.Post(of.Message)
+		if err != nil {
+			return parley.Previewed{}, err
+		}
+		claim = posted.Claim
+	}
+	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	if err == nil && failure == nil {
+		err = t.readLimits() //nolint:contextcheck // the turn holds its contexts
+	}
+	if err != nil || failure != nil {
+		return parley.Previewed{}, refusedBy(failure, err)
+	}
+	defer t.bounds.stop()
+	return t.preview() //nolint:contextcheck // as above
+}
+
+// refusedBy is the error of a preview whose turn would fail.
+func refusedBy(failure *parley.Failure, err error) error {
+	if err != nil {
+		return err
+	}
+	text := failure.Detail
+	if text == "" {
+		text = failure.Sentence
+	}
+	return parley.Errorf(parley.CodeInvalid, "This turn would fail: %s", text)
+}
+
+// preview is the request of the turn's next step, and whether it would be sent.
+func (t *turn) preview() (parley.Previewed, error) {
+	t.keeps = true
+	q, failure, err := t.question(place{step: 1, attempt: 1}, nil)
+	if err != nil {
+		return parley.Previewed{}, err
+	}
+	if failure != nil && q != nil && q.request != nil && t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
+		return parley.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q)}, nil
+	}
+	if failure != nil {
+		return parley.Previewed{}, refusedBy(failure, nil)
+	}
+	out := parley.Previewed{
+		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
+		Output: t.longestAnswer(q),
+	}
+	_, refusal, err := t.afford(q)
+	if refusal != nil {
+		out.Refused = refusal.Sentence
+	}
+	return out, err
+}
+
+// script answers calls of tools in a dry run.
+type script struct {
+	mu      sync.Mutex // guards results
+	results map[string][]parley.ScriptedResult
+}
+
+func newScript(results []parley.ScriptedResult) *script {
+	s := &script{results: map[string][]parley.ScriptedResult{}}
+	for _, result := range results {
+		s.results[result.Name] = append(s.results[result.Name], result)
+	}
+	return s
+}
+
+// tool is what answers a call in the place of a tool.
+func (s *script) tool(name string) parley.Tool { return scriptTool{s, name} }
+
+// scriptTool is a tool of a script. It runs beside no other, so that results are
+// taken in the order of the calls.
+type scriptTool struct {
+	script *script
+	name   string
+}
+
+func (s scriptTool) Definition() parley.ToolDefinition   { return parley.ToolDefinition{Name: s.name} }
+func (s scriptTool) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
+func (s scriptTool) Source() string                      { return "script" }
+
+// sortDry finds out who answers a call in a dry run: the script, whoever would
+// answer it otherwise.
+func (t *turn) sortDry(call *toolCall) {
+	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
+	switch {
+	case !slices.ContainsFunc(t.settings.Tools, offers):
+		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
+	case call.malformed:
+		call.refusal = resultMalformed
+	default:
+		call.tool = t.w.script.tool(call.name)
+	}
+}
+
+// Call takes the next result of the tool.
+func (s scriptTool) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	s.script.mu.Lock()
+	defer s.script.mu.Unlock()
+	left := s.script.results[s.name]
+	if len(left) == 0 {
+		return nil, parley.Errorf(parley.CodeUnavailable, resultDry)
+	}
+	next := left[0]
+	if len(left) > 1 {
+		s.script.results[s.name] = slices.Clone(left[1:])
+	}
+	if next.Error != "" {
+		return nil, parley.Errorf(parley.CodeUnavailable, "%s", next.Error)
+	}
+	return next.Result, nil
+}
