@@ -26,6 +26,7 @@ type Store interface {
 	AuditStore
 	GaugeStore
 	BudgetStore
+	UsageStore
 	CompactionStore
 	ApprovalStore
 	FileStore

@@ -206,6 +206,20 @@ func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.Audit
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
 }
 
+// UsageReport is what calls to models took in a span of time, by group.
+type UsageReport struct {
+	Group parley.UsageGroup `json:"group"`
+	From  parley.Time       `json:"from"`
+	To    parley.Time       `json:"to"`
+	Total parley.UsageSum   `json:"total"`
+	Data  []parley.UsageSum `json:"data"`
+}
+
+// Usage sums up calls to models, by group (agent, model, session or day).
+func (c *Client) Usage(ctx context.Context, query url.Values) (UsageReport, error) {
+	return read[UsageReport](ctx, c, "/v1/usage", query)
+}
+
 // Budget is what a session with its tool sessions, and its agent, may spend and
 // have spent.
 type Budget struct {

@@ -31,6 +31,7 @@ type Store interface {
 	parley.AuditStore
 	parley.ControlStore
 	parley.LoopStore
+	parley.UsageStore
 	parley.FileStore
 	parley.OutsideStore
 	Sharing

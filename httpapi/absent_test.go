@@ -205,6 +205,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
+	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage?group=session", "")
+	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage", "")
 	do("listAudit", reflect.TypeFor[page[parley.AuditEntry]](), 200, "GET", "/v1/audit", "")
 	file := reflect.TypeFor[parley.File]()
 	uploaded := idOf(do("uploadFile", file, 201, "POST", "/v1/files?name=a.json", `{"a":1}`))

@@ -69,6 +69,7 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.ApprovalState]():    valuesOf(parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled),
 		reflect.TypeFor[parley.ErrorClass]():       valuesOf(parley.ErrorClasses()...),
 		reflect.TypeFor[parley.CallOutcome]():      valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
+		reflect.TypeFor[parley.UsageGroup]():       valuesOf(parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay),
 		reflect.TypeFor[parley.CallPurpose]():      valuesOf(parley.PurposeCompaction, parley.PurposeReplay, parley.PurposeWarm),
 		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
 		reflect.TypeFor[parley.ContentKind]():      valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
@@ -210,7 +211,7 @@ func amend(name string, s *huma.Schema) {
 		schema := object(s.Properties["schema"].Description)
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "AuditEntry":
+	case "AuditEntry", "UsageSum":
 		s.Properties["session_id"].Nullable = true
 	case "Session":
 		s.Properties["metadata"] = object("Whatever the client keeps with the session.")

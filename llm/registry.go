@@ -33,6 +33,7 @@ type Provider struct {
 	DefaultModel string             // the part behind the slash; "" if it has none
 	Models       []parley.ModelInfo // what is known of its models; nil: what the table has for its name
 	Simulator    bool               // its answers are made up, its prices nothing
+	Caching      bool               // also models that nothing is known of have a prompt cache
 }
 
 // Registry implements parley.ModelSource. It never changes after NewRegistry.
@@ -132,7 +133,7 @@ func (r *Registry) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 	if info, known := r.known[id]; known {
 		return p.Model, info, nil
 	}
-	info := complete(parley.ModelInfo{}, p, id.Name())
+	info := complete(parley.ModelInfo{Caching: p.Caching}, p, id.Name())
 	if p.Simulator {
 		if _, err := p.Model.Encode(parley.ModelRequest{Model: id}); err != nil {
 			return nil, parley.ModelInfo{}, err

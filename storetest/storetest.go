@@ -51,6 +51,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Clients":     testClients,
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,
+		"Usage":       testUsage,
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
 		"Compactions": testCompactions,

@@ -86,6 +86,7 @@ func rootCommand(term terminal) *cobra.Command {
 		loopsCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),
+		usageCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),
 		migrateCommand(shared, term),

@@ -71,13 +71,13 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 			if err != nil {
 				return nil, nil, err
 			}
-			provider.Model, open = model, append(open, model)
+			provider.Model, provider.Caching, open = model, true, append(open, model)
 		default:
 			model, err := openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
 			if err != nil {
 				return nil, nil, err
 			}
-			provider.Model, open = model, append(open, model)
+			provider.Model, provider.Caching, open = model, p.Name == openai.DefaultName, append(open, model)
 		}
 		providers = append(providers, provider)
 	}

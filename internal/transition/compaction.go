@@ -173,6 +173,7 @@ func (h *Head) settleApart(open OpenCall, call parley.CallSettled) {
 	h.spend(open, &call)
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	h.Statistics.Add(call.Usage)
+	h.Statistics.AddCache(call.Usage, call.Saved)
 	h.Changes.Head = true
 	if call.Cost == nil {
 		h.Statistics.Unpriced++

@@ -11,8 +11,9 @@ import (
 )
 
 // EncoderVersion is the version of the bytes that Encode makes. A change of
-// those bytes takes a new number; the golden tests hold the old ones.
-const EncoderVersion = 1
+// those bytes takes a new number; the golden tests hold the old ones. Version 2
+// puts tools and system prompt before the messages and marks what is to be cached.
+const EncoderVersion = 2
 
 // DefaultMaxTokens is the bound of an answer that names none, in tokens, apart
 // from its thinking. The wire demands a bound.
@@ -25,35 +26,73 @@ const maxSearches = 5
 // assistant: the wire wants a user's message first.
 const openingText = "(The conversation began earlier.)"
 
-// Encode makes the body of a Messages request. Fields have a fixed order, the
-// messages before what changes from call to call, so that a longer
-// conversation's messages begin with the bytes of a shorter one's (up to the
-// end of the last message, which may grow where turns merge).
+// Encode makes the body of a Messages request. Fields have a fixed order: tools,
+// the system prompt, the messages, and then what changes from call to call, so that
+// a longer conversation begins with the bytes of a shorter one (up to the end of
+// its last message, which may grow where turns merge).
+//
+// A request with a CacheKey marks four ends for the provider's cache, as many as it
+// takes: of the tools, of the system prompt, of the messages that the request before
+// had, and of all messages. The marks aside its bytes are those of one without.
 //
 // The wire's rules, and what follows from them here: a temperature goes up to
 // 1 (CodeInvalid beyond), does not go with thinking (left out) and not with
 // top_p (left out beside a temperature); seeds are unknown (left out).
 func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
-	messages, err := appendMessages([]byte(`"messages":[`), request)
-	if err != nil {
+	return m.EncodeAs(EncoderVersion, request)
+}
+
+// EncodeAs is Encode as a version of it was.
+func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	if version < 1 || version > EncoderVersion {
+		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
+	}
+	first := version == 1
+	if first {
+		request.CacheKey = ""
+	}
+	b := parley.AppendJSONString([]byte(`{"model":`), request.Model.Name())
+	var err error
+	if !first {
+		if b, err = appendTools(b, request); err != nil {
+			return parley.EncodedRequest{}, err
+		}
+	}
+	b = appendSystem(b, request, first)
+	if b, err = appendMessages(append(b, `,"messages":[`...), request); err != nil {
 		return parley.EncodedRequest{}, err
+	}
+	b = append(b, ']')
+	if first {
+		if b, err = appendTools(b, request); err != nil {
+			return parley.EncodedRequest{}, err
+		}
 	}
 	plan := planThinking(request)
-	b := parley.AppendJSONString([]byte(`{"model":`), request.Model.Name())
-	if request.System != "" {
-		b = parley.AppendJSONString(wire.AppendField(b, "system"), request.System)
-	}
-	b = append(append(append(b, ','), messages...), ']')
-	if b, err = appendTools(b, request); err != nil {
-		return parley.EncodedRequest{}, err
-	}
 	b = strconv.AppendInt(wire.AppendField(b, "max_tokens"), int64(plan.maxTokens), 10)
 	b = plan.append(b)
 	if b, err = appendSampling(b, request.Parameters, plan.on); err != nil {
 		return parley.EncodedRequest{}, err
 	}
 	b = append(b, `,"stream":true}`...)
-	return parley.EncodedRequest{Model: request.Model, Body: b, Version: EncoderVersion}, nil
+	return parley.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
+}
+
+// appendSystem appends the system prompt: as the one block of a list, which can be
+// marked, or as the string that it was first.
+func appendSystem(b []byte, request parley.ModelRequest, first bool) []byte {
+	if request.System == "" || !first && strings.TrimSpace(request.System) == "" { // the wire refuses blank blocks
+		return b
+	}
+	b = wire.AppendField(b, "system")
+	if first {
+		return parley.AppendJSONString(b, request.System)
+	}
+	b = parley.AppendJSONString(append(b, `[{"type":"text","text":`...), request.System)
+	if request.CacheKey != "" {
+		b = append(b, wire.CacheMark...)
+	}
+	return append(b, "}]"...)
 }
 
 func appendSampling(b []byte, p parley.Parameters, thinking bool) ([]byte, error) {
@@ -74,6 +113,7 @@ type writer struct {
 	b    []byte
 	role string
 	ids  wire.CallIDs
+	mark bool // the block that is written next ends what is cached
 }
 
 // block begins a content block of a role's message.
@@ -95,12 +135,41 @@ func (w *writer) block(role string) {
 }
 
 func (w *writer) text(text string) {
-	w.b = append(parley.AppendJSONString(append(w.b, `{"type":"text","text":`...), text), '}')
+	w.b = parley.AppendJSONString(append(w.b, `{"type":"text","text":`...), text)
+	w.end()
+}
+
+// end ends a block that can be marked.
+func (w *writer) end() {
+	if w.mark {
+		w.b = append(w.b, wire.CacheMark...)
+	}
+	w.b = append(w.b, '}')
+}
+
+// lastBlock is the last part of a message that the wire makes a block of, -1 for none.
+func lastBlock(message parley.RequestMessage) int {
+	for i := len(message.Parts) - 1; i >= 0; i-- {
+		part := &message.Parts[i]
+		switch part.Kind {
+		case parley.PartImage, parley.PartToolResult:
+			return i
+		case parley.PartText:
+			if strings.TrimSpace(part.Text) != "" {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 	w := writer{b: b}
-	for _, message := range request.Messages {
+	before, last := -1, -1
+	if request.CacheKey != "" {
+		before, last = wire.Stable(request.Messages)
+	}
+	for i, message := range request.Messages {
 		role := "user"
 		switch message.Role {
 		case parley.RequestUser, parley.RequestTool:
@@ -109,11 +178,17 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 		default:
 			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
 		}
-		for _, part := range message.Parts {
+		marked := -1
+		if i == before || i == last {
+			marked = lastBlock(message)
+		}
+		for j, part := range message.Parts {
+			w.mark = j == marked
 			if err := w.part(role, part); err != nil {
 				return nil, err
 			}
 		}
+		w.mark = false
 	}
 	if w.role == "" {
 		return nil, parley.InvalidField("messages", "there is nothing to send: this provider takes no empty text")
@@ -131,7 +206,8 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 	case parley.PartImage:
 		w.block(role)
 		w.b = append(append(w.b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
-		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, `","data":"`...), part.Data), `"}}`...)
+		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, `","data":"`...), part.Data), `"}`...)
+		w.end()
 	case parley.PartReasoning:
 		if role == "assistant" && ownThinking(part.ProviderData) {
 			w.block(role)
@@ -154,7 +230,7 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 		if part.IsError {
 			w.b = append(wire.AppendField(w.b, "is_error"), "true"...)
 		}
-		w.b = append(w.b, '}')
+		w.end()
 	}
 	return nil
 }
@@ -207,6 +283,9 @@ func appendTools(b []byte, request parley.ModelRequest) ([]byte, error) {
 		var err error
 		if b, err = wire.AppendSchema(wire.AppendField(b, "input_schema"), tool); err != nil {
 			return nil, err
+		}
+		if request.CacheKey != "" && i == len(request.Tools)-1 {
+			b = append(b, wire.CacheMark...)
 		}
 		b = append(b, '}')
 	}

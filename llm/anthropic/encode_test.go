@@ -27,7 +27,8 @@ func TestEncode(t *testing.T) {
 		}
 		return p
 	}
-	llmtest.RunEncode(t, "1", model, []llmtest.EncodeCase{
+	caching := func(r *parley.ModelRequest) { r.CacheKey = "0f0f" }
+	cases := []llmtest.EncodeCase{
 		{Name: "image", Request: parley.ModelRequest{Model: "anthropic/claude-sonnet-4-5", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
 		{Name: "hello", Request: hello(older, parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation(older, signed)},
@@ -60,9 +61,15 @@ func TestEncode(t *testing.T) {
 		{Name: "schema", Request: with(hello(older, parley.Parameters{}), func(r *parley.ModelRequest) {
 			r.Tools = []parley.ToolDefinition{{Name: "x", Parameters: []byte(`{`)}}
 		}), Invalid: "tools"},
-	})
+	}
+	llmtest.RunEncode(t, "1", llmtest.As(1, model), cases)
+	llmtest.RunEncode(t, "2", model, append(cases, []llmtest.EncodeCase{
+		{Name: "cached", Request: with(llmtest.Conversation(older, signed), caching)},
+		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
+		{Name: "cached image", Request: with(parley.ModelRequest{Model: older, System: " ", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?"), llmtest.Say(" ")}}, caching)},
+	}...))
 	t.Run("prefix", func(t *testing.T) {
-		llmtest.RunPrefix(t, model, llmtest.Conversation(older, signed))
+		llmtest.RunPrefix(t, model, with(llmtest.Conversation(older, signed), caching))
 	})
 }
 

@@ -11,16 +11,28 @@ import (
 )
 
 // EncoderVersion is the version of the bytes that Encode makes. A change of
-// those bytes takes a new number; the golden tests hold the old ones.
-const EncoderVersion = 1
+// those bytes takes a new number; the golden tests hold the old ones. Version 2
+// puts the tools before the messages and asks for prompt caches.
+const EncoderVersion = 2
+
+// The providers that have words of their own for their caches, beside OpenAI.
+const (
+	dashScope = "dashscope" // marks, as Anthropic has them
+	mistral   = "mistral"   // a key, as OpenAI has it
+)
 
 // defaultThinking is the effort of a reasoning model that is asked to think and
 // told no effort.
 const defaultThinking = "medium"
 
-// Encode makes the body of a chat completion. Fields have a fixed order, the
-// messages before what changes from call to call, so that a longer
-// conversation's messages begin with the bytes of a shorter one's.
+// Encode makes the body of a chat completion. Fields have a fixed order: tools,
+// the system prompt, the messages, and then what changes from call to call, so that
+// a longer conversation begins with the bytes of a shorter one.
+//
+// Providers that are compatible keep what begins alike in their caches by
+// themselves. A request with a CacheKey tells OpenAI and Mistral which requests do
+// (prompt_cache_key), and marks for DashScope what to keep: there texts are lists of
+// parts, since only parts take a mark.
 //
 // Two things depend on the provider that the model id names: OpenAI itself
 // takes max_completion_tokens, the others max_tokens; DashScope has its own
@@ -28,21 +40,77 @@ const defaultThinking = "medium"
 // how; elsewhere the model decides. Reasoning is sent back only to a provider
 // that gave it in a field of its own, and only with the calls it led to.
 func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	return m.EncodeAs(EncoderVersion, request)
+}
+
+// EncodeAs is Encode as a version of it was.
+func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	if version < 1 || version > EncoderVersion {
+		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
+	}
+	first := version == 1
+	if first {
+		request.CacheKey = ""
+	}
 	b := parley.AppendJSONString([]byte(`{"model":`), request.Model.Name())
-	b, err := appendMessages(append(b, `,"messages":[`...), request)
-	if err != nil {
+	var err error
+	if !first {
+		if b, err = appendTools(b, request.Tools); err != nil {
+			return parley.EncodedRequest{}, err
+		}
+	}
+	if b, err = appendMessages(append(b, `,"messages":[`...), request); err != nil {
 		return parley.EncodedRequest{}, err
 	}
 	b = append(b, ']')
-	if b, err = appendTools(b, request.Tools); err != nil {
-		return parley.EncodedRequest{}, err
+	if first {
+		if b, err = appendTools(b, request.Tools); err != nil {
+			return parley.EncodedRequest{}, err
+		}
 	}
 	b = appendParameters(b, request)
+	if provider := request.Model.Provider(); request.CacheKey != "" && (provider == DefaultName || provider == mistral) {
+		b = parley.AppendJSONString(wire.AppendField(b, "prompt_cache_key"), request.CacheKey)
+	}
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}}`...)
-	return parley.EncodedRequest{Model: request.Model, Body: b, Version: EncoderVersion}, nil
+	return parley.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
+}
+
+// marks are the messages that a request marks for the provider's cache.
+type marks struct {
+	on           bool // texts are lists of parts
+	before, last int
+}
+
+func marksOf(request parley.ModelRequest) marks {
+	m := marks{before: -1, last: -1}
+	if request.CacheKey != "" && request.Model.Provider() == dashScope {
+		m.on = true
+		m.before, m.last = wire.Stable(request.Messages)
+	}
+	return m
+}
+
+func (m marks) at(message int) bool { return message == m.before || message == m.last }
+
+// appendText appends a text: as a string, or where texts take marks as a part.
+func (m marks) appendText(b []byte, text string, marked bool) []byte {
+	if !m.on {
+		return parley.AppendJSONString(b, text)
+	}
+	return append(appendPart(append(b, '['), text, marked), ']')
+}
+
+func appendPart(b []byte, text string, marked bool) []byte {
+	b = parley.AppendJSONString(append(b, `{"type":"text","text":`...), text)
+	if marked && strings.TrimSpace(text) != "" {
+		b = append(b, wire.CacheMark...)
+	}
+	return append(b, '}')
 }
 
 func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
+	marks := marksOf(request)
 	empty := true
 	next := func(role string) []byte {
 		if !empty {
@@ -52,13 +120,13 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 		return parley.AppendJSONString(append(b, `{"role":`...), role)
 	}
 	if request.System != "" {
-		b = append(parley.AppendJSONString(wire.AppendField(next("system"), "content"), request.System), '}')
+		b = append(marks.appendText(wire.AppendField(next("system"), "content"), request.System, true), '}')
 	}
 	var ids wire.CallIDs
-	for _, message := range request.Messages {
+	for i, message := range request.Messages {
 		switch message.Role {
 		case parley.RequestUser:
-			b = append(appendUser(wire.AppendField(next("user"), "content"), message), '}')
+			b = append(appendUser(wire.AppendField(next("user"), "content"), message, marks, marks.at(i)), '}')
 		case parley.RequestAssistant:
 			text := wire.JoinText(message.Parts)
 			if !has(message, parley.PartToolCall) && text == "" {
@@ -66,7 +134,7 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 			}
 			b = appendAssistant(next("assistant"), message, text, &ids)
 		case parley.RequestTool:
-			for _, part := range message.Parts {
+			for j, part := range message.Parts {
 				if part.Kind != parley.PartToolResult {
 					continue
 				}
@@ -75,7 +143,7 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 					return nil, err
 				}
 				b = parley.AppendJSONString(wire.AppendField(next("tool"), "tool_call_id"), id)
-				b = append(parley.AppendJSONString(wire.AppendField(b, "content"), resultText(part)), '}')
+				b = append(marks.appendText(wire.AppendField(b, "content"), resultText(part), marks.at(i) && j == len(message.Parts)-1), '}')
 			}
 		default:
 			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
@@ -88,13 +156,13 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 }
 
 // appendUser appends a user's content: a text, or with images a list of parts.
-func appendUser(b []byte, message parley.RequestMessage) []byte {
+func appendUser(b []byte, message parley.RequestMessage, marks marks, marked bool) []byte {
 	if !has(message, parley.PartImage) {
-		return parley.AppendJSONString(b, wire.JoinText(message.Parts))
+		return marks.appendText(b, wire.JoinText(message.Parts), marked)
 	}
 	b = append(b, '[')
 	first := true
-	for _, part := range message.Parts {
+	for i, part := range message.Parts {
 		if part.Kind != parley.PartImage && (part.Kind != parley.PartText || part.Text == "") {
 			continue
 		}
@@ -103,7 +171,7 @@ func appendUser(b []byte, message parley.RequestMessage) []byte {
 		}
 		first = false
 		if part.Kind == parley.PartText {
-			b = append(parley.AppendJSONString(append(b, `{"type":"text","text":`...), part.Text), '}')
+			b = appendPart(b, part.Text, marked && i == len(message.Parts)-1)
 			continue
 		}
 		b = append(b, `{"type":"image_url","image_url":{"url":"data:`...)
@@ -244,7 +312,7 @@ func appendParameters(b []byte, request parley.ModelRequest) []byte {
 		b = appendThinking(b, request)
 	}
 	if request.Search {
-		if provider == "dashscope" {
+		if provider == dashScope {
 			b = append(wire.AppendField(b, "enable_search"), "true"...)
 		} else {
 			b = append(wire.AppendField(b, "web_search_options"), "{}"...)
@@ -256,7 +324,7 @@ func appendParameters(b []byte, request parley.ModelRequest) []byte {
 func appendThinking(b []byte, request parley.ModelRequest) []byte {
 	name := request.Model.Name()
 	switch request.Model.Provider() {
-	case "dashscope":
+	case dashScope:
 		return append(wire.AppendField(b, "enable_thinking"), "true"...)
 	case "openrouter":
 	case DefaultName:

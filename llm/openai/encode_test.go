@@ -20,7 +20,8 @@ func TestEncode(t *testing.T) {
 	think := func(r *parley.ModelRequest) { r.Think = true }
 	search := func(r *parley.ModelRequest) { r.Search = true }
 	every := parley.Parameters{Temperature: llmtest.Of(0.7), TopP: llmtest.Of(1.0), MaxTokens: llmtest.Of(100), Seed: llmtest.Of(int64(-7)), ReasoningEffort: llmtest.Of("low")}
-	llmtest.RunEncode(t, "1", model, []llmtest.EncodeCase{
+	caching := func(r *parley.ModelRequest) { r.CacheKey = "0f0f" }
+	cases := []llmtest.EncodeCase{
 		{Name: "hello", Request: hello("openai/gpt-4.1", parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation("openai/gpt-5", nil)},
 		{Name: "reasoning sent back", Request: llmtest.Conversation("deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`))},
@@ -44,9 +45,19 @@ func TestEncode(t *testing.T) {
 		{Name: "schema", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
 			r.Tools = []parley.ToolDefinition{{Name: "x", Parameters: []byte(`[1]`)}}
 		}), Invalid: "tools"},
-	})
+	}
+	llmtest.RunEncode(t, "1", llmtest.As(1, model), cases)
+	llmtest.RunEncode(t, "2", model, append(cases, []llmtest.EncodeCase{
+		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
+		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
+		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
+		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
+		{Name: "cached image dashscope", Request: with(parley.ModelRequest{Model: "dashscope/qwen3.5-plus", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}, caching)},
+	}...))
 	t.Run("prefix", func(t *testing.T) {
-		llmtest.RunPrefix(t, model, llmtest.Conversation("openai/gpt-5", nil))
+		for _, id := range []parley.ModelID{"openai/gpt-5", "dashscope/qwen-plus"} {
+			llmtest.RunPrefix(t, model, with(llmtest.Conversation(id, nil), caching))
+		}
 	})
 }
 

@@ -155,7 +155,7 @@ func (a *answer) call(id, name, arguments string, size int) bool {
 
 // usage is what a provider would count for the answer so far.
 func (a *answer) usage() parley.Usage {
-	input, cached := a.request.inputTokens()
+	input, cached := a.request.input, a.request.cached
 	reasoning := estimate(a.bytes[parley.ChunkReasoning])
 	output := reasoning + estimate(a.bytes[parley.ChunkText]) + estimate(a.bytes[parley.ChunkRefusal]) + estimate(a.bytes[parley.ChunkArguments])
 	return parley.Usage{InputTokens: &input, OutputTokens: &output, CachedTokens: &cached, ReasoningTokens: &reasoning}

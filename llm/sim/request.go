@@ -19,6 +19,8 @@ type (
 		System     string            `json:"system"`
 		Think      bool              `json:"think"`
 		Tools      []tool            `json:"tools"`
+
+		input, cached int64 // tokens, as promptCache counts them
 	}
 	message struct {
 		Parts []part             `json:"parts"`
@@ -51,29 +53,54 @@ func decodeRequest(body []byte) (request, error) {
 	return r, json.Unmarshal(body, &r)
 }
 
-// appendRequest writes the canonical JSON of a request: members by name, those
-// without a value left out, in the one form that version 1 has.
-func appendRequest(to []byte, r parley.ModelRequest) []byte {
-	to = append(to, `{"messages":[`...)
+// appendRequest writes a request in the one form that a version has: members by
+// name in the first, what stays from call to call at its beginning since. Members
+// without a value are left out.
+func appendRequest(to []byte, r parley.ModelRequest, version int) []byte {
+	if version == 1 {
+		to = appendMessages(append(to, '{'), r)
+		to = parley.AppendJSONString(append(to, `,"model":`...), r.Model.Name())
+		to = appendParameters(append(to, `,"parameters":`...), r.Parameters)
+		to = appendWishes(to, r, false)
+		to = parley.AppendJSONString(append(to, `,"system":`...), r.System)
+		to = appendWishes(to, r, true)
+		return append(appendTools(append(to, ','), r.Tools), `,"version":1}`...)
+	}
+	to = parley.AppendJSONString(append(to, `{"model":`...), r.Model.Name())
+	to = appendTools(append(to, ','), r.Tools)
+	to = parley.AppendJSONString(append(to, `,"system":`...), r.System)
+	to = appendMessages(append(to, ','), r)
+	to = appendParameters(append(to, `,"parameters":`...), r.Parameters)
+	to = appendWishes(appendWishes(to, r, false), r, true)
+	return append(to, `,"version":`+strconv.Itoa(version)+`}`...)
+}
+
+// appendWishes writes one of the two flags of a request.
+func appendWishes(to []byte, r parley.ModelRequest, think bool) []byte {
+	switch {
+	case think && r.Think:
+		return append(to, `,"think":true`...)
+	case !think && r.Search:
+		return append(to, `,"search":true`...)
+	}
+	return to
+}
+
+func appendMessages(to []byte, r parley.ModelRequest) []byte {
+	to = append(to, `"messages":[`...)
 	for i, m := range r.Messages {
-		to = comma(to, i)
-		to = append(to, `{"parts":[`...)
+		to = append(comma(to, i), `{"parts":[`...)
 		for j, p := range m.Parts {
 			to = appendPart(comma(to, j), p)
 		}
 		to = append(parley.AppendJSONString(append(to, `],"role":`...), string(m.Role)), '}')
 	}
-	to = parley.AppendJSONString(append(to, `],"model":`...), r.Model.Name())
-	to = appendParameters(append(to, `,"parameters":`...), r.Parameters)
-	if r.Search {
-		to = append(to, `,"search":true`...)
-	}
-	to = parley.AppendJSONString(append(to, `,"system":`...), r.System)
-	if r.Think {
-		to = append(to, `,"think":true`...)
-	}
-	to = append(to, `,"tools":[`...)
-	for i, t := range r.Tools {
+	return append(to, ']')
+}
+
+func appendTools(to []byte, tools []parley.ToolDefinition) []byte {
+	to = append(to, `"tools":[`...)
+	for i, t := range tools {
 		to = parley.AppendJSONString(append(comma(to, i), `{"description":`...), t.Description)
 		to = parley.AppendJSONString(append(to, `,"name":`...), t.Name)
 		to = append(to, `,"parameters":`...)
@@ -84,7 +111,7 @@ func appendRequest(to []byte, r parley.ModelRequest) []byte {
 		}
 		to = append(to, '}')
 	}
-	return append(to, `],"version":`+strconv.Itoa(encodeVersion)+`}`...)
+	return append(to, ']')
 }
 
 func appendPart(to []byte, p parley.RequestPart) []byte {
@@ -201,36 +228,6 @@ func (r *request) userText() string {
 		return ""
 	}
 	return r.Messages[i].text()
-}
-
-// Caching as the large providers have it: from 1,024 tokens on, in steps of 128.
-const (
-	cacheLeast = 1024
-	cacheStep  = 128
-)
-
-// inputTokens estimates the request's tokens, and those of them that an earlier
-// request of the same conversation had already sent: what comes before the last
-// answer.
-func (r *request) inputTokens() (total, cached int64) {
-	total = estimate(len(r.System))
-	for _, t := range r.Tools {
-		total += estimate(len(t.Name) + len(t.Description) + len(t.Parameters))
-	}
-	var repeated int64
-	for _, m := range r.Messages {
-		if m.Role == parley.RequestAssistant {
-			repeated = total
-		}
-		total += messageTokens
-		for _, p := range m.Parts {
-			total += estimate(len(p.Text) + len(p.Arguments) + len(p.Name))
-		}
-	}
-	if repeated < cacheLeast {
-		return total, 0
-	}
-	return total, repeated - repeated%cacheStep
 }
 
 const (

@@ -3,8 +3,10 @@
 //
 // It owns the models under "sim/". Its answers are made up and labelled so
 // (ModelInfo.Simulator); they follow from the request and the attempt alone, so
-// that two runs give the same bytes. It knows nothing of sessions and keeps no
-// state: the encoded request is all that an answer rests on.
+// that two runs give the same bytes. It knows nothing of sessions: the encoded
+// request is all that an answer rests on. It remembers the beginnings of requests
+// alone, as providers do for their prompt caches, to count the tokens of a request
+// that one before it began with.
 //
 // The models:
 //
@@ -30,11 +32,14 @@ const (
 	DefaultModel = "echo"
 )
 
-// encodeVersion is the version of the bytes that Encode gives.
-const encodeVersion = 1
+// encodeVersion is the version of the bytes that Encode gives. Version 2 has
+// tools and system prompt before the messages.
+const encodeVersion = 2
 
 // Model is the simulator. The zero value works; it is safe for concurrent use.
-type Model struct{}
+type Model struct {
+	cache promptCache
+}
 
 var _ parley.Model = (*Model)(nil)
 
@@ -67,16 +72,24 @@ const contextTokens = 1_000_000
 
 // Encode gives the canonical JSON of a request. It fails with CodeInvalid for a
 // model that the simulator does not have.
-func (*Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	return m.EncodeAs(encodeVersion, request)
+}
+
+// EncodeAs is Encode as a version of it was.
+func (*Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	if version < 1 || version > encodeVersion {
+		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "the simulator has no encoder %d", version)
+	}
 	if _, err := parseName(request.Model.Name()); err != nil {
 		return parley.EncodedRequest{}, err
 	}
-	return parley.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request), Version: encodeVersion}, nil
+	return parley.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request, version), Version: version}, nil
 }
 
 // Stream yields the simulated answer, see parley.Model. Paced answers end at
 // once when ctx does.
-func (*Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
 	return func(yield func(parley.Chunk, error) bool) {
 		request, err := decodeRequest(encoded.Body)
 		if err != nil {
@@ -88,6 +101,7 @@ func (*Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Se
 			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, err.Error(), nil))
 			return
 		}
+		request.input, request.cached = m.cache.read(&request)
 		a := newAnswer(ctx, request, yield)
 		defer a.close()
 		model.play(a)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -242,16 +243,52 @@ func TestFail(t *testing.T) {
 	}
 }
 
+// The simulator's cache is one by equal beginnings: what an earlier request began
+// with is cached, and nothing behind the first thing that differs.
 func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 	t.Parallel()
-	request := ask("echo", strings.Repeat("word ", 1100)) // 5,500 bytes: 1,375 tokens and 4 of frame
-	if p := mustPlay(t, request); *p.Usage.InputTokens != 1379 || *p.Usage.CachedTokens != 0 || *p.Usage.OutputTokens != 1375 {
-		t.Errorf("first call: input %d, cached %d, output %d", *p.Usage.InputTokens, *p.Usage.CachedTokens, *p.Usage.OutputTokens)
+	model := sim.New()
+	counted := func(request parley.ModelRequest) (input, cached int64) {
+		encoded, err := model.Encode(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for chunk, err := range model.Stream(t.Context(), encoded) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chunk.Kind == parley.ChunkUsage {
+				input, cached = *chunk.Usage.InputTokens, *chunk.Usage.CachedTokens
+			}
+		}
+		return input, cached
 	}
-	request.Messages = append(request.Messages,
-		parley.RequestMessage{Role: parley.RequestAssistant, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "fine"}}}, user("next"))
-	if p := mustPlay(t, request); *p.Usage.InputTokens != 1389 || *p.Usage.CachedTokens != 1280 {
-		t.Errorf("second call: input %d, cached %d, want 1389 and 1280", *p.Usage.InputTokens, *p.Usage.CachedTokens)
+	said := func(role parley.RequestRole, text string) parley.RequestMessage {
+		return parley.RequestMessage{Role: role, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
+	}
+	first := ask("echo", strings.Repeat("word ", 1100)) // 5,500 bytes: 1,375 tokens and 4 of frame
+	longer := first
+	longer.Messages = append(slices.Clone(first.Messages), said(parley.RequestAssistant, "fine"), said(parley.RequestUser, "next"))
+	other := longer
+	other.System = "It is 12:01."
+	edited := longer
+	edited.Messages = slices.Clone(longer.Messages)
+	edited.Messages[0] = said(parley.RequestUser, "ward "+strings.Repeat("word ", 1099))
+	for _, c := range []struct {
+		name          string
+		request       parley.ModelRequest
+		input, cached int64
+	}{
+		{"the first", first, 1379, 0},
+		{"a longer one", longer, 1389, 1280},
+		{"the same again", longer, 1389, 1280},
+		{"another system prompt", other, 1392, 0},
+		{"the other one again", other, 1392, 1280},
+		{"an edited message", edited, 1389, 0},
+	} {
+		if input, cached := counted(c.request); input != c.input || cached != c.cached {
+			t.Errorf("%s: %d tokens, %d of them cached; want %d and %d", c.name, input, cached, c.input, c.cached)
+		}
 	}
 }
 
@@ -272,7 +309,19 @@ func TestEncodeGolden(t *testing.T) {
 		`{"parts":[{"call_id":"c","error":true,"kind":"tool_result","name":"clock","text":"no"}],"role":"tool"}],"model":"echo",` +
 		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,"system":"Be \"brief\".","think":true,` +
 		`"tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],"version":1}`
-	encoded, err := sim.New().Encode(request)
+	const second = `{"model":"echo","tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],"system":"Be \"brief\".",` +
+		`"messages":[{"parts":[{"kind":"text","text":"häh?"}],"role":"user"},` +
+		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c","kind":"tool_call","name":"clock"}],"role":"assistant"},` +
+		`{"parts":[{"call_id":"c","error":true,"kind":"tool_result","name":"clock","text":"no"}],"role":"tool"}],` +
+		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,"think":true,"version":2}`
+	latest, err := sim.New().Encode(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(second, string(latest.Body)); diff != "" {
+		t.Errorf("version 2 must never change (-want +got):\n%s", diff)
+	}
+	encoded, err := sim.New().EncodeAs(1, request)
 	if err != nil {
 		t.Fatal(err)
 	}

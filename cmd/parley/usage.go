@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+// usageDays is the time that is looked at when nothing is said.
+const usageDays = 30
+
+func usageCommand(shared *flags, term terminal) *cobra.Command {
+	var group, agent string
+	var days, limit int
+	command := &cobra.Command{Use: "usage", Short: "Show what calls to models took, cost, and what caches saved", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		query := url.Values{"group": {group}, "limit": {strconv.Itoa(limit)}, "from": {parley.TimeOf(time.Now().AddDate(0, 0, -days)).String()}}
+		if agent != "" {
+			query.Set("agent_id", agent)
+		}
+		report, err := server.Usage(ctx, query)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(report)
+		}
+		rows := make([][]string, 0, len(report.Data)+1)
+		for i := range report.Data {
+			rows = append(rows, usageOf(nameOf(&report.Data[i]), &report.Data[i]))
+		}
+		rows = append(rows, usageOf("total", &report.Total))
+		return term.printTable([]string{"BY " + group, "CALLS", "TOKENS IN", "CACHED", "HITS", "OUT", "COST", "SAVED"}, rows)
+	})}
+	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session or day")
+	command.Flags().StringVar(&agent, "agent", "", "only this agent's sessions (id or slug)")
+	command.Flags().IntVar(&days, "days", usageDays, "how far to look back")
+	command.Flags().IntVar(&limit, "limit", parley.DefaultPage, "how many rows at most")
+	return command
+}
+
+// nameOf is what a row is of.
+func nameOf(u *parley.UsageSum) string {
+	switch {
+	case u.Day != 0:
+		return u.Day.Std().Format(time.DateOnly)
+	case u.Model != "":
+		return string(u.Model)
+	case u.Name != "":
+		return u.Name
+	case !u.SessionID.IsZero():
+		return u.SessionID.String()
+	}
+	return u.AgentID.String()
+}
+
+func usageOf(name string, u *parley.UsageSum) []string {
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	share := "-"
+	if u.InputTokens > 0 {
+		share = fmt.Sprintf("%d (%d %%)", u.CachedTokens, 100*u.CachedTokens/u.InputTokens)
+	}
+	cost := "$" + u.Cost.String()
+	if u.Unpriced > 0 {
+		cost += " + " + count(u.Unpriced) + " unpriced"
+	}
+	return []string{name, count(u.Calls), count(u.InputTokens), share, count(u.CacheHits), count(u.OutputTokens), cost, "$" + u.Saved.String()}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"parley"
+)
+
+// UsageList asks for usage. The zero one is that of the last 30 days, by day.
+type UsageList struct {
+	Group    parley.UsageGroup
+	From, To parley.Time // [from, to); zero: the end now, the beginning 30 days before it
+	Agent    string      // id or slug; "": all
+	Limit    int         // rows; 0: 100
+}
+
+// UsageReport is what calls to models took in a span of time.
+type UsageReport struct {
+	Group parley.UsageGroup `json:"group"`
+	From  parley.Time       `json:"from"`
+	To    parley.Time       `json:"to"`
+	Total parley.UsageSum   `json:"total" doc:"Of all, also of the rows that the limit leaves out."`
+	Data  []parley.UsageSum `json:"data" doc:"Days from the last one; else the dearest first, then those with the most tokens."`
+	Next  *string           `json:"next" doc:"Always null: ask for a shorter time, or one agent, to see other rows."`
+}
+
+// Usage sums up the calls of the sessions that the principal may read.
+func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list UsageList) (UsageReport, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return UsageReport{}, err
+	}
+	switch list.Group {
+	case "":
+		list.Group = parley.UsageByDay
+	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay:
+	default:
+		return UsageReport{}, parley.InvalidField("group", "%q is not one of agent, model, session, day", parley.Clip(string(list.Group), 32))
+	}
+	if list.Limit < 0 || list.Limit > parley.MaxPage {
+		return UsageReport{}, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxPage)
+	}
+	if list.To == 0 {
+		list.To = parley.TimeOf(time.Now()) + 1 // what began just now is in it
+	}
+	if list.From == 0 {
+		list.From = parley.TimeOf(list.To.Std().Add(-parley.DefaultUsageSpan))
+	}
+	if span := list.To.Std().Sub(list.From.Std()); span <= 0 || span > parley.MaxUsageSpan {
+		return UsageReport{}, parley.InvalidField("from", "must lie before to, at most %d days", int(parley.MaxUsageSpan.Hours())/24)
+	}
+	query := parley.UsageQuery{From: list.From, To: list.To}
+	if list.Agent != "" {
+		agent, err := e.agent(ctx, scope, list.Agent)
+		if err != nil {
+			return UsageReport{}, err
+		}
+		query.AgentID = agent.ID
+	}
+	report := UsageReport{Group: list.Group, From: list.From, To: list.To}
+	total, err := e.store.Usage(ctx, scope, query)
+	if err != nil {
+		return UsageReport{}, err
+	}
+	if len(total) > 0 {
+		report.Total = total[0]
+	}
+	query.Group, query.Limit = list.Group, list.Limit
+	sums, err := e.store.Usage(ctx, scope, query)
+	report.Data = orEmpty(sums)
+	return report, err
+}

@@ -1,0 +1,24 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"parley"
+	"parley/engine"
+)
+
+func serveUsage(a *api, x *exchange) error {
+	args := x.arguments()
+	list := engine.UsageList{Group: parley.UsageGroup(args.text("group")), From: args.time("from"), To: args.time("to"), Agent: args.text("agent_id")}
+	if limit := args.number("limit", 1, parley.MaxPage); limit != nil {
+		list.Limit = *limit
+	}
+	if args.err != nil {
+		return args.err
+	}
+	report, err := a.engine.Usage(x.r.Context(), x.principal, list)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, report)
+}

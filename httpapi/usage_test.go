@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/engine"
+)
+
+// Two turns with a long text: the second one's request begins with the first
+// one's, so the simulator's cache holds most of it; call, session and sums agree.
+func TestUsageTellsWhatCachesGave(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"title":"Long"}`).ID.String()
+	s.told(session, `{"content":{"text":"`+strings.Repeat("word ", 2000)+`"}}`)
+	s.told(session, `{"content":{"text":"Go on."}}`)
+	call := s.lastCall(session)
+	if cache := call.Cache; cache.Hit == nil || !*cache.Hit || *cache.CachedTokens < 2000 || cache.Saved == nil || cache.WrittenTokens != nil || call.Manifest.CacheKey == "" {
+		t.Errorf("the second call's cache is %+v, its key %q", cache, call.Manifest.CacheKey)
+	}
+	statistics := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "").Statistics
+	if statistics.Calls != 2 || statistics.CacheHits != 1 || statistics.CachedTokens != *call.Cache.CachedTokens {
+		t.Errorf("the session's statistics are %+v", statistics)
+	}
+	for group, of := range map[parley.UsageGroup]func(parley.UsageSum) string{
+		"agent":   func(u parley.UsageSum) string { return u.Name },
+		"model":   func(u parley.UsageSum) string { return string(u.Model) },
+		"session": func(u parley.UsageSum) string { return u.SessionID.String() },
+		"day":     func(u parley.UsageSum) string { return u.Day.String()[10:] },
+	} {
+		report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?agent_id=parley&group="+string(group), "")
+		named := map[parley.UsageGroup]string{"agent": "parley", "model": "sim/echo", "session": session, "day": "T00:00:00.000Z"}[group]
+		if len(report.Data) != 1 || of(report.Data[0]) != named || report.Data[0].CachedTokens != statistics.CachedTokens || report.Data[0].CacheHits != 1 ||
+			report.Total.Calls != 2 || report.Total.InputTokens != statistics.InputTokens {
+			t.Errorf("by %s: %+v", group, report)
+		}
+	}
+	if none := want[engine.UsageReport](s, 200, "GET", "/v1/usage?to=2020-01-01T00:00:00Z", ""); none.Data == nil || len(none.Data) != 0 || none.Total.Calls != 0 {
+		t.Errorf("of another time: %+v", none)
+	}
+	for field, query := range map[string]string{"group": "group=shoe", "from": "from=2020-01-01T00:00:00Z", "limit": "limit=0"} {
+		if got := s.do("GET", "/v1/usage?"+query, ""); got.status != 422 || got.problem(t).Errors[0].Field != field {
+			t.Errorf("%s: status %d %s", query, got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package wire
+
+import "parley"
+
+// CacheMark marks the end of what a provider shall keep in its prompt cache, as
+// Anthropic and DashScope take it. Requests with and without it are otherwise the
+// same to the byte.
+const CacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// Stable finds the two messages whose ends a request of a conversation marks: the
+// last one that is not an answer, which the next request begins with, and the one
+// that the request before ended with, in case more blocks follow it than a provider
+// looks back. -1 is none.
+func Stable(messages []parley.RequestMessage) (before, last int) {
+	before, last = -1, -1
+	for i := len(messages) - 1; i >= 0; i-- {
+		switch {
+		case messages[i].Role == parley.RequestAssistant:
+		case last < 0:
+			last = i
+		case messages[i+1].Role == parley.RequestAssistant:
+			return i, last
+		}
+	}
+	return before, last
+}

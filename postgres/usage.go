@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+)
+
+// usageQuery sums up calls by the index of their time.
+func usageQuery(scope parley.Scope, q parley.UsageQuery) (text string, rows int, args []arg) {
+	id, model, day, name, group, order := "NULL::uuid", "''::text", "0::bigint", "''::text", "", "2 DESC, 3 DESC"
+	join := ""
+	switch q.Group {
+	case parley.UsageByAgent:
+		id, name, group = "s.agent_id", "max(coalesce(a.slug, ''))", "s.agent_id"
+		join = " LEFT JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id"
+	case parley.UsageByModel:
+		model, group = "c.model", "c.model"
+	case parley.UsageBySession:
+		id, name, group = "c.session_id", "max(s.title)", "c.session_id"
+	case parley.UsageByDay:
+		day, group, order = "c.created_at / 86400000", "c.created_at / 86400000", "6 DESC"
+	}
+	var l filter
+	l.must("c.workspace_id = "+here+" AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", q.From, q.To)
+	l.visible(scope)
+	if !q.AgentID.IsZero() {
+		l.must("s.agent_id = ?", q.AgentID)
+	}
+	text = "SELECT count(*), coalesce(sum(c.cost), 0)::bigint, (coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0))::bigint, " + id + ", " + model + ", " + day + ", " + name + `,
+ coalesce(sum(u.input_tokens), 0)::bigint, coalesce(sum(u.output_tokens), 0)::bigint, coalesce(sum(u.cached_tokens), 0)::bigint,
+ count(*) FILTER (WHERE coalesce(u.input_tokens, u.output_tokens) IS NULL), count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE u.cached_tokens > 0),
+ coalesce(sum(u.cache_write_tokens), 0)::bigint, coalesce(sum(c.saved), 0)::bigint
+ FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id` + join + `
+ LEFT JOIN LATERAL json_to_record(c.usage::json) u (input_tokens bigint, output_tokens bigint, cached_tokens bigint, cache_write_tokens bigint) ON true
+ WHERE ` + l.where.String()
+	if group != "" {
+		text += " GROUP BY " + group
+	}
+	limit, rows := limited(q.Limit)
+	return text + " ORDER BY " + order + ", 4, 5" + limit, rows, l.args
+}
+
+func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {
+	u := parley.UsageSum{Calls: r.int64(), Cost: parley.Money(r.int64())}
+	r.int64() // all tokens, for the order
+	id, model, day, name := r.id(), r.text(), r.int64(), r.text()
+	u.Model, u.Name = parley.ModelID(model), name
+	switch group {
+	case parley.UsageByAgent:
+		u.AgentID = id
+	case parley.UsageBySession:
+		u.SessionID = id
+	case parley.UsageByDay:
+		u.Day = parley.Time(day * 86400000)
+	}
+	u.Tokens = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
+	u.Unpriced, u.CacheHits, u.CacheWriteTokens, u.Saved = r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
+	return u, nil
+}
+
+// Usage implements parley.UsageStore.
+func (s *Store) Usage(ctx context.Context, scope parley.Scope, query parley.UsageQuery) ([]parley.UsageSum, error) {
+	text, rows, args := usageQuery(scope, query)
+	return all(ctx, s, tenant(scope.WorkspaceID), func(r *row) (parley.UsageSum, error) { return scanUsage(r, query.Group) }, text, rows, args...)
+}

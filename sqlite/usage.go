@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+)
+
+// usageOf is one number of a call's usage; null when nobody knows it.
+func usageOf(field string) string {
+	return "(CASE WHEN json_valid(c.usage) THEN c.usage ->> '$." + field + "' END)"
+}
+
+// usageQuery sums up calls by the index of their time.
+func usageQuery(scope parley.Scope, q parley.UsageQuery) (text string, args []arg) {
+	id, model, day, name, group, order := "NULL", "''", "0", "''", "", "2 DESC, 3 DESC"
+	join := ""
+	switch q.Group {
+	case parley.UsageByAgent:
+		id, name, group = "s.agent_id", "max(coalesce(a.slug, ''))", "s.agent_id"
+		join = " LEFT JOIN agents a ON a.id = s.agent_id AND a.workspace_id = s.workspace_id"
+	case parley.UsageByModel:
+		model, group = "c.model", "c.model"
+	case parley.UsageBySession:
+		id, name, group = "c.session_id", "max(s.title)", "c.session_id"
+	case parley.UsageByDay:
+		day, group, order = "c.created_at / 86400000", "c.created_at / 86400000", "day DESC"
+	}
+	var l list
+	l.must("c.workspace_id = ? AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", scope.WorkspaceID, q.From, q.To)
+	l.visible(scope)
+	if !q.AgentID.IsZero() {
+		l.must("s.agent_id = ?", q.AgentID)
+	}
+	input, output, cached := usageOf("input_tokens"), usageOf("output_tokens"), usageOf("cached_tokens")
+	text = "SELECT count(*), coalesce(sum(c.cost), 0), coalesce(sum(" + input + "), 0) + coalesce(sum(" + output + "), 0), " + id + ", " + model + ", " + day + " AS day, " + name + `,
+ coalesce(sum(` + input + "), 0), coalesce(sum(" + output + "), 0), coalesce(sum(" + cached + "), 0), count(*) FILTER (WHERE coalesce(" + input + ", " + output + `) IS NULL),
+ count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE ` + cached + " > 0), coalesce(sum(" + usageOf("cache_write_tokens") + `), 0), coalesce(sum(c.saved), 0)
+ FROM calls c INDEXED BY calls_time JOIN sessions s ON s.id = c.session_id` + join + " WHERE " + l.where.String()
+	if group != "" {
+		text += " GROUP BY " + group
+	}
+	return text + " ORDER BY " + order + ", 4, 5 LIMIT ?", append(l.args, limited(q.Limit))
+}
+
+func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {
+	u := parley.UsageSum{Calls: r.int64(), Cost: parley.Money(r.int64())}
+	r.int64() // all tokens, for the order
+	id, model, day, name := r.id(), r.text(), r.int64(), r.text()
+	u.Model, u.Name = parley.ModelID(model), name
+	switch group {
+	case parley.UsageByAgent:
+		u.AgentID = id
+	case parley.UsageBySession:
+		u.SessionID = id
+	case parley.UsageByDay:
+		u.Day = parley.Time(day * 86400000)
+	}
+	u.Tokens = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
+	u.Unpriced, u.CacheHits, u.CacheWriteTokens, u.Saved = r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
+	return u
+}
+
+// Usage implements parley.UsageStore.
+func (s *Store) Usage(ctx context.Context, scope parley.Scope, query parley.UsageQuery) (sums []parley.UsageSum, err error) {
+	text, args := usageQuery(scope, query)
+	err = s.read(ctx, func(c *conn) error {
+		sums = []parley.UsageSum{}
+		return c.each(text, func(r *row) error {
+			sums = append(sums, scanUsage(r, query.Group))
+			return nil
+		}, args...)
+	})
+	return sums, err
+}
