@@ -82,10 +82,10 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message, head 
 	slices.Reverse(rows)
 	at := len(rows) - running(rows, turn)
 	slices.Reverse(rows)
-	w := window{policy, turn, head}
+	w := window{policy, head, givenAgain(rows, turn)}
 	for _, detail := range []listing{listAll, listSetAside} {
 		if m, fits := w.describe(rows, at, detail, ""); fits {
-			return Selection{Messages: w.shown(rows, at), Manifest: m}
+			return Selection{Messages: w.shown(rows), Manifest: m}
 		}
 	}
 	// More is set aside, message by message, than a manifest can name: the oldest
@@ -104,7 +104,7 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message, head 
 	if first < len(starts) {
 		rows, at = rows[starts[first]:], at-starts[first]
 		m, _ := w.describe(rows, at, listSetAside, narrowed)
-		return Selection{Messages: w.shown(rows, at), Manifest: m}
+		return Selection{Messages: w.shown(rows), Manifest: m}
 	}
 	// Even the running turn alone is too much: it is whole before all else.
 	rows = rows[at:]
@@ -112,33 +112,26 @@ func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message, head 
 		rows[i].Marks.SetAside = false
 	}
 	m, _ := w.describe(rows, 0, listSetAside, nothingAside)
-	return Selection{Messages: w.shown(rows, 0), Manifest: m}
+	return Selection{Messages: w.shown(rows), Manifest: m}
 }
 
 // window is what a window is for.
 type window struct {
 	policy parley.Policy
-	turn   parley.Turn
 	head   parley.ContextHead
-}
-
-// replaced reports whether a row of the running part is an interrupted answer
-// that the running turn was begun to give again.
-func (w window) replaced(m *parley.Message) bool {
-	return !w.turn.ContinuesID.IsZero() && m.TurnID != w.turn.ID && m.Status == parley.MessageCancelled &&
-		(m.Role == parley.RoleAssistant || m.Role == parley.RoleToolCall)
+	again  map[int64]bool // interrupted answers that were given again
 }
 
 // shown is what the model sees: what stands before the rows, and those of them
-// that are not left out. The running turn begins at index at.
-func (w window) shown(rows []parley.Message, at int) []parley.Message {
+// that are not left out.
+func (w window) shown(rows []parley.Message) []parley.Message {
 	carried := before(w.head, rows)
 	out := make([]parley.Message, 0, len(carried)+len(rows))
 	for _, c := range carried {
 		out = append(out, *c.message)
 	}
 	for i := range rows {
-		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside && !standsFor(&rows[i]) && (i < at || !w.replaced(&rows[i])) {
+		if reasonOut(&rows[i]) == "" && !rows[i].Marks.SetAside && !standsFor(&rows[i]) && !w.again[rows[i].Sequence] {
 			out = append(out, rows[i])
 		}
 	}
@@ -157,7 +150,7 @@ const (
 // at, and reports whether it is small enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(before(w.head, rows))}
-	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+suffix, detail, window{})
+	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+suffix, detail, w)
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
 	}
@@ -206,7 +199,7 @@ func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason strin
 			}
 		}
 		switch why := reasonOut(m); {
-		case of.replaced(m):
+		case of.again[m.Sequence]:
 			w.leaveOut(m.Sequence, reasonAgain)
 		case m.Marks.SetAside && why == "":
 			w.leaveOut(m.Sequence, reasonSetAside)

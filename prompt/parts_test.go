@@ -160,7 +160,7 @@ func TestCompareNamesTheCause(t *testing.T) {
 	}{
 		{"appended", sentOf(t, grown(), all, 3, nil), prompt.CauseAppended, false, "2 more", prompt.KindMessage, len(before.Request.Messages)},
 		{"system", sentOf(t, grown(), all, 3, func(s *prompt.Settings) { s.System = "You are old.\nYou open crates.\nYou close them." }),
-			prompt.CauseSystem, true, "line 2", prompt.KindMessage, 0},
+			prompt.CauseSystem, true, "line 2", prompt.KindSystem, 0},
 		{"model", sentOf(t, crowded(), all, 2, func(s *prompt.Settings) { s.Model = "sim/reason" }), prompt.CauseModel, true, "sim/reason", prompt.KindParameters, 0},
 		{"window", sentOf(t, grown(), parley.Policy{Kind: parley.PolicySingle}, 3, nil), prompt.CauseWindow, true, "begins with message 8 and began with message 1", prompt.KindMessage, 0},
 		{"marks", func() *prompt.Sent {
