@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request } from './http';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -64,6 +64,7 @@ export const callList = (session: ID) =>
     getNextPageParam: (page) => page.next,
   });
 export const callOf = (id: ID) => queryOptions({ queryKey: ['call', id], queryFn: ({ signal }) => request<CallDetail>(`/v1/calls/${id}`, { signal }) });
+export const callDiff = (id: ID) => queryOptions({ queryKey: ['diff', id], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { signal }), retry: false });
 
 export const auditList = (filter: Record<string, string>) =>
   infiniteQueryOptions({

@@ -24,6 +24,9 @@ export interface Statistics extends Tokens {
   turns: number;
   cost: number;
   unpriced_calls: number;
+  calls: number;
+  cache_hits: number;
+  saved: number;
 }
 
 export interface Parameters {
@@ -67,6 +70,7 @@ export interface Session extends Parameters {
   status: SessionStatus;
   wait_reason: WaitReason | null;
   statistics: Statistics;
+  context: { messages: number; tokens: number; cleared_at: string | null };
   last_sequence: number;
   last_event_sequence: number;
   turn_id: ID | null;
@@ -205,6 +209,7 @@ export interface Call extends Parameters {
   message_id: ID | null;
   step: number;
   attempt: number;
+  purpose: string | null;
   provider: string;
   model: string;
   manifest: { policy: string; ranges: ManifestRange[] };
@@ -219,12 +224,48 @@ export interface Call extends Parameters {
   total_ms: number | null;
 }
 
+export type PartKind = 'tool' | 'system' | 'summary' | 'context_note' | 'message' | 'parameters';
+
+export interface Part {
+  kind: PartKind;
+  name: string | null;
+  sequence: number | null;
+  role: string | null;
+  reason: string;
+  bytes: number;
+  tokens: number;
+  span: { offset: number; length: number } | null; // in the request, bytes
+  cached_tokens: number | null;
+}
+
+export interface LeftOut {
+  from: number;
+  to: number;
+  count: number;
+  tokens: number | null;
+  reason: string;
+}
+
 export interface CallDetail extends Call {
   system_prompt: string;
   tools: unknown[];
   request: unknown;
   exact: boolean;
   reason: string | null;
+  parts: Part[];
+  left_out: LeftOut[];
+  costs: { input: number; cached: number; cache_write: number; output: number; saved: number; current: boolean } | null;
+  window: { used: number; context_length: number | null; max_output: number | null; share: number | null } | null;
+}
+
+export interface CallDiff {
+  call_id: ID;
+  with_id: ID | null;
+  identical: boolean;
+  first_difference: { offset: number; kind: PartKind; name: string | null; sequence: number | null; was: string; is: string } | null;
+  shared: { bytes: number; of_bytes: number; tokens: number; of_tokens: number; messages: number } | null;
+  changes: { cause: string; says: string; breaks_prefix: boolean; lines: { sign: '+' | '-'; line: number; text: string }[]; names: string[] }[];
+  cache: { reason: string | null; says: string; cached_tokens: number | null; possible_tokens: number };
 }
 
 export interface Approval {
