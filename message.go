@@ -165,6 +165,39 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	return o
 }
 
+// Over is what these overrides make of wider ones: what they do not set stays.
+func (o Overrides) Over(wider Overrides) Overrides {
+	if o.Model == "" {
+		o.Model = wider.Model
+	}
+	if o.SystemPrompt == nil {
+		o.SystemPrompt = wider.SystemPrompt
+	}
+	o.Parameters = o.Parameters.Over(wider.Parameters)
+	if o.Tools == nil {
+		o.Tools = wider.Tools
+	}
+	if o.Middleware == nil {
+		o.Middleware = wider.Middleware
+	}
+	if o.Grants == nil {
+		o.Grants = wider.Grants
+	}
+	switch {
+	case o.Limits == nil:
+		o.Limits = wider.Limits
+	case wider.Limits != nil:
+		limits := o.Limits.Over(*wider.Limits)
+		fill(&limits.DailyTokens, wider.Limits.DailyTokens)
+		fill(&limits.DailyCost, wider.Limits.DailyCost)
+		o.Limits = &limits
+	}
+	if o.ApprovalTimeout == 0 {
+		o.ApprovalTimeout = wider.ApprovalTimeout
+	}
+	return o
+}
+
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
 	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&

@@ -25,9 +25,12 @@ type MessageStore interface {
 	Messages(ctx context.Context, scope Scope, sessionID ID, query MessageQuery) ([]Message, error)
 	// MessageIDs lists ids alone, as Messages would.
 	MessageIDs(ctx context.Context, scope Scope, sessionID ID, query MessageQuery) ([]MessageRef, error)
+	// Message finds a message that a visible session has, with the marks that the
+	// session has which wrote it.
 	Message(ctx context.Context, scope Scope, id ID) (Message, error)
-	// MarkMessage changes marks, with a message.marked event when one is another then.
-	MarkMessage(ctx context.Context, scope Scope, id ID, change MarksChange) (Message, error)
+	// MarkMessage changes the marks that a session (zero: the one that wrote it) has
+	// on a message, with a message.marked event when one is another then.
+	MarkMessage(ctx context.Context, scope Scope, sessionID, id ID, change MarksChange) (Message, error)
 	// Versions lists a message's versions ascending, texts filled in: from the rows
 	// while it streams, sliced from the settled message after; the last one ends
 	// at the settled text's end.

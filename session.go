@@ -74,9 +74,10 @@ type Session struct {
 	ProjectID       ID              `json:"project_id"`
 	ParentSessionID ID              `json:"parent_session_id"`
 	ParentMessageID ID              `json:"parent_message_id"`
-	RootID          ID              `json:"root_id"` // of a tool session its parent's root; of others their own id
-	Depth           int             `json:"depth"`   // of tool sessions in tool sessions; 0 for others
-	LogID           ID              `json:"log_id"`  // the log that the session writes
+	RootID          ID              `json:"root_id"`        // of a tool session its parent's root; of others their own id
+	Depth           int             `json:"depth"`          // of tool sessions in tool sessions; 0 for others
+	LogID           ID              `json:"log_id"`         // the log that the session writes
+	ForkedThrough   *int64          `json:"forked_through"` // of a fork: the last sequence that it shares with its parent, 0 for none; null for others
 	Kind            SessionKind     `json:"kind"`
 	Mode            Mode            `json:"mode"`
 	Type            string          `json:"type,omitempty"`

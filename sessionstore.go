@@ -8,6 +8,7 @@ import (
 // SessionQuery lists sessions, last activity first.
 type SessionQuery struct {
 	AgentID, ProjectID, ParentID ID // zero: any
+	BranchesOf                   ID // message that they were forked at, or that they ask anew
 	Type, Feature, Task          string
 	Kind                         SessionKind
 	Mode                         Mode

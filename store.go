@@ -16,6 +16,7 @@ type Store interface {
 	LeaseStore
 	SessionStore
 	MessageStore
+	HistoryStore
 	TurnLog
 	AgentStore
 	ProjectStore

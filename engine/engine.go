@@ -22,6 +22,7 @@ import (
 type Store interface {
 	parley.SessionStore
 	parley.MessageStore
+	parley.HistoryStore
 	parley.TurnLog
 	parley.AgentStore
 	parley.ProjectStore

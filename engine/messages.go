@@ -118,7 +118,7 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 		return parley.Message{}, parley.InvalidField("marks", "change content and marks one after the other, not in one request")
 	}
 	if patch.Marks != nil {
-		return e.store.MarkMessage(ctx, scope, id, parley.MarksChange(*patch.Marks))
+		return e.MarkMessage(ctx, principal, parley.ID{}, id, *patch.Marks)
 	}
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {
@@ -132,6 +132,16 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 		return parley.Message{}, err
 	}
 	return e.store.EditQueued(ctx, scope, id, content)
+}
+
+// MarkMessage changes the marks that a session has on a message; zero is the
+// session that wrote it.
+func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, sessionID, id parley.ID, marks MarksPatch) (parley.Message, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	return e.store.MarkMessage(ctx, scope, sessionID, id, parley.MarksChange(marks))
 }
 
 // RemoveMessage takes a queued message out of the queue. CodeConflict once it

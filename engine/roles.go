@@ -67,7 +67,7 @@ var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{WriteAgents, "create, change and archive agents", ReachNone, ReachAll, ReachAll},
 	{ReadSessions, "read and list sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
-	{OpenSessions, "create sessions", ReachNone, ReachAll, ReachAll},
+	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},

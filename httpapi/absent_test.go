@@ -167,6 +167,10 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getMessage", message, 200, "GET", "/v1/messages/"+posted, "")
 	do("updateMessage", message, 200, "PATCH", "/v1/messages/"+posted, `{"marks":{"pinned":true}}`)
 	do("markMessage", message, 200, "PUT", "/v1/messages/"+posted+"/marks", `{"pinned":false}`)
+	do("forkSession", session, 201, "POST", at+"/fork", `{"at":"`+posted+`"}`)
+	do("editMessage", session, 201, "POST", "/v1/messages/"+posted+"/edit", `{"content":{"text":"And now?"}}`)
+	do("regenerateMessage", session, 201, "POST", "/v1/messages/"+posted+"/regenerate", `{}`)
+	do("listBranches", reflect.TypeFor[page[parley.Session]](), 200, "GET", "/v1/messages/"+posted+"/branches", "")
 	rows := want[page[parley.Message]](s, 200, "GET", at+"/messages", "").Data
 	do("listVersions", reflect.TypeFor[page[parley.Version]](), 200, "GET", "/v1/messages/"+rows[1].ID.String()+"/versions", "")
 	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")

@@ -161,6 +161,11 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = appendID(append(to, `,"root_id":`...), s.RootID)
 	to = strconv.AppendInt(append(to, `,"depth":`...), int64(s.Depth), 10)
 	to = appendID(append(to, `,"log_id":`...), s.LogID)
+	if s.ForkedThrough == nil {
+		to = append(to, `,"forked_through":null`...)
+	} else {
+		to = appendCount(to, `,"forked_through":`, *s.ForkedThrough)
+	}
 	to = appendText(to, `,"kind":`, string(s.Kind))
 	to = appendText(to, `,"mode":`, string(s.Mode))
 	to = appendTextOrNull(to, `,"type":`, s.Type)

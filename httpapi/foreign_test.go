@@ -63,6 +63,8 @@ func (r *route) validBody() string {
 		return r.input.example
 	case "createAgent", "createKey":
 		return `{"name":"x"}`
+	case "forkSession", "regenerateMessage":
+		return `{}`
 	case "updateMessage":
 		return `{"marks":{"pinned":true}}`
 	case "updateAgent", "updateSession", "cancelTurn":

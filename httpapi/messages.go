@@ -172,11 +172,31 @@ func serveUpdateMessage(a *api, x *exchange) error {
 }
 
 func serveMarkMessage(a *api, x *exchange) error {
+	args := x.arguments()
+	session := args.id("session_id")
+	if args.err != nil {
+		return args.err
+	}
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
 	var marks engine.MarksPatch
 	if err := checked(a, x, &marks); err != nil {
 		return err
 	}
-	return a.updateMessage(x, engine.MessagePatch{Marks: &marks})
+	message, err := a.engine.MarkMessage(x.r.Context(), x.principal, session, id, marks)
+	if err != nil {
+		return err
+	}
+	if session.IsZero() {
+		session = message.SessionID
+	}
+	if err := x.sendMessage(http.StatusOK, &message); err != nil {
+		return err
+	}
+	x.concerns(session, id) // whose marks they are
+	return nil
 }
 
 func (a *api) updateMessage(x *exchange, patch engine.MessagePatch) error {

@@ -143,6 +143,12 @@ func opened() []answer {
 	}
 }
 
+// branched are the answers of a message that is asked anew.
+func branched() []answer {
+	answers := opened()
+	return []answer{answers[0], answers[2]}
+}
+
 // resumed are the answers of a turn that a new one takes up.
 func resumed() []answer {
 	return []answer{

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"parley"
 	"parley/engine"
@@ -47,6 +48,12 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 	if err != nil {
 		return err
 	}
+	return a.answerOpened(x, &opened, flush)
+}
+
+// answerOpened answers with a session, or with the frames of the turn of the
+// message that was posted with it.
+func (a *api) answerOpened(x *exchange, opened *parley.Opened, flush time.Duration) error {
 	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)

@@ -107,6 +107,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"agent_tags":     {"workspace_id", "tag", "agent_id"},
 	"agent_versions": {"workspace_id", "agent_id", "version"},
 	"session_tags":   {"workspace_id", "tag", "session_id"},
+	"session_logs":   {"workspace_id", "session_id", "through"},
+	"session_marks":  {"workspace_id", "session_id", "sequence"},
 	"heads":          {"session_id", "workspace_id"},
 	"ready":          {"workspace_id", "session_id"},
 	"outside":        {"workspace_id", "session_id"},
@@ -275,8 +277,10 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 	}
 	var batch pgx.Batch
 	for _, head := range heads {
-		batch.Queue(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, content_hash
- FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL ORDER BY sequence`, bindOne(head.workspaceID), bindOne(head.LogID)).
+		batch.Queue(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.content_hash FROM
+ (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 UNION ALL SELECT $3, 9223372036854775807 ORDER BY through) g
+ CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence <= g.through
+ ORDER BY m.sequence) m`, bindOne(head.workspaceID), bindOne(head.SessionID), bindOne(head.LogID)).
 			Query(func(rows pgx.Rows) error {
 				defer rows.Close()
 				if err := records.Begin(head.Head); err != nil {

@@ -9,9 +9,9 @@ import (
 
 // ContextTail reads what a model may see, newest first.
 func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
-	err = s.page(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch) {
+	err = s.record(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		messages = []parley.Message{}
-		text, rows, args := contextTail(sessionID, before, limit)
+		text, rows, args := contextTail(sessionID, shared, before, limit)
 		b.read(text, upTo(rows, func(r *row) error {
 			messages = append(messages, scanMessage(r))
 			return nil
@@ -21,45 +21,72 @@ func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.I
 }
 
 // contextTail reads a page of the record backwards, from the latest context edge on.
-func contextTail(sessionID parley.ID, before int64, limit int) (text string, rows int, args []arg) {
+func contextTail(sessionID parley.ID, shared []transition.Part, before int64, limit int) (text string, rows int, args []arg) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
 	var l filter
 	log := l.visibleLog(parley.Scope{}, sessionID)
-	l.must("m.workspace_id = "+here+" AND m.log_id = "+log+" AND m.sequence IS NOT NULL AND m.sequence < ?", before)
-	l.must("m.sequence >= " + edgeOf(log))
-	l.must("NOT m.internal AND m.status <> 'streaming'")
+	edge := l.edge(log, sessionID, shared)
 	clause, rows := limited(limit)
-	return "SELECT " + messageColumns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.sequence DESC" + clause, rows, l.args
+	order := " ORDER BY m.sequence DESC"
+	arms := make([]string, 0, len(shared)+1)
+	for _, logs := range l.logs(log, shared) {
+		l.where.Reset()
+		l.must(logs+" AND m.sequence < ?", before)
+		l.must("m.sequence >= " + edge + " AND NOT m.internal AND m.status <> 'streaming'")
+		arms = append(arms, " FROM parley.messages m WHERE "+l.where.String()+order+clause)
+	}
+	if len(shared) == 0 {
+		return "SELECT " + messageColumns + arms[0], rows, l.args
+	}
+	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+	return "SELECT " + columns + " FROM (" + merged(arms, order+clause) + ") m" + marks + order, rows, l.args
 }
 
-// edgeOf is where the latest context edge of a log stands, 0 without one.
-func edgeOf(log string) string {
-	return "coalesce((SELECT max(e.sequence) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge), 0)"
+// edge is where the latest context edge of a session stands, 0 without one. As the
+// result of a query of its own it bounds the index's search: of anything else the
+// planner fears that it could tell of rows behind the policies.
+func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part) string {
+	own := "(SELECT coalesce(max(e.sequence), 0) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge)"
+	if len(shared) == 0 {
+		return own
+	}
+	return "(SELECT greatest(" + own + ", (SELECT coalesce(max(k.sequence), 0) FROM parley.session_marks k WHERE k.workspace_id = " + here +
+		" AND k.session_id = " + l.arg(sessionID) + " AND k.context_edge)))"
 }
 
-// shown are the terms of a ContextHead's messages.
-const shown = " AND NOT m.internal AND NOT m.set_aside AND m.status IN ('completed', 'cancelled')"
+// shown are the terms of a ContextHead's messages: what is set aside of what a
+// fork shares, its own marks say.
+func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
+	const settled = " AND NOT m.internal AND m.status IN ('completed', 'cancelled')"
+	if len(shared) == 0 {
+		return settled + " AND NOT m.set_aside"
+	}
+	return settled + " AND (NOT m.set_aside OR m.sequence <= " + l.arg(shared[len(shared)-1].Through) + ") AND NOT EXISTS (SELECT 1 FROM parley.session_marks a WHERE a.workspace_id = " + here +
+		" AND a.session_id = " + l.arg(sessionID) + " AND a.sequence = m.sequence AND a.set_aside)"
+}
 
 // ContextHead reads what may stand before a window.
 func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
 	var pinned []parley.Message
-	err = s.page(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch) {
+	err = s.record(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		head, pinned = parley.ContextHead{}, nil
-		text, args := activeSummary(sessionID)
-		b.read("SELECT "+messageColumns+text, func(r *row) error {
+		summary, args := activeSummary(sessionID, shared)
+		l := filter{args: args}
+		columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+		b.read("SELECT "+columns+" FROM (SELECT *"+summary+") m"+marks, func(r *row) error {
 			m := scanMessage(r)
 			head.Summary = &m
 			return nil
-		}, args...)
-		text, args = firstTask(sessionID)
+		}, l.args...)
+		text, args := firstTask(sessionID, shared)
 		b.read(text, func(r *row) error {
 			m := scanMessage(r)
 			head.First = &m
 			return nil
 		}, args...)
-		text, args = pinnedMessages(sessionID)
+		text, args = pinnedMessages(sessionID, shared)
 		b.read(text, func(r *row) error {
 			pinned = append(pinned, scanMessage(r))
 			return nil
@@ -70,32 +97,56 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 }
 
 // activeSummary finds the latest summary that stands for what is behind the edge.
-func activeSummary(sessionID parley.ID) (string, []arg) {
+func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(parley.Scope{}, sessionID)
-	return " FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.covers_through >= " + edgeOf(log) +
-		shown + " ORDER BY m.sequence DESC LIMIT 1", l.args
+	rest := " AND m.role = 'summary' AND m.covers_through >= " + l.edge(log, sessionID, shared) + l.shown(sessionID, shared) + " ORDER BY m.sequence DESC LIMIT 1"
+	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
+}
+
+// firstOf is the rest of a query for the first of what the parts of a record have.
+func (l *filter) firstOf(log string, shared []transition.Part, rest, order string) string {
+	arms := make([]string, 0, len(shared)+1)
+	for _, logs := range l.logs(log, shared) {
+		arms = append(arms, " FROM parley.messages m WHERE "+logs+rest)
+	}
+	if len(arms) == 1 {
+		return arms[0]
+	}
+	return " FROM (" + merged(arms, order) + ") m"
 }
 
 // firstTask finds the first user message behind the edge, if the summary covers it.
-func firstTask(sessionID parley.ID) (string, []arg) {
-	summary, args := activeSummary(sessionID)
+func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
+	summary, args := activeSummary(sessionID, shared)
 	l := filter{args: args}
 	log := l.visibleLog(parley.Scope{}, sessionID)
-	return "SELECT " + messageColumns + " FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log +
-		" AND m.role = 'user' AND m.sequence IS NOT NULL AND m.sequence >= " + edgeOf(log) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
-		shown + " ORDER BY m.sequence LIMIT 1", l.args
+	rest := " AND m.role = 'user' AND m.sequence >= " + l.edge(log, sessionID, shared) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
+		l.shown(sessionID, shared) + " ORDER BY m.sequence LIMIT 1"
+	found := l.firstOf(log, shared, rest, " ORDER BY m.sequence LIMIT 1")
+	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+	if len(shared) == 0 {
+		return "SELECT " + columns + found, l.args
+	}
+	return "SELECT " + columns + found + marks, l.args
 }
 
 // pinnedMessages finds the newest pinned messages, and the other halves of calls
 // and results among them.
-func pinnedMessages(sessionID parley.ID) (string, []arg) {
+func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(parley.Scope{}, sessionID)
-	l.must("m.workspace_id = "+here+" AND m.log_id = "+log+" AND m.pinned AND m.sequence IS NOT NULL"+
-		" AND m.pinned_event >= (SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = "+here+" AND h.session_id = ?)"+shown, sessionID)
-	return "WITH pins AS (SELECT m.* FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.sequence DESC LIMIT " + l.arg(parley.MaxPinnedShown) + ")" +
-		" SELECT " + messageColumns + " FROM pins m UNION ALL SELECT " + messageColumns + " FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
+	session := l.arg(sessionID)
+	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " + session + ")"
+	shown, limit := l.shown(sessionID, shared), " ORDER BY m.sequence DESC LIMIT "+l.arg(parley.MaxPinnedShown)
+	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
+	if len(shared) > 0 {
+		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id AND m.id = p.message_id WHERE p.workspace_id = " + here +
+			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown + " ORDER BY p.sequence DESC LIMIT " + l.arg(parley.MaxPinnedShown)
+		pins = "SELECT * FROM ((" + pins + ") UNION ALL (" + own + ")) m" + limit
+	}
+	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+	return "WITH pins AS (" + pins + ") SELECT " + columns + " FROM pins m" + marks + " UNION ALL SELECT " + columns + " FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
 		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' AND m.call_ordinal = p.call_ordinal" +
-		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END AND m.sequence IS NOT NULL" + shown, l.args
+		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" + marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
 }

@@ -123,7 +123,9 @@ func (l *filter) ofFiles(scope parley.Scope) {
 	l.must("f.workspace_id = " + here)
 	if !scope.ViewerID.IsZero() {
 		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
- WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID)
+ WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
+ OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.messages m ON m.workspace_id = u.workspace_id AND m.id = u.message_id JOIN `+readersOf+`
+ WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID, scope.ViewerID)
 	}
 }
 
@@ -245,11 +247,13 @@ func (b *batch) files(h *transition.Head) {
 	}
 }
 
-// purgeUses forgets at most parley.PurgeBatch files that a session uses, and
-// reports how many. A file that nothing else uses goes with its last use.
-func (s *Store) purgeUses(ctx context.Context, workspaceID, sessionID parley.ID) (gone int, err error) {
-	used, err := every(ctx, s, tenant(workspaceID), "SELECT DISTINCT file_id FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 LIMIT $3",
-		workspaceID, sessionID, parley.PurgeBatch)
+// purgeUses forgets the uses of at most parley.PurgeBatch files by messages of a
+// log that nobody shares, and reports how many. A file that nothing else uses goes
+// with its last use.
+func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley.ID) (gone int, err error) {
+	const doomed = "u.workspace_id = $1 AND u.session_id = $3 AND NOT EXISTS (SELECT 1 FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
+	used, err := every(ctx, s, tenant(workspaceID), "SELECT DISTINCT u.file_id FROM parley.file_uses u WHERE "+doomed+" LIMIT $4",
+		workspaceID, logID, writer, parley.PurgeBatch)
 	if err != nil || len(used) == 0 {
 		return 0, err
 	}
@@ -258,7 +262,7 @@ func (s *Store) purgeUses(ctx context.Context, workspaceID, sessionID parley.ID)
 			var unused []parley.ID
 			b := tenant(workspaceID)
 			b.write("SELECT 1 FROM parley.files WHERE workspace_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE", workspaceID, used)
-			b.write("DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND file_id = ANY($3)", workspaceID, sessionID, used)
+			b.write("DELETE FROM parley.file_uses u WHERE "+doomed+" AND u.file_id = ANY($4)", workspaceID, logID, writer, used)
 			b.read(`SELECT f.id FROM parley.files f WHERE f.workspace_id = $1 AND f.id = ANY($2)
  AND NOT EXISTS (SELECT 1 FROM parley.file_uses u WHERE u.workspace_id = $1 AND u.file_id = f.id)`, func(r *row) error {
 				unused = append(unused, r.id())

@@ -74,11 +74,11 @@ func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID pa
 
 // messages visits the messages of a page: those of the record, then of the queue.
 func (s *Store) messages(ctx context.Context, columns string, scope parley.Scope, sessionID parley.ID, q parley.MessageQuery, reset func(), visit func(*row) error) error {
-	return s.page(ctx, scope, sessionID, func(b *batch) {
+	return s.record(ctx, scope, sessionID, func(b *batch, shared []transition.Part) {
 		reset()
 		_, rows := limited(q.Limit)
 		visit := upTo(rows, visit)
-		if text, args := recordQuery(columns, scope, sessionID, q); text != "" {
+		if text, args := recordQuery(columns, scope, sessionID, shared, q); text != "" {
 			b.read(text, visit, args...)
 		}
 		if text, args := queueQuery(columns, sessionID, q); text != "" {
@@ -88,34 +88,48 @@ func (s *Store) messages(ctx context.Context, columns string, scope parley.Scope
 }
 
 // Message finds a message by its id alone.
-func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Message, error) {
-	text, args := visibleMessage(scope, id)
-	return one(ctx, s, tenant(scope.WorkspaceID), "message", func(r *row) (parley.Message, error) { return scanMessage(r), nil },
-		"SELECT "+messageColumns+text, args...)
+func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+	for _, through := range messageSessions {
+		text, args := visibleMessage(scope, id, through)
+		message, err = one(ctx, s, tenant(scope.WorkspaceID), "message", func(r *row) (parley.Message, error) { return scanMessage(r), nil },
+			"SELECT "+messageColumns+text, args...)
+		if parley.ErrorCode(err) != parley.CodeNotFound {
+			return message, err
+		}
+	}
+	return message, err
 }
 
-// visibleMessage is the rest of a query for a message whose session the scope may see.
-func visibleMessage(scope parley.Scope, id parley.ID) (string, []arg) {
+// messageSessions join the sessions "s" of a message "m": the one that wrote it,
+// and if that may not be seen, the forks that share it.
+var messageSessions = [...]string{ //nolint:gochecknoglobals // never written
+	"parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id", readersOf,
+}
+
+// visibleMessage is the rest of a query for a message of a session that the scope may see.
+func visibleMessage(scope parley.Scope, id parley.ID, through string) (string, []arg) {
 	var l filter
 	l.must("m.workspace_id = "+here+" AND m.id = ?", id)
 	l.visible(scope)
-	return " FROM parley.messages m JOIN parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id WHERE " + l.where.String(), l.args
+	return " FROM parley.messages m JOIN " + through + " WHERE " + l.where.String() + " LIMIT 1", l.args
 }
 
 // Versions lists the durable pieces of a message.
 func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parley.ID) (versions []parley.Version, err error) {
 	var message *parley.Message
 	chunks := 0
-	text, args := visibleMessage(scope, messageID)
 	err = s.read(ctx, func() *batch {
 		message, versions = nil, []parley.Version{}
 		b := tenant(scope.WorkspaceID)
 		b.snapshot = true
-		b.read("SELECT "+messageColumns+", m.chunks"+text, func(r *row) error {
-			m := scanMessage(r)
-			message, chunks = &m, r.int()
-			return nil
-		}, args...)
+		for _, through := range messageSessions {
+			text, args := visibleMessage(scope, messageID, through)
+			b.read("SELECT "+messageColumns+", m.chunks"+text, func(r *row) error {
+				m := scanMessage(r)
+				message, chunks = &m, r.int()
+				return nil
+			}, args...)
+		}
 		b.read(`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, func(r *row) error {
 			versions = append(versions, parley.Version{MessageID: messageID, N: r.int(), Kind: parley.ContentKind(r.text()),
 				Offset: r.int(), End: r.int(), Chunks: r.int(), Text: r.text(), CreatedAt: r.time()})

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // recordQuery builds the query over the record, by sequence; "" when no message
 // of the record can match. Several roles are one query each, merged in order, so
 // that the index of roles serves them too.
-func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parley.MessageQuery) (string, []arg) {
+func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, shared []transition.Part, q parley.MessageQuery) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
@@ -20,21 +21,21 @@ func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parl
 	limit, _ := limited(q.Limit)
 	order := " ORDER BY m.sequence " + word
 	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // a role asked for twice is still one
-	arms := make([]string, 0, max(len(roles), 1))
-	for i := range max(len(roles), 1) {
-		l.where.Reset()
-		l.record(log, q, roles[min(i, len(roles)):min(i+1, len(roles))])
-		arms = append(arms, "SELECT * FROM parley.messages m WHERE "+l.where.String()+order+limit)
+	arms := make([]string, 0, max(len(roles), 1)*(len(shared)+1))
+	for _, logs := range l.logs(log, touchedParts(shared, q)) {
+		for i := range max(len(roles), 1) {
+			l.where.Reset()
+			l.record(logs, q, roles[min(i, len(roles)):min(i+1, len(roles))])
+			arms = append(arms, " FROM parley.messages m WHERE "+l.where.String()+order+limit)
+		}
 	}
-	rows := arms[0]
-	if len(arms) > 1 {
-		rows = "SELECT * FROM ((" + strings.Join(arms, ") UNION ALL (") + ")) m" + order + limit
-	}
+	rows := merged(arms, order+limit)
+	columns, marks := l.ownMarks(columns, sessionID, shared)
 	if q.MaxBytes <= 0 {
-		return "SELECT " + columns + " FROM (" + rows + ") m" + order, l.args
+		return "SELECT " + columns + " FROM (" + rows + ") m" + marks + order, l.args
 	}
 	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize + ") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
-		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(order) + ")) m WHERE m.row <= 2 OR m.before < " + l.arg(q.MaxBytes) + order, l.args
+		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(order) + ")) m" + marks + " WHERE m.row <= 2 OR m.before < " + l.arg(q.MaxBytes) + order, l.args
 }
 
 // messageSize is parley.Message.Size of a row, told without reading large values:
@@ -42,8 +43,8 @@ func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, q parl
 const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
 
 // record adds the terms for messages of the record, of one role or of all.
-func (l *filter) record(log string, q parley.MessageQuery, role []parley.Role) {
-	l.must("m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.sequence IS NOT NULL")
+func (l *filter) record(logs string, q parley.MessageQuery, role []parley.Role) {
+	l.must(logs)
 	if !q.TurnID.IsZero() {
 		l.must("m.turn_id = ?", q.TurnID)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // planned is a database with enough rows that the planner has to choose, in two
@@ -51,6 +52,7 @@ func newPlanned(t *testing.T) *planned {
 		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
 			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id("i % 300")+", i, 't', '{}', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) SELECT "+id("i % 300")+", i, "+workspace+", "+id("i")+", true, i % 50 = 0, false, 0 FROM generate_series(1, 20000) i",
 		"COMMIT", "ANALYZE")
 	return p
 }
@@ -157,6 +159,7 @@ func sessionPlans(p *planned) {
 			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}, {Limit: parley.MaxPage}},
 		"sessions_agent":    {{AgentID: id}},
 		"sessions_project":  {{ProjectID: id}},
+		"sessions_branch":   {{BranchesOf: id}},
 		"sessions_parent":   {{ParentID: id}},
 		"sessions_type":     {{Type: "t3"}},
 		"sessions_feature":  {{Feature: "f4"}},
@@ -199,6 +202,7 @@ func sessionPlans(p *planned) {
 func messagePlans(p *planned) {
 	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
 	position := int64(3)
+	forked := []transition.Part{{LogID: parley.NewID(), Through: 400}, {LogID: p.session, Through: 19_000}}
 	for index, queries := range map[string][]parley.MessageQuery{
 		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 700}, {Internal: &no}, {Iteration: &zero},
 			{Status: parley.MessageCompleted}, {Limit: parley.MaxPage, MaxBytes: parley.MaxPageBytes}},
@@ -215,7 +219,9 @@ func messagePlans(p *planned) {
 			if query.Limit == 0 {
 				query.Limit = 10
 			}
-			text, args := recordQuery(messageColumns, parley.Scope{}, p.session, query)
+			text, args := recordQuery(messageColumns, parley.Scope{}, p.session, nil, query)
+			p.served(false, index, text, args)
+			text, args = recordQuery(messageColumns, parley.Scope{}, id, forked, query)
 			p.served(false, index, text, args)
 		}
 	}
@@ -223,19 +229,28 @@ func messagePlans(p *planned) {
 		text, args := queueQuery(messageColumns, p.session, query)
 		p.served(false, "messages_queue", text, args)
 	}
-	text, _, args := contextTail(p.session, 9, 9)
+	text, _, args := contextTail(p.session, nil, 9, 9)
 	p.served(false, "messages_edge", text, args)
-	contextPlans(p)
+	text, _, args = contextTail(id, forked, 9, 9)
+	p.served(false, "messages_sequence", text, args)
+	contextPlans(p, forked)
 }
 
 // contextPlans are the queries for what stands before a window.
-func contextPlans(p *planned) {
-	summary, args := activeSummary(p.session)
+func contextPlans(p *planned, forked []transition.Part) {
+	id := parley.NewID()
+	summary, args := activeSummary(p.session, nil)
 	p.served(false, "messages_role", "SELECT "+messageColumns+summary, args)
-	text, args := firstTask(p.session)
+	text, args := firstTask(p.session, nil)
 	p.served(false, "messages_role", text, args)
-	text, args = pinnedMessages(p.session)
+	text, args = pinnedMessages(p.session, nil)
 	p.served(false, "messages_pinned", text, args)
+	summary, args = activeSummary(id, forked)
+	p.served(false, "messages_role", "SELECT "+messageColumns+summary, args)
+	text, args = firstTask(id, forked)
+	p.served(false, "messages_role", text, args)
+	text, args = pinnedMessages(id, forked)
+	p.served(true, "messages_pinned", text, args)
 }
 
 func otherPlans(p *planned) {

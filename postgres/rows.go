@@ -37,7 +37,7 @@ func (a *attempt) Answers(h *transition.Head, turnID parley.ID, step int) ([]par
 
 // FirstMessage implements transition.Rows.
 func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
-	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = 1", h.WorkspaceID, h.LogID)
+	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = $3", h.WorkspaceID, h.LogID, h.Begins())
 }
 
 // ToolCall implements transition.Rows.

@@ -18,7 +18,7 @@ const (
 	listedColumns = `s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibility, s.project_id,
  s.parent_session_id, s.parent_message_id, coalesce(s.root_id, s.id), s.depth, s.log_id, s.kind, s.mode, s.type, s.feature, s.task, s.key,
  s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, s.policy, s.retry, s.during,
- s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at`
+ s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at, s.forked_through`
 	sessionColumns = listedColumns + `,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls,
  h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
@@ -37,7 +37,7 @@ func scanSession(r *row) (parley.Session, error) {
 	s.Pinned, s.Metadata = r.bool(), transition.ReadableObject(r.json())
 	overrides, policy, retry := r.text(), r.text(), r.text()
 	s.During, s.Status, s.WaitReason = parley.During(r.text()), parley.SessionStatus(r.text()), parley.WaitReason(r.text())
-	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt = r.time(), r.time(), r.time(), r.time(), r.time()
+	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.ForkedThrough = r.time(), r.time(), r.time(), r.time(), r.time(), r.maybe()
 	s.Statistics = parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
 		Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
 		Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())}
@@ -65,11 +65,14 @@ func scanSession(r *row) (parley.Session, error) {
 	return s, nil
 }
 
+// marksColumns are the marks that the session has which wrote a message.
+const marksColumns = "m.pinned, m.context_edge, m.set_aside"
+
 // messageColumns reads "m".
 const messageColumns = `m.id, m.workspace_id, m.session_id, m.log_id, m.sequence, m.position, m.turn_id, m.step, m.role, m.status,
  m.author_kind, m.author_id, m.author_name, m.content, m.context_note, m.tool_call_id, m.tool_name, m.covers_through,
  m.internal, m.steer, m.model, m.agent_type, m.iteration, m.usage, m.content_hash, m.call_ordinal, m.provider_data,
- m.error, m.metadata, m.pinned, m.context_edge, m.set_aside, m.overrides, m.token_estimate, m.revision, m.created_at, m.updated_at`
+ m.error, m.metadata, ` + marksColumns + `, m.overrides, m.token_estimate, m.revision, m.created_at, m.updated_at`
 
 func scanMessage(r *row) parley.Message {
 	m := parley.Message{

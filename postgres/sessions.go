@@ -70,6 +70,9 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows
 		l.must("g.workspace_id = "+here+" AND g.tag = ?", q.Tag)
 	}
 	l.visible(scope)
+	if !q.BranchesOf.IsZero() {
+		l.must("s.parent_message_id = ? AND s.forked_through IS NOT NULL", q.BranchesOf)
+	}
 	for _, reference := range []struct {
 		term string
 		id   parley.ID

@@ -57,6 +57,7 @@ type Store struct {
 	groups groups
 	agents *agentCache
 	texts  *textCache
+	forks  forkCache
 	served atomic.Pointer[parley.ID] // workspace that the last claim came from
 
 	// direct reaches the database without a pooler between.

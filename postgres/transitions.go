@@ -114,8 +114,8 @@ func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley
 
 // MarkMessage replaces a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, id, change) })
+func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, sessionID, id, change) })
 }
 
 // SetClientSession notes which session a client has open, instead of the one
@@ -179,4 +179,9 @@ func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, prin
 			args: []arg{scope.WorkspaceID, principalID, client, id}})
 		return a.tx.Deactivate(id, client)
 	})
+}
+
+// Fork implements parley.HistoryStore.
+func (s *Store) Fork(ctx context.Context, scope parley.Scope, fork parley.NewFork, claimBy parley.ID) (parley.Opened, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Opened, error) { return a.tx.Fork(scope, fork, claimBy) })
 }

@@ -27,8 +27,7 @@ func (b *batch) messages(h *transition.Head) error {
 		b.write("UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, m.ID, m.Content, m.Revision, c.At)
 	}
 	for _, m := range c.Marked {
-		b.write("UPDATE parley.messages SET pinned = $3, context_edge = $4, set_aside = $5, pinned_event = greatest(pinned_event, $6) WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID, m.ID, m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.PinnedEvent)
+		b.mark(h, m)
 	}
 	settled := make([]parley.ID, 0, len(c.Settled))
 	for i := range c.Settled {

@@ -48,6 +48,9 @@ func (b *batch) session(h *transition.Head) error {
 	c := &h.Changes
 	if c.New != nil {
 		b.write(insertHead, append(headValues(h), h.LogID, string(h.Mode))...)
+		if c.New.Inherited != nil {
+			b.inherit(h, c.New.Inherited)
+		}
 		return b.insertSession(h)
 	}
 	switch values := headValues(h); {
@@ -109,12 +112,12 @@ func (b *batch) insertSession(h *transition.Head) error {
 	}
 	b.write(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`,
 		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
 		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
 		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth)
+		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough)
 	b.tag(s, nil)
 	return nil
 }

@@ -49,6 +49,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"agent_tags":     {"workspace_id", "tag", "agent_id"},
 	"agent_versions": {"agent_id", "version"},
 	"session_tags":   {"workspace_id", "tag", "session_id"},
+	"session_logs":   {"session_id", "through"},
+	"session_marks":  {"session_id", "sequence"},
 	"heads":          {"session_id"},
 	"ready":          {"session_id"},
 	"outside":        {"session_id"},

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/internal/transfer"
+	"parley/internal/transition"
 )
 
 // headPage is the number of sessions whose heads are read at a time.
@@ -116,11 +117,25 @@ func feedRecord(c *conn, head transfer.Head, records *transfer.Records) error {
 	if err := records.Begin(head); err != nil {
 		return err
 	}
+	shared, err := sharedParts(c, head.SessionID)
+	if err != nil {
+		return err
+	}
+	for _, p := range append(shared, transition.Own(head.SessionID, head.LogID)) {
+		if err := feedPart(c, p, records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feedPart feeds a part of a record.
+func feedPart(c *conn, p transition.Part, records *transfer.Records) error {
 	return c.each(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, content_hash
- FROM messages WHERE log_id = ? AND sequence IS NOT NULL ORDER BY sequence`, func(r *row) error {
+ FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence <= ? ORDER BY sequence`, func(r *row) error {
 		return records.Add(transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
 			Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 			CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(),
 		}, ContentHash: r.hash()})
-	}, head.LogID)
+	}, p.LogID, p.Through)
 }

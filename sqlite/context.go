@@ -28,10 +28,14 @@ func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.I
 			return err
 		}
 		messages = make([]parley.Message, 0, min(limited(limit), parley.MaxPage))
-		return c.each(contextTail, func(r *row) error {
+		if err := c.each(contextTail, func(r *row) error {
 			messages = append(messages, scanListed(r, at))
 			return nil
-		}, at.logID, before, limited(limit))
+		}, at.logID, before, limited(limit)); err != nil || len(at.shared) == 0 {
+			return err
+		}
+		messages, err = tailOfShared(c, at, before, limited(limit), messages)
+		return err
 	})
 	return messages, err
 }
@@ -56,6 +60,10 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 		head = parley.ContextHead{}
 		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
+			return err
+		}
+		if len(at.shared) > 0 {
+			head, err = headOfFork(c, at)
 			return err
 		}
 		var messages []parley.Message

@@ -216,7 +216,7 @@ func scripts() map[string][]move {
 		"delete": {create(), beginStep(1, false), versions(), settle("finish", false, completed), queue("two", ""), claim(), beginStep(1, false),
 			simple("mark", func(a *actor) error {
 				pinned := true
-				return ok(a.store.MarkMessage(a.ctx, a.scope, a.posted.ID, parley.MarksChange{Pinned: &pinned}))
+				return ok(a.store.MarkMessage(a.ctx, a.scope, parley.ID{}, a.posted.ID, parley.MarksChange{Pinned: &pinned}))
 			}),
 			simple("delete", func(a *actor) error { return a.store.DeleteSession(a.ctx, a.scope, a.session) }), outbox, outbox, outbox},
 	}

@@ -123,7 +123,9 @@ func (l *list) ofFiles(scope parley.Scope) {
 	l.must("f.workspace_id = ?", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
 		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
- AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID)
+ AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
+ OR EXISTS (SELECT 1 FROM file_uses u JOIN messages m ON m.id = u.message_id JOIN `+readersOf+` WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
+ AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID, scope.ViewerID)
 	}
 }
 
@@ -270,18 +272,19 @@ func (t *txn) writeFiles(h *transition.Head) error {
 	return nil
 }
 
-// purgeUses forgets at most parley.PurgeBatch uses of files by a session. A file
-// that nothing else uses goes with its last use.
-func (t *txn) purgeUses(sessionID parley.ID) (gone int64, err error) {
+// purgeUses forgets at most parley.PurgeBatch uses of files by messages of a log
+// that nobody shares. A file that nothing else uses goes with its last use.
+func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
+	const doomed = "session_id = ?2 AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
 	var used []parley.ID
-	if err := t.each("SELECT DISTINCT file_id FROM file_uses WHERE session_id = ? LIMIT ?", func(r *row) error {
+	if err := t.each("SELECT DISTINCT file_id FROM file_uses u WHERE "+doomed+" LIMIT ?3", func(r *row) error {
 		used = append(used, r.id())
 		return nil
-	}, sessionID, parley.PurgeBatch); err != nil {
+	}, logID, writer, parley.PurgeBatch); err != nil {
 		return 0, err
 	}
 	for _, id := range used {
-		n, err := t.exec("DELETE FROM file_uses WHERE session_id = ? AND file_id = ?", sessionID, id)
+		n, err := t.exec("DELETE FROM file_uses AS u WHERE "+doomed+" AND file_id = ?3", logID, writer, id)
 		if err != nil {
 			return gone, err
 		}

@@ -31,8 +31,13 @@ const (
 	listedWords  = 80
 )
 
-// place is where the messages of one list live.
-type place struct{ workspaceID, sessionID, logID parley.ID }
+// place is where the messages of one list live: shared is what a fork reads
+// before its own log.
+type place struct {
+	workspaceID, sessionID, logID parley.ID
+	through                       int64 // 0: to the end
+	shared                        []transition.Part
+}
 
 // scanListed reads a message of a list. JSON that another hand left unreadable
 // never breaks it (A15): the content is shown as text with an error, the rest is

@@ -14,12 +14,16 @@ func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err er
 	var l list
 	l.must("s.id = ?", sessionID)
 	l.visible(scope)
-	found, err := c.one("SELECT s.workspace_id, s.id, s.log_id FROM sessions s WHERE "+l.where.String(), func(r *row) error {
-		at = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}
+	var forked *int64
+	found, err := c.one("SELECT s.workspace_id, s.id, s.log_id, s.forked_through FROM sessions s WHERE "+l.where.String(), func(r *row) error {
+		at, forked = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}, r.maybe()
 		return nil
 	}, l.args...)
-	if err == nil && !found {
+	switch {
+	case err == nil && !found:
 		err = transition.NotFound("session")
+	case err == nil && forked != nil:
+		at.shared, err = sharedParts(c, at.sessionID)
 	}
 	return at, err
 }
@@ -43,18 +47,18 @@ func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.I
 		}
 		messages = make([]parley.Message, 0, min(limited(query.Limit), parley.MaxPage))
 		size := 0
-		err = listMessages(c, listedColumns, at, query, func(r *row) error {
-			messages = append(messages, scanListed(r, at))
+		err = listMessages(c, listedColumns, at, query, func(r *row, of place) error {
+			messages = append(messages, scanListed(r, of))
 			size += messages[len(messages)-1].Size()
 			if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
 				return errPageFull
 			}
 			return nil
 		})
-		if errors.Is(err, errPageFull) {
-			return nil
+		if err != nil && !errors.Is(err, errPageFull) {
+			return err
 		}
-		return err
+		return ownMarks(c, at, messages)
 	})
 	return messages, err
 }
@@ -70,7 +74,7 @@ func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID pa
 			return err
 		}
 		refs = make([]parley.MessageRef, 0, min(limited(query.Limit), parley.MaxPage))
-		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row) error {
+		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row, _ place) error {
 			refs = append(refs, parley.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
 			return nil
 		})
@@ -87,18 +91,21 @@ func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (
 	return message, err
 }
 
-// visibleMessage reads a message whose session the scope may see.
+// visibleMessage reads a message whose session the scope may see, or that a fork
+// shares which the scope may see.
 func visibleMessage(c *conn, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
-	var l list
-	l.must("m.id = ?", id)
-	l.visible(scope)
-	found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
-		" FROM messages m JOIN sessions s ON s.id = m.session_id WHERE "+l.where.String(), func(r *row) error {
-		message = scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
-		return nil
-	}, l.args...)
-	if err == nil && !found {
-		err = transition.NotFound("message")
+	for _, through := range []string{"sessions s ON s.id = m.session_id", readersOf} {
+		var l list
+		l.must("m.id = ?", id)
+		l.visible(scope)
+		found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
+			" FROM messages m JOIN "+through+" WHERE "+l.where.String()+" LIMIT 1", func(r *row) error {
+			message = scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+			return nil
+		}, l.args...)
+		if err != nil || found {
+			return message, err
+		}
 	}
-	return message, err
+	return message, transition.NotFound("message")
 }

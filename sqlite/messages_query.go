@@ -34,6 +34,9 @@ func recordQuery(columns string, at place, q parley.MessageQuery, limit int) (st
 func recordArm(columns string, at place, q parley.MessageQuery, role []parley.Role) (string, []arg) {
 	var l list
 	l.must("m.log_id = ? AND m.sequence IS NOT NULL", at.logID)
+	if at.through > 0 {
+		l.must("m.sequence <= ?", at.through)
+	}
 	if !q.TurnID.IsZero() {
 		l.by("messages_turn", "m.turn_id = ?", q.TurnID)
 	}
@@ -112,20 +115,26 @@ func queueQuery(columns string, at place, q parley.MessageQuery, limit int) (str
 		append(l.args, limit)
 }
 
-// listMessages runs the two queries of a page in one snapshot.
-func listMessages(c *conn, columns string, at place, q parley.MessageQuery, visit func(*row) error) error {
+// listMessages runs the queries of a page in one snapshot: one for each part of
+// the record that it touches, and one for the queue. visit is told where each row
+// lives.
+func listMessages(c *conn, columns string, at place, q parley.MessageQuery, visit func(r *row, of place) error) error {
 	limit, seen := limited(q.Limit), 0
-	count := func(r *row) error {
-		seen++
-		return visit(r)
+	read := func(of place, text string, args []arg) error {
+		return c.each(text, func(r *row) error {
+			seen++
+			return visit(r, of)
+		}, args...)
 	}
-	if text, args := recordQuery(columns, at, q, limit); text != "" {
-		if err := c.each(text, count, args...); err != nil || seen >= limit {
-			return err
+	for part := range at.parts(q) {
+		if text, args := recordQuery(columns, part, q, limit-seen); text != "" {
+			if err := read(part, text, args); err != nil || seen >= limit {
+				return err
+			}
 		}
 	}
 	if text, args := queueQuery(columns, at, q, limit-seen); text != "" {
-		return c.each(text, count, args...)
+		return read(at, text, args)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}},
 		"sessions_agent":   {{AgentID: id}, {AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5}},
 		"sessions_project": {{ProjectID: id}, {ProjectID: id, AgentID: id}},
+		"sessions_branch":  {{BranchesOf: id}, {BranchesOf: id, ParentID: id}},
 		"sessions_parent":  {{ParentID: id}, {ParentID: id, ProjectID: id, Type: "t"}},
 		"sessions_type":    {{Type: "chat"}},
 		"sessions_feature": {{Feature: "f"}, {Feature: "f", Type: "t"}},
@@ -116,6 +117,11 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	served(t, store, "messages_role", firstTask, []arg{id, 9})
 	served(t, store, "messages_pinned", pinnedMessages, []arg{id, id, 9})
 	served(t, store, "messages_call", pairOf, []arg{id, "c", 1, "tool_result"})
+	served(t, store, "messages_sequence", sharedTail, []arg{id, 9, 9, 9})
+	served(t, store, "session_marks_edge", sharedEdge, []arg{id, id})
+	served(t, store, "messages_role", sharedSummary, []arg{id, id, 9, 9})
+	served(t, store, "messages_role", sharedFirst, []arg{id, id, 9, 9})
+	served(t, store, "k USING PRIMARY KEY", sharedPins, []arg{id, 9})
 }
 
 func TestOtherListsAreServedByIndexes(t *testing.T) {

@@ -147,7 +147,7 @@ func (t *txn) Answers(_ *transition.Head, turnID parley.ID, step int) ([]parley.
 
 // FirstMessage implements transition.Rows.
 func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
-	return t.readMessage("m.log_id = ? AND m.sequence = 1", h.LogID)
+	return t.readMessage("m.log_id = ? AND m.sequence = ?", h.LogID, h.Begins())
 }
 
 // The terms by which a call and its result are found: the index of calls leaves

@@ -17,7 +17,7 @@ const sessionColumns = `s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibili
  s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls,
  h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
- h.context_anchor, h.context_messages, h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.next_sequence - 1, h.next_event - 1, h.turn_id`
+ h.context_anchor, h.context_messages, h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.next_sequence - 1, h.next_event - 1, h.turn_id, s.forked_through`
 
 const sessionTables = ` FROM sessions s JOIN heads h ON h.session_id = s.id `
 
@@ -36,7 +36,7 @@ func scanSession(r *row) (parley.Session, error) {
 		Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
 		Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())}
 	s.Context = parley.Context{Anchor: r.int64(), Messages: r.int64(), Tokens: r.int64(), Cleared: r.bool(), Held: r.bool(), ClearedAt: r.time()}
-	s.LastSequence, s.LastEvent, s.TurnID = r.int64(), r.int64(), r.id()
+	s.LastSequence, s.LastEvent, s.TurnID, s.ForkedThrough = r.int64(), r.int64(), r.id(), r.maybe()
 	s.Tags = []string{}
 	if tags != "[]" {
 		if err := decode("tags", tags, &s.Tags); err != nil {

@@ -76,6 +76,9 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (string, []arg) {
 		l.must("g.workspace_id = ? AND g.tag = ?", scope.WorkspaceID, q.Tag)
 	}
 	l.visible(scope)
+	if !q.BranchesOf.IsZero() {
+		l.by("sessions_branch", "s.parent_message_id = ? AND s.forked_through IS NOT NULL", q.BranchesOf)
+	}
 	if !q.ParentID.IsZero() {
 		l.by("sessions_parent", "s.parent_session_id = ?", q.ParentID)
 	}

@@ -145,12 +145,17 @@ func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley
 
 // MarkMessage changes a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, id, change) })
+func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, sessionID, id, change) })
 }
 
 // SetClientSession notes which session a client has open, instead of the one
 // before.
 func (s *Store) SetClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.SetClientSession(scope, principalID, client, sessionID) })
+}
+
+// Fork implements parley.HistoryStore.
+func (s *Store) Fork(ctx context.Context, scope parley.Scope, fork parley.NewFork, claimBy parley.ID) (parley.Opened, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Opened, error) { return tx.core.Fork(scope, fork, claimBy) })
 }

@@ -35,6 +35,12 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Marked {
+		if m.LogID != h.LogID {
+			if err := t.markShared(h, m); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, err := t.exec("UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) WHERE id = ?",
 			m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.PinnedEvent, m.ID); err != nil {
 			return err

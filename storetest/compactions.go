@@ -306,7 +306,7 @@ func compactSetAside(t *testing.T, w *world) {
 
 func (w *world) mark(t reporter, message parley.ID, change parley.MarksChange) {
 	t.Helper()
-	_, err := w.store.MarkMessage(w.ctx, w.scope, message, change)
+	_, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, message, change)
 	must(t, "MarkMessage", err)
 }
 

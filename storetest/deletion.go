@@ -52,7 +52,7 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 		},
 		"Message": func() error { _, err := w.store.Message(w.ctx, w.scope, message); return err },
 		"MarkMessage": func() error {
-			_, err := w.store.MarkMessage(w.ctx, w.scope, message, marked(parley.Marks{}))
+			_, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, message, marked(parley.Marks{}))
 			return err
 		},
 		"Versions": func() error { _, err := w.store.Versions(w.ctx, w.scope, message); return err },

@@ -118,7 +118,7 @@ func eventsLive(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	_, err = w.store.TakeCancel(w.ctx, w.scope, session, second.Turn.ID)
 	must(t, "TakeCancel", err)
-	_, err = w.store.MarkMessage(w.ctx, w.scope, claim.Trigger.ID, marked(parley.Marks{Pinned: true}))
+	_, err = w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, claim.Trigger.ID, marked(parley.Marks{Pinned: true}))
 	must(t, "MarkMessage", err)
 	s := w.check(t, session)
 	if diff := cmp.Diff(s.Events, tape.await(t, session, s.Session.LastEvent)); diff != "" {

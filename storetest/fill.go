@@ -59,12 +59,13 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	w.compacted(t, summed, 2, "A story was told.")
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
+	forked := w.fillHistory(t, plain)
 	filled.Running = w.fillRunning(t)
 	thrifty := w.fillBudgets(t)
 	open, message := w.streaming(t)
 	w.grow(t, message, parley.KindText, 0, "A half 😀")
 	w.share(t, plain, open)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, filled.Running, thrifty, open}
+	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, forked, filled.Running, thrifty, open}
 
 	other := w.neighbour(t, "acme")
 	w.fillFiles(t)
@@ -73,6 +74,18 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	other.exchange(t, doomed, "delete me", "gone")
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, other.scope, doomed))
 	return filled
+}
+
+// fillHistory is a fork with a mark on what it shares.
+func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
+	t.Helper()
+	first, err := w.store.MessageIDs(w.ctx, w.scope, parent, parley.MessageQuery{Limit: 1})
+	must(t, "MessageIDs", err)
+	fork := w.fork(t, parent, 2)
+	w.exchange(t, fork.ID, "another question", "another answer")
+	_, err = w.store.MarkMessage(w.ctx, w.scope, fork.ID, first[0].ID, marked(parley.Marks{Pinned: true}))
+	must(t, "MarkMessage", err)
+	return fork.ID
 }
 
 // fillFiles are a file that a message uses, one with a thumbnail, and an upload

@@ -304,7 +304,7 @@ func testMarks(t *testing.T, w *world) {
 	before := w.check(t, id)
 	target := before.Record[1]
 	marks := parley.Marks{Pinned: true, ContextEdge: true, SetAside: true}
-	answer, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(marks))
+	answer, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, target.ID, marked(marks))
 	must(t, "MarkMessage", err)
 	want := target
 	want.Marks = marks
@@ -326,10 +326,10 @@ func testMarks(t *testing.T, w *world) {
 	if err := json.Unmarshal(event.Data, &data); err != nil || event.Type != parley.EventMessageMarked || data.MessageID != target.ID || data.Marks != marks {
 		t.Errorf("the event: %s %s (%v)", event.Type, event.Data, err)
 	}
-	_, err = w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(marks))
+	_, err = w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, target.ID, marked(marks))
 	must(t, "the same marks again", err)
 	w.unchanged(t, "marking a second time", id, after)
-	cleared, err := w.store.MarkMessage(w.ctx, w.scope, target.ID, marked(parley.Marks{}))
+	cleared, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, target.ID, marked(parley.Marks{}))
 	must(t, "clearing", err)
 	if cleared.Marks != (parley.Marks{}) {
 		t.Errorf("cleared marks came back: %+v", cleared.Marks)
@@ -440,7 +440,7 @@ func testContextTail(t *testing.T, w *world) {
 		}
 	}
 	for _, sequence := range []int{3, 7} {
-		_, err := w.store.MarkMessage(w.ctx, w.scope, record[sequence-1].ID, marked(parley.Marks{ContextEdge: true}))
+		_, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, record[sequence-1].ID, marked(parley.Marks{ContextEdge: true}))
 		must(t, "MarkMessage", err)
 	}
 	for name, test := range map[string]struct {

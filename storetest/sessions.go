@@ -267,7 +267,7 @@ func changesMeet(t *testing.T, w, other *world) {
 	}
 	for i, change := range []parley.MarksChange{{Pinned: &yes}, {ContextEdge: &yes}, {SetAside: &yes}} {
 		group.Go(func() {
-			if _, err := stores[i%2].MarkMessage(w.ctx, w.scope, message, change); err != nil {
+			if _, err := stores[i%2].MarkMessage(w.ctx, w.scope, parley.ID{}, message, change); err != nil {
 				t.Errorf("MarkMessage: %v", err)
 			}
 		})
@@ -450,7 +450,7 @@ func (w *world) sessionReads(session, message, turn, call parley.ID, scope parle
 	note("MessageIDs", err)
 	_, err = w.store.Message(w.ctx, scope, message)
 	note("Message", err)
-	_, err = w.store.MarkMessage(w.ctx, scope, message, marked(parley.Marks{Pinned: true}))
+	_, err = w.store.MarkMessage(w.ctx, scope, parley.ID{}, message, marked(parley.Marks{Pinned: true}))
 	note("MarkMessage", err)
 	_, err = w.store.Versions(w.ctx, scope, message)
 	note("Versions", err)

@@ -57,6 +57,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Compactions": testCompactions,
 		"Outside":     testOutside,
 		"Shares":      testShares,
+		"History":     testHistory,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {
 			continue

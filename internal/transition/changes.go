@@ -26,7 +26,7 @@ type Changes struct {
 	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
 	Edited      []*parley.Message // in the queue: content, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
-	Marked      []Marked          // marks alone; updated_at stays. After New… and Entered
+	Marked      []Marked          // marks alone; updated_at stays. After New… and Entered. Of a shared message (another log's) they are the session's own
 	Settled     []SettledRow      // update the message, and set the text of its versions to null
 
 	OutsideOpened *Outside // insert, due after Timeout by the database's clock
@@ -76,6 +76,7 @@ func (c *Changes) Any() bool {
 // Creation is how a session came to be.
 type Creation struct {
 	Idempotency parley.Idempotency
+	Inherited   *Inherited // of a fork
 }
 
 // NewMessage is a message to insert. The idempotency columns belong to posts alone.

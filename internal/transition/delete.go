@@ -9,6 +9,7 @@ import (
 // The kinds of errands.
 const (
 	PurgeSession   = "purge_session"           // delete the rows of a tombstoned session
+	PurgeLog       = "purge_log"               // delete what no fork shares any more of a log whose session is gone
 	DetachProject  = "detach_project"          // take the sessions out of a project that is gone
 	DeleteSessions = "delete_project_sessions" // or delete them
 )

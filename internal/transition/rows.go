@@ -54,8 +54,16 @@ type Rows interface {
 	TurnMessages(h *Head, turnID parley.ID) ([]parley.Message, error)
 	// Answers reads what the assistant said in a step of a turn, by sequence.
 	Answers(h *Head, turnID parley.ID, step int) ([]parley.Message, error)
-	// FirstMessage reads the record's first message.
+	// FirstMessage reads the first message that the session itself wrote.
 	FirstMessage(h *Head) (*parley.Message, error)
+	// Shared reads the parts of a fork's record before its own log, in order.
+	Shared(h *Head) ([]Part, error)
+	// Stretch reads a record that consists of these parts from a sequence on,
+	// ascending, Tally what it has in them.
+	Stretch(h *Head, parts []Part, from int64, limit int) ([]Link, error)
+	Tally(h *Head, parts []Part) (Tally, error)
+	// SharedMarks reads the marks that a fork has on a message that it shares.
+	SharedMarks(h *Head, sequence int64) (parley.Marks, error)
 	// ToolCall reads the latest tool_call with an id of other systems, and whether
 	// it has a result that was not cancelled.
 	ToolCall(h *Head, callID string) (call *parley.Message, answered bool, err error)

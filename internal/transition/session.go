@@ -72,10 +72,10 @@ func set[T any](field, value *T) {
 	}
 }
 
-// MarkMessage changes a message's marks. Marks that are as they were leave no
-// event.
-func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, change parley.MarksChange) (parley.Message, error) {
-	h, m, err := t.lockMessage(scope, id)
+// MarkMessage changes the marks that a session has on a message. Marks that are
+// as they were leave no event.
+func (t *Tx) MarkMessage(scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+	h, m, err := t.lockMarked(scope, sessionID, id)
 	if err != nil {
 		return parley.Message{}, err
 	}
@@ -95,4 +95,32 @@ func (t *Tx) MarkMessage(scope parley.Scope, id parley.ID, change parley.MarksCh
 	data = strconv.AppendBool(append(data, `,"set_aside":`...), marks.SetAside)
 	t.event(h, parley.EventMessageMarked, parley.ID{}, append(data, "}}"...))
 	return *m, nil
+}
+
+// lockMarked locks the session that is to mark a message and reads the message
+// with its marks there.
+func (t *Tx) lockMarked(scope parley.Scope, sessionID, id parley.ID) (*Head, *parley.Message, error) {
+	if sessionID.IsZero() {
+		return t.lockMessage(scope, id)
+	}
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := t.rows.Message(h.WorkspaceID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m != nil && m.SessionID == h.ID {
+		return h, m, nil
+	}
+	parts, err := t.parts(h)
+	if err == nil && (m == nil || m.Sequence == 0 || !holds(parts, m)) {
+		err = NotFound("message")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Marks, err = t.rows.SharedMarks(h, m.Sequence)
+	return h, m, err
 }

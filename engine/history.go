@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// BranchInput is what a session that is forked has other than the one it comes from.
+type BranchInput struct {
+	AgentID      string            `json:"agent_id,omitempty" doc:"Id or slug; the agent of the session that is forked by default."`
+	Title        string            `json:"title,omitempty" doc:"That of the session that is forked by default."`
+	Instructions *string           `json:"instructions,omitempty"`
+	Visibility   parley.Visibility `json:"visibility,omitempty" enum:"private,workspace" doc:"That of the session that is forked when it is one's own; private when it is another's."`
+	Metadata     json.RawMessage   `json:"metadata,omitempty"`
+	parley.Overrides
+	Policy *parley.Policy `json:"context_policy,omitempty"`
+}
+
+// ForkInput says where a session is forked, and what the fork is to have other.
+type ForkInput struct {
+	At       parley.ID `json:"at,omitzero" doc:"The message to fork behind; give this or sequence. Inside an answer that calls tools the fork begins behind all of it, results included."`
+	Sequence int64     `json:"sequence,omitempty" minimum:"1" doc:"The sequence of that message. Without both, the last one."`
+	BranchInput
+	Message *MessageInput `json:"message,omitempty" doc:"The fork's first message of its own: it is stored, and its turn started, in the same transaction."`
+}
+
+// EditInput is a message of a user in other words.
+type EditInput struct {
+	Content   json.RawMessage `json:"content" required:"true" doc:"The user's message as it should have been: {text, files, links, search, think}."`
+	SessionID parley.ID       `json:"session_id,omitzero" doc:"The session whose history is meant, when several share the message; the one that wrote it by default."`
+	BranchInput
+}
+
+// RegenerateInput says what an answer that is asked for again is to have other.
+type RegenerateInput struct {
+	SessionID parley.ID `json:"session_id,omitzero" doc:"The session whose history is meant, when several share the message; the one that wrote it by default."`
+	BranchInput
+}
+
+// Fork makes a session that shares another one's history up to a message, as
+// parley.HistoryStore.Fork says, and goes on by itself. It is the principal's, and
+// has the settings of the session that is forked unless the input says otherwise;
+// what the owner allowed its tools only when it is the owner who forks.
+func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency parley.Idempotency) (parley.Opened, error) {
+	scope, err := authorise(principal, OpenSessions)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	if !input.At.IsZero() && input.Sequence != 0 {
+		return parley.Opened{}, parley.InvalidField("sequence", "give at or sequence, not both")
+	}
+	if input.Sequence < 0 {
+		return parley.Opened{}, parley.InvalidField("sequence", "must be 1 or more")
+	}
+	fork := parley.NewFork{At: input.At, Sequence: input.Sequence, Idempotency: idempotency}
+	if fork.Session, err = e.branch(ctx, scope, principal, sessionID, input.BranchInput); err != nil {
+		return parley.Opened{}, err
+	}
+	if input.Message != nil {
+		first, err := e.newMessage(principal, *input.Message)
+		if err == nil {
+			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
+		}
+		if err != nil {
+			return parley.Opened{}, inside("message", err)
+		}
+		fork.First = &first
+	}
+	return e.fork(ctx, scope, fork)
+}
+
+// EditMessage asks a user's message of the record anew in other words: in a fork
+// that begins before it. The message and what followed stay where they are.
+func (e *Engine) EditMessage(ctx context.Context, principal parley.Principal, id parley.ID, input EditInput, idempotency parley.Idempotency) (parley.Opened, error) {
+	if len(input.Content) == 0 {
+		return parley.Opened{}, parley.InvalidField("content", "is missing: give the message as it should have been, or regenerate to ask the same again")
+	}
+	return e.askAnew(ctx, principal, id, RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput}, input.Content, idempotency)
+}
+
+// Regenerate asks a user's message, or the one that an answer is to, again as it
+// is: in a fork that begins before it.
+func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, idempotency parley.Idempotency) (parley.Opened, error) {
+	return e.askAnew(ctx, principal, id, input, nil, idempotency)
+}
+
+// askAnew forks before a user's message and posts it there, with other content if
+// there is any.
+func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, content json.RawMessage, idempotency parley.Idempotency) (parley.Opened, error) {
+	scope, err := authorise(principal, OpenSessions)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	message, err := e.store.Message(ctx, scope, id)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	sessionID := either(input.SessionID, message.SessionID)
+	if content == nil && message.Role != parley.RoleUser {
+		if message, err = e.questionOf(ctx, scope, sessionID, message); err != nil {
+			return parley.Opened{}, err
+		}
+	}
+	session, err := e.branch(ctx, scope, principal, sessionID, input.BranchInput)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	again := MessageInput{Content: message.Content, Metadata: message.Metadata, AgentType: message.AgentType, ContextNote: message.ContextNote, Overrides: message.Overrides}
+	if content != nil {
+		again.Content, again.ContextNote = content, ""
+	}
+	first, err := e.newMessage(principal, again)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	return e.fork(ctx, scope, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Idempotency: idempotency})
+}
+
+// questionOf is the user's message that began the turn of an answer.
+func (e *Engine) questionOf(ctx context.Context, scope parley.Scope, sessionID parley.ID, answer parley.Message) (parley.Message, error) {
+	if answer.TurnID.IsZero() {
+		return answer, parley.Errorf(parley.CodeConflict, "no turn wrote this message, so there is nothing to ask again; fork at an earlier message instead")
+	}
+	asked, err := e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1})
+	if err == nil && len(asked) == 0 { // the turn took up another one's message
+		asked, err = e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{Roles: []parley.Role{parley.RoleUser}, AfterSequence: answer.Sequence, Descending: true, Limit: 1})
+	}
+	if err != nil {
+		return answer, err
+	}
+	if len(asked) == 0 {
+		return answer, parley.Errorf(parley.CodeConflict, "there is no user's message before this one")
+	}
+	return asked[0], nil
+}
+
+// fork makes a fork, and starts the turn of its first message here if it may run.
+func (e *Engine) fork(ctx context.Context, scope parley.Scope, fork parley.NewFork) (parley.Opened, error) {
+	if err := checkIdempotency(fork.Idempotency); err != nil {
+		return parley.Opened{}, err
+	}
+	starts := false
+	if fork.First != nil {
+		if err := e.checkFilesIn(ctx, scope, fork.Session, fork.First); err != nil {
+			return parley.Opened{}, err
+		}
+		if err := traced(ctx, fork.First); err != nil {
+			return parley.Opened{}, err
+		}
+		starts = !fork.First.TurnID.IsZero()
+	}
+	run := e.offer(scope.WorkspaceID, starts)
+	opened, err := e.store.Fork(ctx, scope, fork, run.processID())
+	if err != nil || opened.Posted == nil {
+		run.settle(nil)
+		return opened, err
+	}
+	run.settle(opened.Posted.Claim)
+	return opened, nil
+}
+
+// branch is the session that comes of another one's history.
+func (e *Engine) branch(ctx context.Context, scope parley.Scope, principal parley.Principal, parentID parley.ID, input BranchInput) (parley.Session, error) {
+	parent, err := e.store.Session(ctx, scope, parentID)
+	if err != nil {
+		return parent, err
+	}
+	session := parley.Session{
+		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(), ParentSessionID: parent.ID,
+		AgentID: parent.AgentID, ProjectID: parent.ProjectID, Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parent.Mode,
+		Type: parent.Type, Feature: parent.Feature, Task: parent.Task, Title: either(input.Title, parent.Title), Instructions: parent.Instructions,
+		Tags: parent.Tags, Metadata: parent.Metadata, Overrides: parent.Overrides, Policy: parent.Policy, Retry: parent.Retry, During: parent.During,
+	}
+	if parent.OwnerID == principal.ID {
+		session.Visibility = parent.Visibility
+	} else {
+		session.Grants = nil // what a person allowed, they allowed in their own session
+	}
+	if err := e.setBranch(ctx, scope, &session, input); err != nil {
+		return session, err
+	}
+	if input.AgentID != "" {
+		agent, err := e.agent(ctx, scope, input.AgentID)
+		if err != nil {
+			return session, err
+		}
+		session.AgentID = agent.ID
+	}
+	return session, nil
+}
+
+// setBranch checks what a fork is to have other, and sets it.
+func (e *Engine) setBranch(ctx context.Context, scope parley.Scope, session *parley.Session, input BranchInput) (err error) {
+	if err := checkTexts(textBound{"title", input.Title, parley.MaxNameBytes}); err != nil {
+		return err
+	}
+	if input.Instructions != nil {
+		if err := checkTexts(textBound{"instructions", *input.Instructions, parley.MaxTextBytes}); err != nil {
+			return err
+		}
+		session.Instructions = *input.Instructions
+	}
+	session.Visibility = either(input.Visibility, session.Visibility)
+	if err := checkSessionWords(*session); err != nil {
+		return err
+	}
+	if input.Metadata != nil {
+		if session.Metadata, err = checkMetadata(input.Metadata); err != nil {
+			return err
+		}
+	}
+	if err := e.checkOverrides(input.Overrides); err != nil {
+		return err
+	}
+	if err := e.findAgentsOf(ctx, scope, input.Overrides); err != nil {
+		return err
+	}
+	if err := checkPolicies(input.Policy, nil); err != nil {
+		return err
+	}
+	if input.Policy != nil {
+		session.Policy = input.Policy
+	}
+	session.Overrides = input.Overrides.Over(session.Overrides)
+	return nil
+}
+
+// Branches lists the sessions that were forked at a message, or that ask it anew,
+// last activity first by default; archived ones too. Who may not
+// see a branch does not see it here.
+func (e *Engine) Branches(ctx context.Context, principal parley.Principal, message parley.ID, list Paging) (Page[parley.Session], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	from, order, limit, err := list.start("branches", Descending)
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	rows, err := e.store.Sessions(ctx, scope, parley.SessionQuery{BranchesOf: message, Ascending: order == Ascending, AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1})
+	if err != nil {
+		return Page[parley.Session]{}, err
+	}
+	return pageOf(rows, limit, func(last parley.Session) cursor {
+		return cursor{List: "branches", Order: order, At: last.UpdatedAt, ID: last.ID}
+	}), nil
+}

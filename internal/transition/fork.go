@@ -1,0 +1,226 @@
+package transition
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// cutReach bounds how many rows behind a message are looked at for the end of
+// its step: a step has far fewer calls and results.
+const cutReach = 1000
+
+// Link is what a cut needs to know of a message of the record.
+type Link struct {
+	ID          parley.ID
+	Sequence    int64
+	TurnID      parley.ID
+	Step        int
+	Role        parley.Role
+	Status      parley.MessageStatus
+	Ordinal     int64 // of a tool_call; of a tool_result its call's
+	ContentHash parley.Hash
+}
+
+// Tally is what a record has up to a sequence.
+type Tally struct {
+	Internal int64 // messages
+	Calls    int64 // ordinal of the last tool_call
+}
+
+// Inherited is what a fork takes over.
+type Inherited struct {
+	Parts []Part    // insert; all before its own
+	From  parley.ID // session whose marks of the shared messages are copied
+	Own   parley.ID // that session's log: what it wrote itself has its marks in the messages
+}
+
+// Fork is the transition of parley.HistoryStore.
+func (t *Tx) Fork(scope parley.Scope, wanted parley.NewFork, claimBy parley.ID) (parley.Opened, error) {
+	if opened, err := t.forkedBefore(scope, wanted); err != nil || opened != nil {
+		if opened == nil {
+			return parley.Opened{}, err
+		}
+		return *opened, err
+	}
+	parent, err := t.lock(scope, wanted.Session.ParentSessionID)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	if err := t.checkAgent(scope.WorkspaceID, wanted.Session.AgentID); err != nil {
+		return parley.Opened{}, err
+	}
+	if err := t.checkProject(scope.WorkspaceID, wanted.Session.ProjectID); err != nil {
+		return parley.Opened{}, err
+	}
+	parts, err := t.parts(parent)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	at, err := t.forkedAt(parent, parts, wanted)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	cut, err := t.cut(parent, parts, at, wanted.Before)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	if parts = upTo(parts, cut.Sequence); len(parts) >= parley.MaxForkedLogs {
+		return parley.Opened{}, parley.Errorf(parley.CodeConflict, "this conversation was forked %d times over; fork an earlier one, or at an earlier message", parley.MaxForkedLogs)
+	}
+	tally, err := t.tally(parent, parts, cut.Sequence)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	wanted.Session.ParentMessageID = at.ID
+	h := t.createFork(parent, wanted, parts, cut, tally)
+	opened := parley.Opened{Created: true}
+	if wanted.First != nil {
+		posted, err := t.post(h, *wanted.First, claimBy)
+		if err != nil {
+			return parley.Opened{}, err
+		}
+		opened.Posted = &posted
+	}
+	t.updatedFeed(h)
+	opened.Session = h.Session
+	return opened, nil
+}
+
+// forkedBefore rebuilds the first answer to an idempotency key.
+func (t *Tx) forkedBefore(scope parley.Scope, wanted parley.NewFork) (*parley.Opened, error) {
+	return t.openedBefore(scope, parley.NewSession{First: wanted.First, Idempotency: wanted.Idempotency})
+}
+
+// createFork makes a session that goes on behind a cut.
+func (t *Tx) createFork(parent *Head, wanted parley.NewFork, parts []Part, cut Link, tally Tally) *Head {
+	through := cut.Sequence
+	wanted.Session.ForkedThrough = &through
+	h := t.createSession(parley.NewSession{Session: wanted.Session, Idempotency: wanted.Idempotency})
+	h.LastSequence, h.LastHash, h.NextCall = cut.Sequence, cut.ContentHash, tally.Calls+1
+	h.Statistics.Messages, h.Statistics.UserFacing = cut.Sequence, cut.Sequence-tally.Internal
+	h.Context = contextAt(parent, cut.Sequence)
+	h.Changes.New.Inherited = &Inherited{Parts: parts, From: parent.ID, Own: parent.LogID}
+	return h
+}
+
+// contextAt is what the model sees of a session at an earlier message, as far as
+// it is known: the window of a fork begins where its parent's did.
+func contextAt(parent *Head, sequence int64) parley.Context {
+	at := parley.Context{Held: parent.Context.Held}
+	if parent.Context.Anchor <= sequence {
+		at.Anchor = parent.Context.Anchor
+	}
+	if sequence == parent.LastSequence {
+		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens, parent.Context.Cleared, parent.Context.ClearedAt
+	}
+	return at
+}
+
+// forkedAt finds the message that a fork is cut at.
+func (t *Tx) forkedAt(parent *Head, parts []Part, wanted parley.NewFork) (Link, error) {
+	from := wanted.Sequence
+	if !wanted.At.IsZero() {
+		m, err := t.rows.Message(parent.WorkspaceID, wanted.At)
+		switch {
+		case err != nil:
+			return Link{}, err
+		case m == nil, m.Sequence == 0 && m.SessionID != parent.ID, m.Sequence > 0 && !holds(parts, m):
+			return Link{}, NotFound("message")
+		case m.Sequence == 0:
+			return Link{}, parley.Conflict(m.Status, "this message is not in the record: it is %s; fork at one that is", m.Status)
+		}
+		from = m.Sequence
+	}
+	if from == 0 {
+		from = parent.LastSequence
+	}
+	if from < 1 || from > parent.LastSequence {
+		return Link{}, parley.Errorf(parley.CodeConflict, "this session's record has messages 1 to %d; it can be forked at one of them", parent.LastSequence)
+	}
+	rows, err := t.rows.Stretch(parent, parts, from, 1)
+	if err == nil && len(rows) == 0 {
+		err = NotFound("message")
+	}
+	if err != nil {
+		return Link{}, err
+	}
+	return rows[0], nil
+}
+
+// cut is the last message that a fork at another one shares; the zero value when
+// there is none.
+func (t *Tx) cut(parent *Head, parts []Part, at Link, before bool) (Link, error) {
+	if before {
+		return t.cutBefore(parent, parts, at)
+	}
+	rows, err := t.rows.Stretch(parent, parts, at.Sequence, cutReach)
+	if err != nil {
+		return Link{}, err
+	}
+	tally, err := t.tally(parent, parts, at.Sequence)
+	if err != nil {
+		return Link{}, err
+	}
+	last := 0
+	for i, r := range rows {
+		together := r.Step > 0 && r.TurnID == at.TurnID && r.Step == at.Step
+		answers := r.Role == parley.RoleToolResult && r.Ordinal > 0 && r.Ordinal <= tally.Calls
+		for ; (together || answers) && last < i; last++ { // what stands between is shared as well
+			tally.Calls = max(tally.Calls, rows[last+1].Ordinal)
+		}
+	}
+	for _, r := range rows[:last+1] {
+		if !r.Status.Settled() {
+			return Link{}, parley.Conflict(r.Status, "message %d is still being written; wait for its turn or cancel it, or fork at an earlier message", r.Sequence)
+		}
+	}
+	return rows[last], t.stepDone(parent, rows[last])
+}
+
+// stepDone refuses a cut at a step that its turn is still at.
+func (t *Tx) stepDone(parent *Head, at Link) error {
+	if at.Step == 0 || at.TurnID != parent.TurnID {
+		return nil
+	}
+	turn, err := t.currentTurn(parent)
+	if err == nil && turn.Step == at.Step {
+		err = parley.Conflict(turn.Status, "the turn is still at the step of this message (it is %s); wait for it or cancel it, or fork at an earlier message", turn.Status)
+	}
+	return err
+}
+
+// cutBefore is the message before one that is asked anew.
+func (t *Tx) cutBefore(parent *Head, parts []Part, at Link) (Link, error) {
+	if at.Role != parley.RoleUser {
+		return Link{}, parley.Errorf(parley.CodeConflict, "only a user's message can be edited or asked again; this one is of role %s", at.Role)
+	}
+	if at.Sequence == 1 {
+		return Link{}, nil
+	}
+	rows, err := t.rows.Stretch(parent, parts, at.Sequence-1, cutReach)
+	if err != nil {
+		return Link{}, err
+	}
+	if len(rows) == 0 || !rows[0].Status.Settled() {
+		return Link{}, parley.Errorf(parley.CodeConflict, "the message before this one is still being written; wait for its turn or cancel it")
+	}
+	tally, err := t.tally(parent, parts, at.Sequence-1)
+	if err != nil {
+		return Link{}, err
+	}
+	if slices.ContainsFunc(rows[1:], func(r Link) bool {
+		return r.Role == parley.RoleToolResult && r.Ordinal > 0 && r.Ordinal <= tally.Calls
+	}) {
+		return Link{}, parley.Errorf(parley.CodeConflict, "this message stands between a tool's call and its result; edit an earlier one")
+	}
+	return rows[0], nil
+}
+
+// tally counts a record up to a sequence.
+func (t *Tx) tally(h *Head, parts []Part, through int64) (Tally, error) {
+	if through == 0 {
+		return Tally{}, nil
+	}
+	return t.rows.Tally(h, upTo(parts, through))
+}

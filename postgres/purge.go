@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// The statements of a purge; each takes the workspace, the session (its log for
+// messages) and a bound. Messages of the record are found by sequence, the
+// others (queued, removed) by their status. What forks share of a log stays: they
+// read it up to a sequence.
+const (
+	sharedBelow   = "coalesce((SELECT max(g.through) FROM parley.session_logs g WHERE g.workspace_id = $1 AND g.log_id = $2), 0)"
+	purgeVersions = `DELETE FROM parley.versions v USING (SELECT v.message_id, v.n FROM (SELECT id FROM parley.messages
+  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT $3) m
+  JOIN parley.versions v ON v.workspace_id = $1 AND v.message_id = m.id LIMIT $3) d WHERE v.workspace_id = $1 AND v.message_id = d.message_id AND v.n = d.n`
+	purgeRecord = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
+  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT $3)`
+	purgeQueue = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
+  WHERE workspace_id = $1 AND log_id = $2 AND status <> 'completed' AND sequence IS NULL LIMIT $3)`
+	purgeEvents = `DELETE FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence IN (SELECT sequence FROM parley.events
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY sequence LIMIT $3)`
+	purgeCalls = `DELETE FROM parley.calls WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.calls
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3) RETURNING system_hash, tools_hash, middleware_hash`
+	purgeLoops = `DELETE FROM parley.loops WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.loops
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
+	purgeTurns = `DELETE FROM parley.turns WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.turns
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
+	purgeAsked = `DELETE FROM parley.approvals WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.approvals
+  WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
+	purgeMarks = `DELETE FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $2 AND sequence IN (SELECT sequence FROM parley.session_marks
+  WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
+	// the logs that a fork shared are looked at by errands of their own
+	releaseLogs = `WITH gone AS (DELETE FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 RETURNING log_id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.log_id, now, now FROM gone, parley.now_ms() now`
+	purgeTexts = `DELETE FROM parley.call_texts t WHERE t.workspace_id = $1 AND t.hash = ANY($2)
+ AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.system_hash = t.hash)
+ AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.tools_hash = t.hash)
+ AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.middleware_hash = t.hash)`
+)
+
+// purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
+// before their messages, and reports whether nothing is left.
+func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bool, error) {
+	logID, err := every(ctx, s, tenant(workspaceID), "SELECT log_id FROM parley.heads WHERE session_id = $2 AND workspace_id = $1 AND deleted_at IS NOT NULL", workspaceID, sessionID)
+	if err != nil || len(logID) == 0 {
+		return true, err
+	}
+	if done, err := s.purgeRecord(ctx, workspaceID, logID[0], sessionID); err != nil || !done {
+		return false, err
+	}
+	for _, step := range []struct {
+		statement string
+		target    parley.ID
+	}{{purgeQueue, logID[0]}, {purgeMarks, sessionID}, {purgeEvents, sessionID}, {purgeAsked, sessionID}, {purgeTurns, sessionID}, {purgeLoops, sessionID}} {
+		var gone int64
+		b := tenant(workspaceID)
+		b.counted(&gone, step.statement, workspaceID, step.target, parley.PurgeBatch)
+		if err := s.send(ctx, b); err != nil || gone >= parley.PurgeBatch {
+			return false, err
+		}
+	}
+	gone, err := s.purgeCalls(ctx, workspaceID, sessionID)
+	if err != nil || gone >= parley.PurgeBatch {
+		return false, err
+	}
+	b := tenant(workspaceID)
+	b.write(releaseLogs, workspaceID, sessionID, transition.PurgeLog)
+	for _, statement := range []string{"parked WHERE workspace_id = $1 AND session_id = $2", "compactions WHERE workspace_id = $1 AND session_id = $2", "outside WHERE workspace_id = $1 AND session_id = $2",
+		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2", "budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
+		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
+	}
+	b.write("DELETE FROM parley.sessions WHERE workspace_id = $1 AND id = $2", workspaceID, sessionID)
+	b.write("DELETE FROM parley.heads WHERE workspace_id = $1 AND session_id = $2", workspaceID, sessionID)
+	return true, s.send(ctx, b)
+}
+
+// purgeRecord deletes a piece of what nobody shares of a log, with its versions
+// and its uses of files, and reports whether nothing was left.
+func (s *Store) purgeRecord(ctx context.Context, workspaceID, logID, writer parley.ID) (bool, error) {
+	if used, err := s.purgeUses(ctx, workspaceID, logID, writer); err != nil || used > 0 {
+		return false, err
+	}
+	for _, statement := range []string{purgeVersions, purgeRecord} {
+		var gone int64
+		b := tenant(workspaceID)
+		b.counted(&gone, statement, workspaceID, logID, parley.PurgeBatch)
+		if err := s.send(ctx, b); err != nil || gone > 0 {
+			return false, err // the next messages may have versions
+		}
+	}
+	return true, nil
+}
+
+// purgeLog deletes what no fork shares any more of a log whose session is gone,
+// and reports whether nothing is left to do. While the session is there the log is
+// its own to purge; one that is being purged may have looked before the fork was
+// gone, and is waited for.
+func (s *Store) purgeLog(ctx context.Context, workspaceID, logID parley.ID) (done bool, err error) {
+	var writer parley.ID
+	there, deleted := false, false
+	err = s.read(ctx, func() *batch {
+		writer, there, deleted = parley.ID{}, false, false
+		b := tenant(workspaceID)
+		b.read(`SELECT m.session_id, h.session_id IS NOT NULL, h.deleted_at IS NOT NULL FROM
+ (SELECT session_id FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL LIMIT 1) m
+ LEFT JOIN parley.heads h ON h.workspace_id = $1 AND h.session_id = m.session_id`, func(r *row) error {
+			writer, there, deleted = r.id(), r.bool(), r.bool()
+			return nil
+		}, workspaceID, logID)
+		return b
+	})
+	switch {
+	case err != nil || writer.IsZero():
+		return true, err
+	case there:
+		return !deleted, nil
+	}
+	return s.purgeRecord(ctx, workspaceID, logID, writer)
+}
+
+// purgeCalls deletes calls of a session and, in the same transaction, those of
+// their texts that no call names any more: they may hold its own instructions.
+func (s *Store) purgeCalls(ctx context.Context, workspaceID, sessionID parley.ID) (gone int, err error) {
+	err = s.trying(ctx, func() error {
+		gone = 0
+		return s.together(ctx, func(t *conversation) error {
+			texts := map[textKey]struct{}{}
+			b := tenant(workspaceID)
+			b.read(purgeCalls, func(r *row) error {
+				gone++
+				for range 3 {
+					if hash := r.hash(); !hash.IsZero() {
+						texts[textKey{workspaceID, hash}] = struct{}{}
+					}
+				}
+				return nil
+			}, workspaceID, sessionID, parley.PurgeBatch)
+			if err := t.send(b); err != nil {
+				return err
+			}
+			b = tenant(workspaceID)
+			if len(texts) > 0 {
+				keys, hashes := make([]textKey, 0, len(texts)), make([][]byte, 0, len(texts))
+				for key := range texts {
+					keys, hashes = append(keys, key), append(hashes, key.hash[:])
+				}
+				b.write("SELECT count(pg_advisory_xact_lock(lock)) FROM unnest($1::bigint[]) lock", locksOf(keys))
+				b.write(purgeTexts, workspaceID, hashes)
+			}
+			return t.commit(b)
+		})
+	}, unsent)
+	return gone, err
+}

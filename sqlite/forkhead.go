@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"slices"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// The parts of a ContextHead in a part of a fork's record; ?1 is the log, ?2 the
+// fork. What is set aside of the shared messages its own marks say.
+const (
+	placedColumns = "SELECT m.workspace_id, m.session_id, m.log_id, " + listedColumns
+	sharedShown   = ` AND m.internal = 0 AND m.status IN ('completed', 'cancelled') AND (m.set_aside = 0 OR m.session_id <> ?2)
+ AND NOT EXISTS (SELECT 1 FROM session_marks k WHERE k.session_id = ?2 AND k.sequence = m.sequence AND k.set_aside = 1)`
+	sharedSummary = placedColumns + ` FROM messages m INDEXED BY messages_role
+ WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.sequence <= ?4 AND m.covers_through >= ?3` + sharedShown + ` ORDER BY m.sequence DESC LIMIT 1`
+	sharedFirst = placedColumns + ` FROM messages m INDEXED BY messages_role
+ WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence IS NOT NULL AND m.sequence >= ?3 AND m.sequence <= ?4` + sharedShown + ` ORDER BY m.sequence LIMIT 1`
+	sharedPins = placedColumns + ` FROM session_marks k CROSS JOIN messages m ON m.id = k.message_id
+ WHERE k.session_id = ?1 AND k.pinned = 1 AND k.set_aside = 0 AND k.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?1)
+ AND m.internal = 0 AND m.status IN ('completed', 'cancelled') ORDER BY k.sequence DESC LIMIT ?2`
+)
+
+// headOfFork is the ContextHead of a fork: the same questions to all parts of its
+// record.
+func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
+	edge, err := edgeOf(c, at)
+	if err != nil {
+		return head, err
+	}
+	parts := append(slices.Clone(at.shared), transition.Own(at.sessionID, at.logID))
+	var found []parley.Message
+	note := func(r *row) error {
+		found = append(found, scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
+		return nil
+	}
+	for _, p := range slices.Backward(parts) {
+		if err := c.each(sharedSummary, note, p.LogID, at.sessionID, edge, p.Through); err != nil {
+			return head, err
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	if len(found) > 0 {
+		summary := found[0]
+		head.Summary, found = &summary, nil
+		for _, p := range parts {
+			if err := c.each(sharedFirst, note, p.LogID, at.sessionID, edge, min(p.Through, *summary.CoversThrough)); err != nil {
+				return head, err
+			}
+			if len(found) > 0 {
+				first := found[0]
+				head.First, found = &first, nil
+				break
+			}
+		}
+	}
+	own := func(r *row) error {
+		found = append(found, scanListed(r, at))
+		return nil
+	}
+	if err := c.each(pinnedMessages, own, at.logID, at.sessionID, parley.MaxPinnedShown); err != nil {
+		return head, err
+	}
+	if err := c.each(sharedPins, note, at.sessionID, parley.MaxPinnedShown-len(found)); err != nil {
+		return head, err
+	}
+	if head.Pinned, err = withPairs(c, at, found); err != nil {
+		return head, err
+	}
+	for _, m := range []*parley.Message{head.Summary, head.First} {
+		if m == nil {
+			continue
+		}
+		marked := []parley.Message{*m}
+		if err := ownMarks(c, at, marked); err != nil {
+			return head, err
+		}
+		*m = marked[0]
+	}
+	return head, ownMarks(c, at, head.Pinned)
+}
+
+// withPairs adds the other halves of a fork's calls and results.
+func withPairs(c *conn, at place, messages []parley.Message) ([]parley.Message, error) {
+	for _, m := range slices.Clone(messages) {
+		role := transition.PairRole(m.Role)
+		if role == "" || m.ToolCallID == "" {
+			continue
+		}
+		of := place{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
+		var pair []parley.Message
+		if err := c.each(pairOf, func(r *row) error {
+			pair = append(pair, scanListed(r, of))
+			return nil
+		}, m.LogID, m.ToolCallID, m.CallOrdinal, string(role)); err != nil {
+			return nil, err
+		}
+		if err := ownMarks(c, at, pair); err != nil {
+			return nil, err
+		}
+		messages = append(messages, slices.DeleteFunc(pair, func(m parley.Message) bool { return m.Marks.SetAside })...)
+	}
+	return transition.Ordered(messages), nil
+}
