@@ -191,3 +191,13 @@ func (rows) Posted(*transition.Head, string) (transition.Earlier, error) {
 }
 
 func (rows) Created(parley.ID, string) (transition.Earlier, error) { return transition.Earlier{}, nil }
+
+// No session is forked in a dry run.
+func (rows) Shared(*transition.Head) ([]transition.Part, error) { return nil, nil }
+func (rows) Stretch(*transition.Head, []transition.Part, int64, int) ([]transition.Link, error) {
+	return nil, nil
+}
+func (rows) Tally(*transition.Head, []transition.Part) (transition.Tally, error) {
+	return transition.Tally{}, nil
+}
+func (rows) SharedMarks(*transition.Head, int64) (parley.Marks, error) { return parley.Marks{}, nil }
