@@ -22,7 +22,7 @@ func TestStatementsOfTurns(t *testing.T) {
 	}})
 	session := w.session(nil).ID
 	w.plainTurn(session, "hello") // fills the caches, and names the session
-	post := "SELECT processes, SELECT agents, INSERT events, UPDATE heads, UPDATE sessions, INSERT messages, INSERT turns"
+	post := "SELECT agents, SELECT processes, INSERT events, UPDATE heads, UPDATE sessions, INSERT messages, INSERT turns"
 	begin := "INSERT events, UPDATE heads, INSERT messages, UPDATE turns, INSERT calls"
 	finish := "INSERT events, UPDATE heads, UPDATE sessions, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls"
 	seen = nil

@@ -21,6 +21,7 @@ func waitBuckets() []float64 {
 // what each is for.
 type metrics struct {
 	claims, fenced, retries, turnErrors, callErrors *prometheus.CounterVec
+	cacheCalls                                      *prometheus.CounterVec
 	tokens, cost, httpRequests                      *prometheus.CounterVec
 	leaseLosses, sweeps, takeovers                  prometheus.Counter
 	readersCut, exportFailures                      prometheus.Counter
@@ -72,6 +73,7 @@ func newMetrics() *metrics {
 		firstToken: histograms("parley_call_first_token_seconds", "Model requests until the first piece of their answer.", waitBuckets(), "provider", "model"),
 		callErrors: counters("parley_call_errors_total", "Model requests that failed, by class of error.", "provider", "class"),
 		retries:    counters("parley_call_retries_total", "Model requests that were made again, by class of the error before.", "provider", "class"),
+		cacheCalls: counters("parley_prompt_cache_calls_total", "Completed calls by what the provider said of its prompt cache: hit, miss or unknown.", "provider", "model", "result"),
 		tokens:     counters("parley_tokens_total", "Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.", "provider", "model", "kind"),
 		cost:       counters("parley_cost_dollars_total", "Cost of calls whose price and usage are known, in US dollars.", "provider", "model"),
 		tool:       histograms("parley_tool_seconds", "Runs of tools; of an agent tool, from the call to the end of its session's first turn.", slowBuckets(), "tool", "source", "outcome"),
@@ -123,7 +125,7 @@ func (m *metrics) begin() {
 
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
+		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.cacheCalls, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
 		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
 		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.reservedTokens, m.reservedDollars,
 	}

@@ -174,6 +174,15 @@ func (t *Telemetry) countCall(ended *parley.CallEnded) {
 			m.tokens.WithLabelValues(provider, model, counted.kind).Add(float64(*counted.tokens))
 		}
 	}
+	if settled.Outcome == parley.CallCompleted {
+		result := "unknown"
+		if cache := parley.CacheOf(*usage, settled.Saved); cache.Hit != nil {
+			if result = "miss"; *cache.Hit {
+				result = "hit"
+			}
+		}
+		m.cacheCalls.WithLabelValues(provider, model, result).Inc()
+	}
 	if settled.Cost != nil && *settled.Cost > 0 {
 		m.cost.WithLabelValues(provider, model).Add(float64(*settled.Cost) / nanodollars)
 	}
