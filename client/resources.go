@@ -206,6 +206,11 @@ func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.Audit
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
 }
 
+// WarmAgent sends what all requests of an agent begin with to its provider once.
+func (c *Client) WarmAgent(ctx context.Context, idOrSlug string) (parley.Warmed, error) {
+	return call[none, parley.Warmed](ctx, c, http.MethodPost, "/v1/agents/"+url.PathEscape(idOrSlug)+"/warm", nil, nil, nil)
+}
+
 // UsageReport is what calls to models took in a span of time, by group.
 type UsageReport struct {
 	Group parley.UsageGroup `json:"group"`

@@ -122,6 +122,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`)
 	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
 	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
+	do("warmAgent", reflect.TypeFor[parley.Warmed](), 200, "POST", "/v1/agents/bare/warm", "")
 	do("getAgentVersion", agent, 200, "GET", "/v1/agents/bare/versions/1", "")
 	do("listAgents", reflect.TypeFor[page[parley.Agent]](), 200, "GET", "/v1/agents", "")
 

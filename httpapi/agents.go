@@ -74,6 +74,15 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, agent)
 }
 
+func serveWarmAgent(a *api, x *exchange) error {
+	warmed, err := a.engine.WarmAgent(x.r.Context(), x.principal, x.r.PathValue("agent"))
+	if err != nil {
+		return err
+	}
+	x.target = warmed.AgentID
+	return sendJSON(x, http.StatusOK, warmed)
+}
+
 func serveArchiveAgent(a *api, x *exchange) error {
 	agent, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent"))
 	if err != nil {

@@ -39,6 +39,9 @@ func routes() []route {
 			answers: found[parley.Agent]("The agent in its new version.", agentExample), fails: conflicting()},
 		{method: http.MethodDelete, paths: []string{"/v1/agents/{agent}"}, name: "archiveAgent", tag: "agents", verb: engine.WriteAgents,
 			says: "Archive an agent", about: "Nothing is lost: its sessions stay, new ones are refused.", serve: serveArchiveAgent, answers: nothing("Archived."), fails: conflicting()},
+		{method: http.MethodPost, paths: []string{"/v1/agents/{agent}/warm"}, name: "warmAgent", tag: "agents", verb: engine.WriteAgents,
+			says: "Warm the provider's cache for an agent", about: "Sends what all requests of the agent begin with, its tools and system prompt, to its provider once, for an answer of one token. Where nothing is gained by it nothing is sent, and reason says why. It is in no session: its cost is in this answer and in the metrics.",
+			serve: serveWarmAgent, answers: found[parley.Warmed]("What came of it.", warmedExample), fails: []parley.Code{parley.CodeUnavailable}},
 		{method: http.MethodGet, paths: []string{"/v1/agents/{agent}/versions/{version}"}, name: "getAgentVersion", tag: "agents", verb: engine.ReadAgents,
 			says: "Read an earlier version of an agent", about: "The agent as the turns of that version used it.", serve: serveAgentVersion, answers: found[parley.Agent]("The agent in that version.", agentExample)},
 

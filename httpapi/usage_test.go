@@ -8,6 +8,40 @@ import (
 	"parley/engine"
 )
 
+// What is warmed is cached when a session's first request comes; where nothing is
+// gained nothing is sent, and the answer says why.
+func TestWarmAgent(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	long := strings.Repeat("You know the timetable. ", 300)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"long","model":"sim/echo","tools":["current_time"],"system_prompt":"`+long+`"}`)
+	for i, hit := range []bool{false, true} {
+		warmed := want[parley.Warmed](s, 200, "POST", "/v1/agents/long/warm", "")
+		if !warmed.Warmed || warmed.Reason != "" || warmed.Cache.Hit == nil || *warmed.Cache.Hit != hit || warmed.Tokens < 1500 || warmed.Cost == nil {
+			t.Errorf("time %d: %+v", i+1, warmed)
+		}
+	}
+	session := s.session(`{"agent_id":"long"}`).ID.String()
+	s.told(session, `{"content":{"text":"When?"}}`)
+	if cache := s.lastCall(session).Cache; cache.Hit == nil || !*cache.Hit {
+		t.Errorf("the first call of a session after: %+v", cache)
+	}
+	if sessions := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?archived=any", ""); len(sessions.Data) != 1 {
+		t.Errorf("there are %d sessions", len(sessions.Data))
+	}
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"short","model":"sim/echo","system_prompt":"Hello."}`)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"own","model":"sim/echo","system_prompt":"{{session.title}} `+long+`"}`)
+	for agent, says := range map[string]string{"short": "1024", "own": "{{session.title}}"} {
+		if cold := want[parley.Warmed](s, 200, "POST", "/v1/agents/"+agent+"/warm", ""); cold.Warmed || !strings.Contains(cold.Reason, says) || cold.Usage != (parley.Usage{}) {
+			t.Errorf("%s: %+v", agent, cold)
+		}
+	}
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"broken","model":"sim/fail-auth-9","system_prompt":"`+long+`"}`)
+	if got := s.do("POST", "/v1/agents/broken/warm", ""); got.status != 503 || !strings.Contains(string(got.body), "simulated auth failure") {
+		t.Errorf("a provider that fails: status %d %s", got.status, got.body)
+	}
+}
+
 // Two turns with a long text: the second one's request begins with the first
 // one's, so the simulator's cache holds most of it; call, session and sums agree.
 func TestUsageTellsWhatCachesGave(t *testing.T) {

@@ -138,7 +138,7 @@ func (r *Registry) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 		if _, err := p.Model.Encode(parley.ModelRequest{Model: id}); err != nil {
 			return nil, parley.ModelInfo{}, err
 		}
-		info.Known = true
+		info.Known, info.Caching = true, true
 	}
 	return p.Model, info, nil
 }

@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 		{"openai/gpt-99", parley.ModelInfo{Provider: "openai", Name: "gpt-99"}},
 		{"local/meta/llama-4", parley.ModelInfo{Provider: "local", Name: "meta/llama-4"}},
 		{"local/gpt-5", parley.ModelInfo{Provider: "local", Name: "gpt-5"}},
-		{"sim/lorem-7-3", parley.ModelInfo{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Price: &parley.Price{}}},
+		{"sim/lorem-7-3", parley.ModelInfo{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true, Price: &parley.Price{}}},
 	} {
 		test.want.ID = test.id
 		model, info, err := r.Resolve(test.id)

@@ -143,3 +143,15 @@ func expand(text string, value func(name string) (string, error)) (string, error
 		text = after
 	}
 }
+
+// UsedPlaceholders lists the names that a template uses, in order.
+func UsedPlaceholders(text string) (names []string) {
+	_, _ = expand(text, func(name string) (string, error) { // what cannot be read uses nothing more
+		names = append(names, name)
+		return "", nil
+	})
+	return names
+}
+
+// SameForAgent reports a placeholder that is filled alike in all sessions of an agent.
+func SameForAgent(name string) bool { return strings.HasPrefix(name, "agent.") }

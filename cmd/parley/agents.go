@@ -71,7 +71,21 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	archive := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		return server.ArchiveAgent(ctx, args[0])
 	})}
-	command.AddCommand(list, create, show, archive)
+	warm := &cobra.Command{Use: "warm AGENT", Short: "Put what all requests of an agent begin with into its provider's cache", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		warmed, err := server.WarmAgent(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(warmed)
+		}
+		said := warmed.Reason
+		if warmed.Warmed {
+			said = "sent"
+		}
+		return term.printTable([]string{"MODEL", "TOKENS, ABOUT", "SAID"}, [][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}})
+	})}
+	command.AddCommand(list, create, show, archive, warm)
 	return command
 }
 

@@ -164,7 +164,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {
-		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log})
+		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
 	}
 	page, err := web.Handler()
 	if err != nil {

@@ -78,3 +78,10 @@ func (m *Model) Close() { m.endpoint.Close() }
 func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{run: none} })
 }
+
+// Warms implements parley.PrefixWarmer: what is marked is kept for everybody with
+// the same credential, from 1,024 tokens on (some models: from 2,048 or 4,096 on).
+func (m *Model) Warms(parley.ModelID) (least int, why string) { return leastCached, "" }
+
+// leastCached is the shortest beginning that is kept, in tokens.
+const leastCached = 1024

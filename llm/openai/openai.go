@@ -72,3 +72,16 @@ func (m *Model) Close() { m.endpoint.Close() }
 func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{current: none} })
 }
+
+// Warms implements parley.PrefixWarmer: DashScope keeps what is marked for everybody
+// with the same credential. The others find a beginning by themselves, and keep it
+// where the requests of one session go.
+func (m *Model) Warms(model parley.ModelID) (least int, why string) {
+	if model.Provider() == dashScope {
+		return leastCached, ""
+	}
+	return 0, "This provider keeps beginnings by itself, where the requests of one session are sent; what is sent before a session has begun does not help it."
+}
+
+// leastCached is the shortest beginning that DashScope keeps, in tokens.
+const leastCached = 1024

@@ -90,3 +90,6 @@ func (c *promptCache) keep(key uint64) {
 }
 
 var _ parley.VersionedEncoder = (*Model)(nil)
+
+// Warms implements parley.PrefixWarmer.
+func (*Model) Warms(parley.ModelID) (least int, why string) { return cacheLeast, "" }

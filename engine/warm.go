@@ -1,0 +1,27 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// WarmAgent sends the beginning that all requests of an agent share, its tools and
+// its system prompt, to the provider once, so that the first requests of its
+// sessions find it in the provider's cache. Where nothing is gained by it nothing is
+// sent, and the answer says why.
+func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Warmed, error) {
+	scope, err := authorise(principal, WriteAgents)
+	if err != nil {
+		return parley.Warmed{}, err
+	}
+	agent, err := e.agent(ctx, scope, idOrSlug)
+	if err != nil {
+		return parley.Warmed{}, err
+	}
+	warmer, ok := e.dry.(parley.Warmer)
+	if !ok {
+		return parley.Warmed{}, parley.Errorf(parley.CodeUnavailable, "This process calls no models; ask one that does.")
+	}
+	return warmer.Warm(ctx, agent)
+}
