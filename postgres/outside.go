@@ -40,7 +40,9 @@ func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
 func (b *batch) outside(h *transition.Head) {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
-		b.write(`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5`,
+		b.write(`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
+ ON CONFLICT (workspace_id, session_id) DO UPDATE SET message_id = excluded.message_id, turn_id = excluded.turn_id, versions = 0, text_end = 0, reasoning_end = 0,
+ timeout = excluded.timeout, due_at = excluded.due_at`,
 			h.WorkspaceID, h.ID, o.MessageID, o.TurnID, o.Timeout.Milliseconds())
 	}
 	if c.OutsideGrown != nil {

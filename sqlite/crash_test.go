@@ -369,7 +369,7 @@ func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.
 func TestKilledAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	made := newTemplate(t)
-	for name, moves := range scripts() {
+	for name, moves := range everyScript() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := "there is no session"

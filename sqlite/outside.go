@@ -36,7 +36,7 @@ func (t *txn) OutsideDue(h *transition.Head) (bool, error) {
 func (t *txn) writeOutside(h *transition.Head) error {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
-		if _, err := t.exec(`INSERT INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		if _, err := t.exec(`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			h.ID, h.WorkspaceID, o.MessageID, o.TurnID, o.Timeout.Milliseconds(), t.now+parley.Time(o.Timeout.Milliseconds())); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 func TestPurgeLeavesNoRow(t *testing.T) {
 	t.Parallel()
 	made := newTemplate(t)
-	for name, moves := range scripts() {
+	for name, moves := range everyScript() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for last := 1; last <= len(moves); last++ {

@@ -295,12 +295,16 @@ func (h *Head) countOutside(turn *parley.Turn, settle parley.OutsideSettle) {
 // been silent for too long. It reports whether that was so.
 func (t *Tx) ExpireOutside(sessionID parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
-	if err != nil || h == nil || h.DeletedAt != 0 {
+	if err != nil || h == nil {
 		return false, err
 	}
 	o, err := t.outsideOf(h)
-	if err != nil || o == nil {
+	if err != nil {
 		return false, err
+	}
+	if o == nil || h.DeletedAt != 0 { // settled by a process that knows nothing of the row
+		h.Changes.OutsideClosed = true
+		return false, nil
 	}
 	if due, err := t.rows.OutsideDue(h); err != nil || !due {
 		return false, err
