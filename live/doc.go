@@ -28,6 +28,11 @@
 // silent for a store flush is looked up in the store, and so is, every few
 // seconds, what streams in watched sessions that have moved on.
 //
+// Text that agents outside append to their messages is in the store before the hub
+// hears of it (parley.Commit.Pieces), whichever process it came to. It is taken
+// like that of another process's stream: into its place, and what is missing of it
+// from the store.
+//
 // A watcher is passive: an offset into shared text and a place in a shared ring
 // of events. It has no goroutine and no queue of its own, so a reader that never
 // reads holds no memory that grows.
