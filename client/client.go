@@ -125,6 +125,7 @@ func problem(response *http.Response) error {
 		Title  string      `json:"title"`
 		Detail string      `json:"detail"`
 		State  string      `json:"state"`
+		End    *int        `json:"end"`
 		Errors []struct {
 			Field   string `json:"field"`
 			Message string `json:"message"`
@@ -134,7 +135,7 @@ func problem(response *http.Response) error {
 		return parley.Errorf(parley.CodeUnavailable, "the server answered %s", response.Status)
 	}
 	failure := parley.Errorf(body.Code, "%s", body.Detail)
-	failure.State = body.State
+	failure.State, failure.End = body.State, body.End
 	if failure.Message == "" {
 		failure.Message = body.Title
 	}

@@ -126,7 +126,7 @@ func (s *server) openTools() (parley.ToolSource, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []parley.ToolSource{builtin.Tools(), endpoints}
+	sources := []parley.ToolSource{builtin.Tools(), builtin.Sessions(s.store), endpoints}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
 		if err != nil {

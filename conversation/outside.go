@@ -1,0 +1,72 @@
+package conversation
+
+import (
+	"context"
+
+	"parley"
+	"parley/engine"
+)
+
+// Draft is a message that an agent of the program's own, not Parley's, streams
+// into a conversation. It is one goroutine's at a time, and the record's: after a
+// crash Redraft goes on where it ended. One that grows no more for a while is
+// settled as failed (parley.DefaultOutsideTimeout).
+type Draft struct {
+	ID           parley.ID
+	conversation *Conversation
+	ends         parley.OutsideGrown
+}
+
+// Draft opens a message. model says what writes it, for people; "" is fine.
+// CodeBusy while a turn of the conversation is unfinished.
+func (c *Conversation) Draft(ctx context.Context, model parley.ModelID) (*Draft, error) {
+	input := engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming, Overrides: parley.Overrides{Model: model}}
+	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	if err != nil {
+		return nil, err
+	}
+	return &Draft{ID: posted.Message.ID, conversation: c}, nil
+}
+
+// Redraft goes on with a message that is open. CodeConflict when it has settled.
+func (c *Conversation) Redraft(ctx context.Context, message parley.ID) (*Draft, error) {
+	d := &Draft{ID: message, conversation: c}
+	return d, d.grow(ctx, engine.AppendInput{Text: new("")})
+}
+
+// Reason adds reasoning, which comes before the text.
+func (d *Draft) Reason(ctx context.Context, reasoning string) error {
+	return d.grow(ctx, engine.AppendInput{Offset: d.ends.Reasoning, Reasoning: &reasoning})
+}
+
+// Write adds text; it is durable, and seen, when Write returns.
+func (d *Draft) Write(ctx context.Context, text string) error {
+	return d.grow(ctx, engine.AppendInput{Offset: d.ends.Text, Text: &text})
+}
+
+func (d *Draft) grow(ctx context.Context, input engine.AppendInput) error {
+	home := d.conversation.home
+	grown, err := home.Engine.AppendMessage(ctx, home.Owner, d.ID, input)
+	if err == nil {
+		d.ends = grown
+	}
+	return err
+}
+
+// Settle ends the message and its turn.
+func (d *Draft) Settle(ctx context.Context, input engine.SettleInput) (engine.OutsideResult, error) {
+	home := d.conversation.home
+	return home.Engine.SettleMessage(ctx, home.Owner, d.ID, input)
+}
+
+// ShareWith lets another conversation's agent read this one, with the tool
+// read_session.
+func (c *Conversation) ShareWith(ctx context.Context, reader parley.ID) error {
+	_, _, err := c.home.Engine.ShareSession(ctx, c.home.Owner, c.ID, reader)
+	return err
+}
+
+// UnshareWith ends that.
+func (c *Conversation) UnshareWith(ctx context.Context, reader parley.ID) error {
+	return c.home.Engine.UnshareSession(ctx, c.home.Owner, c.ID, reader)
+}

@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"parley"
+)
+
+const (
+	readSessionName = "read_session"
+
+	defaultReadMessages = 20
+	mostReadMessages    = 200
+	maxSessionBytes     = 64 << 10 // of contents that one call reads
+)
+
+// SessionReader shows one session to the agent of another. A parley.Store is one.
+type SessionReader interface {
+	// Readable and AllReadable are those of parley.ShareStore.
+	Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error)
+	AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error)
+	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
+	Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error)
+	AppendAudit(ctx context.Context, entries []parley.AuditEntry) error
+}
+
+// Sessions is the tool that reads other sessions.
+func Sessions(reader SessionReader) Source { return sourceOf(newReadSession(reader)) }
+
+// readSession reads a session that is shared with the one that calls, or a tool
+// session that this one opened. Everything else is not found.
+type readSession struct {
+	fixed
+	reader SessionReader
+}
+
+func newReadSession(reader SessionReader) parley.Tool {
+	return readSession{
+		fixed{
+			parley.ToolDefinition{
+				Name:        readSessionName,
+				Description: "Reads the latest messages of another session that is shared with this one. Without a session it lists those that are.",
+				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+					`"last":{"description":"How many of the latest messages. Default 20.","maximum":200,"minimum":1,"type":"integer"},` +
+					`"session":{"description":"The session's id. Left out: the sessions that can be read are listed.","type":"string"},` +
+					`"view":{"description":"conversation, the default, is what was said; all has the tool calls and their results too.","enum":["conversation","all"],"type":"string"}},"type":"object"}`),
+			},
+			parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+		},
+		reader,
+	}
+}
+
+// readable is a session that can be read.
+type readable struct {
+	ID       parley.ID            `json:"session"`
+	Title    string               `json:"title"`
+	Status   parley.SessionStatus `json:"status"`
+	Messages int64                `json:"messages"` // in its record
+}
+
+// readMessages is the result: messages oldest first, and whether there are earlier ones.
+type readMessages struct {
+	readable
+	Read    []readMessage `json:"read"`
+	Earlier bool          `json:"earlier"`
+}
+
+type readMessage struct {
+	Sequence int64                `json:"sequence"`
+	Role     parley.Role          `json:"role"`
+	Author   string               `json:"author"`
+	Status   parley.MessageStatus `json:"status"`
+	Content  json.RawMessage      `json:"content"`
+}
+
+func readableOf(session *parley.Session) readable {
+	return readable{ID: session.ID, Title: session.Title, Status: session.Status, Messages: session.Statistics.Messages}
+}
+
+// Call implements parley.Tool.
+func (t readSession) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	arguments := struct {
+		Session string `json:"session"`
+		View    string `json:"view"`
+		Last    int    `json:"last"`
+	}{View: "conversation", Last: defaultReadMessages}
+	if err := readArguments(call, &arguments); err != nil {
+		return nil, err
+	}
+	query := parley.MessageQuery{Descending: true, RecordOnly: true, Internal: new(false), Limit: arguments.Last + 1, MaxBytes: maxSessionBytes}
+	switch {
+	case arguments.Last < 1 || arguments.Last > mostReadMessages:
+		return nil, parley.InvalidField("last", "must lie between 1 and %d", mostReadMessages)
+	case arguments.View == "conversation":
+		query.Roles = []parley.Role{parley.RoleUser, parley.RoleAssistant}
+	case arguments.View != "all":
+		return nil, parley.InvalidField("view", "is not one of conversation, all")
+	}
+	if arguments.Session == "" {
+		return t.list(ctx, call)
+	}
+	id, err := parley.ParseID(arguments.Session)
+	if err != nil {
+		return nil, notReadable()
+	}
+	session, err := t.reader.Readable(ctx, call.WorkspaceID, call.SessionID, id)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return nil, notReadable()
+	} else if err != nil {
+		return nil, err
+	}
+	if err := t.audited(ctx, call, id); err != nil {
+		return nil, err
+	}
+	messages, err := t.reader.Messages(ctx, parley.Scope{WorkspaceID: call.WorkspaceID}, id, query)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(shown(&session, messages, arguments.Last))
+}
+
+// notReadable is the same for what does not exist and what is not shared.
+func notReadable() error {
+	return parley.Errorf(parley.CodeNotFound, "there is no such session, or it is not shared with this one; call read_session without a session to see which can be read")
+}
+
+func (t readSession) list(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	sessions, err := t.reader.AllReadable(ctx, call.WorkspaceID, call.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Sessions []readable `json:"sessions"`
+	}{make([]readable, len(sessions))}
+	for i := range sessions {
+		answer.Sessions[i] = readableOf(&sessions[i])
+	}
+	return json.Marshal(answer)
+}
+
+// audited writes down who reads, before anything is read: the owner of the
+// session that calls, through its agent. The turn stands for the request.
+func (t readSession) audited(ctx context.Context, call parley.ToolCall, id parley.ID) error {
+	own, err := t.reader.Session(ctx, parley.Scope{WorkspaceID: call.WorkspaceID}, call.SessionID)
+	if err != nil {
+		return err
+	}
+	return t.reader.AppendAudit(ctx, []parley.AuditEntry{{
+		ID: parley.NewID(), WorkspaceID: call.WorkspaceID, At: parley.Now(), PrincipalID: own.OwnerID, PrincipalName: readSessionName,
+		Action: readSessionName, SessionID: id, TargetID: call.SessionID, RequestID: call.TurnID,
+	}})
+}
+
+// shown turns messages, newest first, into the result: as many as asked for, and
+// as a result may hold.
+func shown(session *parley.Session, messages []parley.Message, last int) readMessages {
+	answer := readMessages{readable: readableOf(session), Read: []readMessage{}, Earlier: len(messages) > last}
+	size := 0
+	for i := range messages[:min(len(messages), last)] {
+		m := &messages[i]
+		if size >= maxSessionBytes {
+			answer.Earlier = true
+			break
+		}
+		size += len(m.Content)
+		answer.Read = append(answer.Read, readMessage{Sequence: m.Sequence, Role: m.Role, Author: m.Author.Name, Status: m.Status, Content: cutContent(m.Content)})
+		if size >= maxSessionBytes { // the page may have ended here, and the record not
+			answer.Earlier = answer.Earlier || m.Sequence > 1
+		}
+	}
+	slices.Reverse(answer.Read)
+	return answer
+}
+
+// cutContent bounds one content: one that is too long becomes its beginning, as
+// a string.
+func cutContent(content json.RawMessage) json.RawMessage {
+	if len(content) <= maxSessionBytes {
+		return content
+	}
+	return parley.AppendJSONString(nil, parley.Clip(string(content), maxSessionBytes))
+}
