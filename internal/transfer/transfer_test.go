@@ -163,7 +163,7 @@ func TestRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, tables(t, there)); diff != "" {
 			t.Errorf("digests (-source +copy):\n%s", diff)
 		}
-		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) || summary.Sessions != 14 || summary.Messages < 80 {
+		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) || summary.Sessions != 15 || summary.Messages < 80 {
 			t.Errorf("the summary is %+v", summary)
 		}
 		again, err := transfer.Copy(t.Context(), from, there, nil)
@@ -299,7 +299,7 @@ func TestForeignDestination(t *testing.T) {
 		must(t, err)
 		before := tables(t, to)
 		_, err = transfer.Copy(t.Context(), from, to, nil)
-		refusedAs(t, err, "other data (15 sessions")
+		refusedAs(t, err, "other data (16 sessions")
 		if diff := cmp.Diff(before, tables(t, to)); diff != "" {
 			t.Errorf("it was changed:\n%s", diff)
 		}
