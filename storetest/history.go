@@ -23,6 +23,7 @@ func testHistory(t *testing.T, open Open) {
 		"MarksAreTheForksOwn":           forkMarks,
 		"AnEdgeOfTheParentEndsTheTail":  forkEdge,
 		"FiltersReadAllParts":           forkFilters,
+		"WhatStandsBeforeItsWindow":     forkHead,
 		"TheParentIsDeleted":            forkOutlives,
 		"TheForkIsDeletedFirst":         forkGoesFirst,
 		"FilesOfSharedMessagesStay":     forkFiles,

@@ -275,3 +275,38 @@ func forkSeen(t *testing.T, w *world) {
 	_, err := w.store.Session(w.ctx, guest, parent)
 	refused(t, "the parent", err, parley.CodeNotFound)
 }
+
+// forkHead: what stands before a fork's window is what it shares and what it has
+// written, by its own marks.
+func forkHead(t *testing.T, w *world) {
+	yes, no := true, false
+	parent := w.session(t)
+	for range 4 {
+		w.exchange(t, parent, "question", "answer")
+	}
+	record := w.check(t, parent).Record
+	w.mark(t, record[2].ID, parley.MarksChange{Pinned: &yes})
+	summary := w.compacted(t, parent, 4, "short")
+	fork := w.fork(t, parent, 9).ID
+	if !w.sessionState(t, fork).Context.Held {
+		t.Error("the fork is not said to have something before its windows")
+	}
+	w.heldAre(t, "the fork at first", fork, 9, 1, 3)
+	w.exchange(t, fork, "question", "answer")
+	own := w.check(t, fork).Record[9]
+	w.markIn(t, fork, own.ID, parley.Marks{Pinned: true})
+	w.mark(t, record[2].ID, parley.MarksChange{Pinned: &no})
+	w.mark(t, summary.MessageID, parley.MarksChange{SetAside: &yes})
+	w.heldAre(t, "the parent, whose marks changed", parent, 0, 0)
+	w.heldAre(t, "the fork, with a pin of its own", fork, 9, 1, 3, 10)
+	w.compacted(t, fork, 8, "shorter")
+	w.heldAre(t, "a summary of its own", fork, 12, 1, 3, 10)
+	w.markIn(t, fork, record[0].ID, parley.Marks{SetAside: true})
+	w.heldAre(t, "the first task set aside", fork, 12, 3, 3, 10)
+	w.markIn(t, fork, record[4].ID, parley.Marks{ContextEdge: true})
+	w.heldAre(t, "an edge in what is shared", fork, 12, 5, 3, 10)
+	w.markIn(t, fork, summary.MessageID, parley.Marks{SetAside: true})
+	w.heldAre(t, "the shared summary set aside", fork, 12, 5, 3, 10)
+	w.markIn(t, fork, record[2].ID, parley.Marks{})
+	w.heldAre(t, "unpinned", fork, 12, 5, 10)
+}

@@ -16,7 +16,7 @@ import (
 )
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "sessions", Short: "List, show, export, share and delete sessions"}
+	command := &cobra.Command{Use: "sessions", Short: "List, show, fork, export, share and delete sessions"}
 
 	filters := map[string]*string{}
 	var limit int
@@ -87,7 +87,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return server.DeleteSession(ctx, id)
 	})}
-	command.AddCommand(list, show, treeCommand(shared, term), export, remove, recordCommand(shared, term))
+	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, remove, recordCommand(shared, term))
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+// branchFlags are what a fork is to have other.
+func branchFlags(command *cobra.Command, input *client.BranchInput) {
+	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
+	command.Flags().StringVar(&input.Agent, "agent", "", "agent of the new session, by id or slug")
+	command.Flags().StringVar((*string)(&input.Model), "model", "", "model of the new session")
+}
+
+func forkCommand(shared *flags, term terminal) *cobra.Command {
+	var input client.ForkInput
+	var at string
+	command := &cobra.Command{Use: "fork SESSION", Short: "Make a session that shares this one's history up to a message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		if at != "" {
+			if input.At, err = parley.ParseID(at); err != nil {
+				return err
+			}
+		}
+		session, err := server.Fork(ctx, id, input, "")
+		if err != nil {
+			return err
+		}
+		return term.printBranches([]parley.Session{session}, shared.json)
+	})}
+	command.Flags().StringVar(&at, "at", "", "message to fork behind; the last one when not given")
+	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
+	branchFlags(command, &input.BranchInput)
+	return command
+}
+
+func messagesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "messages", Short: "Edit messages and ask again in a branch, list branches and versions"}
+
+	var edited, again client.BranchInput
+	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Ask a message in other words, in a new session that begins before it", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
+		if err != nil {
+			return err
+		}
+		return term.printBranches([]parley.Session{session}, shared.json)
+	})}
+	branchFlags(edit, &edited)
+	regenerate := &cobra.Command{Use: "regenerate MESSAGE", Short: "Ask a message, or that of an answer, again, in a new session that begins before it", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		session, err := server.Regenerate(ctx, id, again, "")
+		if err != nil {
+			return err
+		}
+		return term.printBranches([]parley.Session{session}, shared.json)
+	})}
+	branchFlags(regenerate, &again)
+	branches := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it anew", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		sessions, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) })
+		if err != nil {
+			return err
+		}
+		return term.printBranches(sessions, shared.json)
+	})}
+	versions := &cobra.Command{Use: "versions MESSAGE", Short: "List the pieces in which a message was streamed", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		page, err := server.Versions(ctx, id)
+		if err != nil {
+			return err
+		}
+		if shared.json {
+			return term.printJSON(page.Data)
+		}
+		rows := make([][]string, len(page.Data))
+		for i, v := range page.Data {
+			rows[i] = []string{strconv.Itoa(v.N), string(v.Kind), fmt.Sprintf("%d-%d", v.Offset, v.End), strconv.Itoa(v.Chunks), v.CreatedAt.String(), parley.Clip(strings.ReplaceAll(v.Text, "\n", " "), 60)}
+		}
+		return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
+	})}
+	command.AddCommand(edit, regenerate, branches, versions)
+	return command
+}
+
+func (t terminal) printBranches(sessions []parley.Session, asJSON bool) error {
+	if asJSON {
+		return t.printJSON(sessions)
+	}
+	rows := make([][]string, len(sessions))
+	for i, s := range sessions {
+		shares := "-"
+		if s.ForkedThrough != nil {
+			shares = strconv.FormatInt(*s.ForkedThrough, 10)
+		}
+		rows[i] = []string{s.ID.String(), s.ParentSessionID.String(), shares, string(s.Status), s.Title}
+	}
+	return t.printTable([]string{"SESSION", "FORKED FROM", "SHARES", "STATUS", "TITLE"}, rows)
+}

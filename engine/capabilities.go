@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+)
+
+// Capabilities tells what is known of the model that the next turn of a session
+// uses, unless its message names another one.
+func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.ModelInfo, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.ModelInfo{}, err
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	if err != nil {
+		return parley.ModelInfo{}, err
+	}
+	model := session.Model
+	if model == "" {
+		agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+		if err != nil {
+			return parley.ModelInfo{}, err
+		}
+		model = either(agent.Model, e.models.Default())
+	}
+	_, info, err := e.models.Resolve(model)
+	return info, err
+}
