@@ -28,7 +28,7 @@ const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connec
 
 // routes are the first segments of the page's own addresses; src/router.tsx has them whole.
 var routes = map[string]bool{
-	"": true, "new": true, "c": true, "inbox": true, "agents": true, "projects": true, "audit": true, "settings": true,
+	"": true, "new": true, "c": true, "inbox": true, "agents": true, "projects": true, "usage": true, "audit": true, "settings": true,
 }
 
 const index = "index.html"

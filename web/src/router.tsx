@@ -64,6 +64,12 @@ export const projectRoute = createRoute({
   path: '/projects/$id',
   component: lazyRouteComponent(() => import('./pages/project'), 'ProjectPage'),
 });
+const usageRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/usage',
+  component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'days', 'by'),
+});
 export const auditRoute = createRoute({
   getParentRoute: () => root,
   path: '/audit',
@@ -77,7 +83,7 @@ export const settingsRoute = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, inbox, agents, agentRoute, projects, projectRoute, auditRoute, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsRoute]),
   defaultPreload: 'intent',
 });
 

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request } from './http';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -73,3 +73,6 @@ export const auditList = (filter: Record<string, string>) =>
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
+
+export const usageBy = (group: string, from: string) =>
+  queryOptions({ queryKey: ['usage', group, from], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from }, signal }) });

@@ -379,3 +379,18 @@ export interface Delta {
   end: number;
   delta: string;
 }
+
+// UsageRow sums up calls: of a day, an agent, a model or a session.
+export interface UsageRow extends Tokens {
+  agent_id: ID | null;
+  session_id: ID | null;
+  day: string | null;
+  model: string | null;
+  name: string | null;
+  calls: number;
+  cost: number;
+  unpriced_calls: number;
+  cache_hits: number;
+  cache_write_tokens: number;
+  saved: number;
+}

@@ -59,9 +59,14 @@ function Details({ transcript }: { transcript: Transcript }) {
         {compact(used.input_tokens)} in, {compact(used.output_tokens)} out
         {used.cached_tokens > 0 && `, ${compact(used.cached_tokens)} of them from the cache`}
       </Fact>
+      <Fact name="In the context now">
+        {number(session.context.messages)} messages, about {compact(session.context.tokens)} tokens
+        {session.context.cleared_at && `, cleared ${fullTime(session.context.cleared_at)}`}
+      </Fact>
       <Fact name="Cost">
         {money(used.cost)}
         {used.unpriced_calls > 0 && ` and ${number(used.unpriced_calls)} calls of unknown price`}
+        {used.saved > 0 && `, ${money(used.saved)} saved by caches`}
       </Fact>
       <Fact name="Begun">{fullTime(session.created_at)}</Fact>
       <Fact name="Last activity">{fullTime(session.updated_at)}</Fact>

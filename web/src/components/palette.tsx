@@ -9,6 +9,7 @@ const PLACES = [
   ['Approvals', '/inbox'],
   ['Agents', '/agents'],
   ['Projects', '/projects'],
+  ['Usage', '/usage'],
   ['Models', '/settings/models'],
   ['Providers', '/settings/providers'],
   ['Appearance', '/settings/appearance'],

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
-import { Bot, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
+import { Bot, ChartColumn, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
 import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
@@ -91,6 +91,9 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         </Place>
         <Place to="/projects" icon={<Folder size={16} />}>
           Projects
+        </Place>
+        <Place to="/usage" icon={<ChartColumn size={16} />}>
+          Usage
         </Place>
         {me?.role === 'admin' && (
           <Place to="/audit" icon={<ScrollText size={16} />}>
