@@ -184,6 +184,26 @@ test('queued messages can be changed and removed, and a turn stopped', async () 
   right(page);
 });
 
+test('a message is edited in a branch, and the original stays', async () => {
+  const session = await server.session('First words');
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('article', { hasText: 'First words' }).first().hover();
+  await page.getByRole('button', { name: 'Edit, in a new branch' }).click();
+  await page.getByLabel('Edited message').fill('Other words');
+  await page.getByRole('button', { name: 'Ask', exact: true }).click();
+  await page.waitForURL((address) => !address.pathname.endsWith(session.id));
+  await page.locator('.prose-chat', { hasText: 'Other words' }).waitFor();
+  assert.equal(await page.locator('article', { hasText: 'First words' }).count(), 0);
+  await page.goto(`${server.url}/c/${session.id}`);
+  await page.locator('.prose-chat', { hasText: 'First words' }).waitFor();
+  await page.locator('article').first().hover();
+  await page.getByRole('button', { name: 'Branches' }).click();
+  await page.getByRole('menuitem').first().click();
+  await page.locator('.prose-chat', { hasText: 'Other words' }).waitFor();
+  right(page);
+});
+
 test('the inspector shows each call with its exact request', async () => {
   const session = await server.session('What time is it?', { model: 'sim/tool' });
   await server.settled(session.id);

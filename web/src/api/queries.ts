@@ -76,3 +76,6 @@ export const auditList = (filter: Record<string, string>) =>
 
 export const usageBy = (group: string, from: string) =>
   queryOptions({ queryKey: ['usage', group, from], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from }, signal }) });
+
+export const branchesOf = (message: ID) =>
+  queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });

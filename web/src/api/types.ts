@@ -51,6 +51,7 @@ export interface Session extends Parameters {
   project_id: ID | null;
   parent_session_id: ID | null;
   parent_message_id: ID | null;
+  forked_through: number | null; // of a fork: the last sequence that it shares with its parent
   root_id: ID;
   kind: 'agent' | 'tool';
   mode: 'foreground' | 'background';

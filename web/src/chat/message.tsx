@@ -1,12 +1,13 @@
-import { useNavigate } from '@tanstack/react-router';
-import { Bookmark, BookmarkCheck, Brain, ChevronRight, Copy, Eye, EyeOff, FileText, RotateCcw, ScanSearch } from 'lucide-react';
+import { Brain, ChevronRight, FileText, RotateCcw } from 'lucide-react';
 import { memo, useState, useSyncExternalStore } from 'react';
 import { request, sentence } from '../api/http';
-import type { Marks, Message } from '../api/types';
-import { compact, duration, fullTime, money } from '../components/format';
-import { Badge, Button, cx, IconButton } from '../components/ui';
+import type { Message } from '../api/types';
+import { fullTime } from '../components/format';
+import { Badge, Button, cx } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
+import { Actions } from './actions';
+import { EditBox } from './edit';
 
 interface Props {
   live: LiveMessage;
@@ -29,6 +30,8 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest }: Props
 
 function UserRow({ message }: { message: Message }) {
   const { text, files, links } = message.content;
+  const [editing, setEditing] = useState(false);
+  if (editing) return <EditBox message={message} onClose={() => setEditing(false)} />;
   return (
     <article className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
       {message.author.kind !== 'person' && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
@@ -41,7 +44,7 @@ function UserRow({ message }: { message: Message }) {
         ))}
         {files && files.length > 0 && <Files ids={files} />}
       </div>
-      <Actions message={message} text={text} />
+      <Actions message={message} text={text} onEdit={() => setEditing(true)} />
     </article>
   );
 }
@@ -126,66 +129,6 @@ function ErrorCard({ message, latest }: { message: Message; latest: boolean }) {
       </div>
       {said && <p className="mt-2 text-soft">{said}</p>}
     </div>
-  );
-}
-
-// Actions are what can be done with a message; they take their room always, and
-// show when the message is pointed at or holds the focus.
-function Actions({ message, text, facts, shown }: { message: Message; text: string; facts?: boolean; shown?: boolean }) {
-  const navigate = useNavigate();
-  const [copied, setCopied] = useState(false);
-  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PATCH', body: marks }).catch(() => undefined);
-  return (
-    <div
-      className={cx(
-        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 max-md:opacity-100',
-        !shown && 'opacity-0',
-      )}
-    >
-      <IconButton
-        name={copied ? 'Copied' : 'Copy'}
-        onClick={() => {
-          void navigator.clipboard.writeText(text).then(() => {
-            setCopied(true);
-            setTimeout(() => setCopied(false), 1_500);
-          });
-        }}
-      >
-        <Copy size={14} />
-      </IconButton>
-      <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
-        {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
-      </IconButton>
-      <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
-        {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
-      </IconButton>
-      <IconButton
-        name="Inspect"
-        onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: message.session_id }, search: { row: message.id } })}
-      >
-        <ScanSearch size={14} />
-      </IconButton>
-      {facts && <Facts message={message} />}
-    </div>
-  );
-}
-
-function Facts({ message }: { message: Message }) {
-  const { usage, metadata } = message;
-  const cached = usage?.cached_tokens ?? 0;
-  return (
-    <span className="ml-2 flex flex-wrap items-center gap-2 text-xs">
-      {message.model && <span>{message.model}</span>}
-      {message.model?.startsWith('sim/') && <Badge tone="warn">simulator</Badge>}
-      {usage && (
-        <span title="Tokens in and out">
-          {compact(usage.input_tokens ?? 0)} in · {compact(usage.output_tokens ?? 0)} out
-        </span>
-      )}
-      {cached > 0 && <Badge tone="good">{Math.round((100 * cached) / Math.max(1, usage?.input_tokens ?? 1))} % cached</Badge>}
-      {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
-      {typeof metadata.total_ms === 'number' && <span>{duration(metadata.total_ms)}</span>}
-    </span>
   );
 }
 

@@ -81,9 +81,9 @@ export interface MenuEntry {
   disabled?: boolean;
 }
 
-export function Menu({ trigger, entries, align = 'end' }: { trigger: ReactNode; entries: (MenuEntry | null)[]; align?: 'start' | 'end' }) {
+export function Menu({ trigger, entries, align = 'end', onOpen }: { trigger: ReactNode; entries: (MenuEntry | null)[]; align?: 'start' | 'end'; onOpen?: () => void }) {
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root onOpenChange={(open) => open && onOpen?.()}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content align={align} sideOffset={4} className="z-50 min-w-44 rounded-xl border border-line bg-bg p-1 shadow-pop">

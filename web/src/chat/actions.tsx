@@ -1,0 +1,119 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { Bookmark, BookmarkCheck, Copy, Eye, EyeOff, GitBranch, GitFork, Pencil, RefreshCw, ScanSearch } from 'lucide-react';
+import { useState } from 'react';
+import { request, sentence } from '../api/http';
+import { branchesOf } from '../api/queries';
+import type { Marks, Message, Session } from '../api/types';
+import { compact, duration, money } from '../components/format';
+import { Badge, cx, IconButton, Menu } from '../components/ui';
+
+interface Props {
+  message: Message;
+  text: string;
+  facts?: boolean; // with what it took
+  shown?: boolean; // not only when it is pointed at
+  onEdit?: () => void;
+}
+
+// Actions are what can be done with a message. They always take their room, and
+// show when the message is pointed at or holds the focus.
+export function Actions({ message, text, facts, shown, onEdit }: Props) {
+  const navigate = useNavigate();
+  const [copied, setCopied] = useState(false);
+  const [error, setError] = useState('');
+  const told = (failure: unknown) => setError(sentence(failure));
+  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PATCH', body: marks }).catch(told);
+  const branch = (made: Promise<Session>) => void made.then((session) => navigate({ to: '/c/$id', params: { id: session.id } }), told);
+  const turned = message.turn_id !== null && (message.role === 'user' || message.role === 'assistant');
+  return (
+    <div
+      className={cx(
+        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 max-md:opacity-100',
+        !shown && !error && 'opacity-0',
+      )}
+    >
+      <IconButton
+        name={copied ? 'Copied' : 'Copy'}
+        onClick={() => {
+          void navigator.clipboard.writeText(text).then(() => {
+            setCopied(true);
+            setTimeout(() => setCopied(false), 1_500);
+          });
+        }}
+      >
+        <Copy size={14} />
+      </IconButton>
+      {onEdit && (
+        <IconButton name="Edit, in a new branch" onClick={onEdit}>
+          <Pencil size={14} />
+        </IconButton>
+      )}
+      {message.role === 'assistant' && turned && (
+        <IconButton name="Answer again, in a new branch" onClick={() => branch(request<Session>(`/v1/messages/${message.id}/regenerate`, { body: {} }))}>
+          <RefreshCw size={14} />
+        </IconButton>
+      )}
+      <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${message.session_id}/fork`, { body: { at: message.id } }))}>
+        <GitFork size={14} />
+      </IconButton>
+      <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
+        {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
+      </IconButton>
+      <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
+        {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
+      </IconButton>
+      <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: message.session_id }, search: { row: message.id } })}>
+        <ScanSearch size={14} />
+      </IconButton>
+      {onEdit && <Branches message={message} />}
+      {facts && <Facts message={message} />}
+      {error && (
+        <span role="alert" className="text-xs text-bad">
+          {error}
+        </span>
+      )}
+    </div>
+  );
+}
+
+// Branches leads to the conversations that ask this message anew.
+function Branches({ message }: { message: Message }) {
+  const navigate = useNavigate();
+  const [wanted, setWanted] = useState(false);
+  const branches = useQuery({ ...branchesOf(message.id), enabled: wanted });
+  return (
+    <Menu
+      onOpen={() => setWanted(true)}
+      trigger={
+        <button type="button" aria-label="Branches" className="inline-flex size-8 items-center justify-center rounded-lg hover:bg-hover hover:text-text">
+          <GitBranch size={14} aria-hidden />
+        </button>
+      }
+      entries={
+        branches.data && branches.data.length > 0
+          ? branches.data.map((session) => ({ label: session.title || 'Untitled', onSelect: () => void navigate({ to: '/c/$id', params: { id: session.id } }) }))
+          : [{ label: branches.isPending ? 'Loading…' : 'No branch begins here', disabled: true, onSelect: () => undefined }]
+      }
+    />
+  );
+}
+
+function Facts({ message }: { message: Message }) {
+  const { usage, metadata } = message;
+  const cached = usage?.cached_tokens ?? 0;
+  return (
+    <span className="ml-2 flex flex-wrap items-center gap-2 text-xs">
+      {message.model && <span>{message.model}</span>}
+      {message.model?.startsWith('sim/') && <Badge tone="warn">simulator</Badge>}
+      {usage && (
+        <span title="Tokens in and out">
+          {compact(usage.input_tokens ?? 0)} in · {compact(usage.output_tokens ?? 0)} out
+        </span>
+      )}
+      {cached > 0 && <Badge tone="good">{Math.round((100 * cached) / Math.max(1, usage?.input_tokens ?? 1))} % cached</Badge>}
+      {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
+      {typeof metadata.total_ms === 'number' && <span>{duration(metadata.total_ms)}</span>}
+    </span>
+  );
+}

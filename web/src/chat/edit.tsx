@@ -1,0 +1,43 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { request, sentence } from '../api/http';
+import type { Message, Session } from '../api/types';
+import { Button, TextArea } from '../components/ui';
+
+// EditBox changes what was said, in a branch of its own: the original stays.
+export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
+  const navigate = useNavigate();
+  const [text, setText] = useState(message.content.text);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState('');
+  return (
+    <form
+      className="space-y-2 rounded-2xl border border-accent bg-user p-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setBusy(true);
+        request<Session>(`/v1/messages/${message.id}/edit`, { body: { content: { ...message.content, text } } }).then(
+          (session) => void navigate({ to: '/c/$id', params: { id: session.id } }),
+          (failure: unknown) => {
+            setError(sentence(failure));
+            setBusy(false);
+          },
+        );
+      }}
+    >
+      <TextArea aria-label="Edited message" rows={Math.min(12, text.split('\n').length + 1)} value={text} onChange={(event) => setText(event.target.value)} autoFocus />
+      <div className="flex items-center justify-end gap-2">
+        <span className="mr-auto text-xs text-soft">It is asked in a new branch; this conversation stays as it is.</span>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" type="submit" disabled={busy || text.trim() === '' || text === message.content.text}>
+          Ask
+        </Button>
+      </div>
+      {error && (
+        <p role="alert" className="text-sm text-bad">
+          {error}
+        </p>
+      )}
+    </form>
+  );
+}
