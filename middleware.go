@@ -39,7 +39,6 @@ type AnswerFilter func(chunks iter.Seq2[Chunk, error]) iter.Seq2[Chunk, error]
 type Exchange struct {
 	WorkspaceID ID
 	SessionID   ID
-	LogID       ID // that the session writes
 }
 
 // MiddlewareSettings say which of Parley's own middleware stands around the calls

@@ -20,12 +20,8 @@ func (e *Engine) encodeAgain(ctx context.Context, scope parley.Scope, call *parl
 	if err != nil {
 		return parley.EncodedRequest{}, err
 	}
-	session, err := e.store.Session(ctx, scope, call.SessionID)
-	if err != nil {
-		return parley.EncodedRequest{}, err
-	}
 	request.CacheKey = call.Manifest.CacheKey
-	if _, err := layers.Request(parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID, LogID: session.LogID}, request); err != nil {
+	if _, err := layers.Request(parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request); err != nil {
 		return parley.EncodedRequest{}, err
 	}
 	if versioned, ok := model.(parley.VersionedEncoder); ok && call.EncoderVersion > 0 {

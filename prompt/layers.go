@@ -154,8 +154,7 @@ func (l Layers) Request(exchange parley.Exchange, request *parley.ModelRequest) 
 // CacheKey is the key under which the requests of a session ask for a provider's
 // cache. Each session has its own: its requests are the ones that begin alike
 // over most of their length, and a provider keeps only so many requests of one key
-// on one machine. It says nothing of the id that it is made of, which salts what
-// redact hides.
+// on one machine. It says nothing of the id that it is made of.
 func CacheKey(sessionID parley.ID) string {
 	return parley.HashOf(append([]byte("cache key "), sessionID[:]...)).String()[:cacheKeyDigits]
 }

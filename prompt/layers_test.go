@@ -131,15 +131,15 @@ func redacting(patterns ...parley.RedactPattern) prompt.LayersInput {
 	return prompt.LayersInput{Settings: parley.MiddlewareSettings{Redact: &patterns}}
 }
 
-var mail = parley.RedactPattern{Name: "email", Pattern: `[\w.]+@[\w.]+\w`} //nolint:gochecknoglobals // of tests
+var mail = parley.RedactPattern{Name: "email", Pattern: `[\w.]+@[\w.]+\w`}
 
 // No provider sees what a pattern finds, in no part of a request; the answer has
 // it again in texts and, escaped, in arguments, wherever chunks are cut; a value
-// has the same placeholder in every request of a session and another elsewhere.
+// has the same placeholder in every request of a workspace and another elsewhere.
 func TestRedactHidesAndRestores(t *testing.T) {
 	secret := parley.RedactPattern{Name: "Secret", Pattern: `(?i)(pass)word="[^"]*"`}
 	layers := mustLayers(t, redacting(mail, secret))
-	exchange := parley.Exchange{LogID: parley.NewID()}
+	exchange := parley.Exchange{WorkspaceID: parley.NewID()}
 	quoted := `PASSWORD="a\b"`
 	inside, err := json.Marshal(map[string]string{"say": quoted, "ada@example.org": "to"})
 	if err != nil {
@@ -202,13 +202,13 @@ func TestRedactHidesAndRestores(t *testing.T) {
 		}
 	})
 
-	for same, log := range map[bool]parley.ID{true: exchange.LogID, false: parley.NewID()} {
+	for same, workspace := range map[bool]parley.ID{true: exchange.WorkspaceID, false: parley.NewID()} {
 		other := parley.ModelRequest{System: "ada@example.org"}
-		if _, err := layers.Request(parley.Exchange{LogID: log}, &other); err != nil {
+		if _, err := layers.Request(parley.Exchange{WorkspaceID: workspace}, &other); err != nil {
 			t.Fatal(err)
 		}
 		if (other.System == address) != same {
-			t.Errorf("the placeholder %q beside %q in the same log: %v", other.System, address, same)
+			t.Errorf("the placeholder %q beside %q in the same workspace: %v", other.System, address, same)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestLayersHaveOneOrder(t *testing.T) {
 	if again.Hash() != layers.Hash() || layers.Hash().IsZero() {
 		t.Error("what is recorded has another hash when it is read")
 	}
-	exchange := parley.Exchange{LogID: parley.NewID()}
+	exchange := parley.Exchange{WorkspaceID: parley.NewID()}
 	var systems []string
 	for _, l := range []prompt.Layers{layers, again} {
 		request := parley.ModelRequest{System: "x@y.org"}

@@ -98,7 +98,7 @@ func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 			}
 			request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), turn, r.tail(at)))
 			request.CacheKey = "key"
-			if _, err := layers.Request(parley.Exchange{LogID: turnID(1)}, &request); err != nil {
+			if _, err := layers.Request(parley.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
 				t.Fatal(err)
 			}
 			encoded, err := models[id].Encode(request)

@@ -15,10 +15,10 @@ import (
 // they are. Descriptions of tools are the agent's own words and stay; what is in
 // images cannot be found.
 //
-// A placeholder, [EMAIL_3f9a0c1d2e], is made of the session's log and the value:
-// the same value has the same one in all requests of a conversation, so that
-// prefixes and what a provider signed stay as they were; and a provider, who does
-// not know the log's id, cannot find the value by trying.
+// A placeholder, [EMAIL_3f9a0c1d2e], is made of the workspace and the value: the
+// same value has the same one in all requests of a conversation and of its forks, so
+// that prefixes and what a provider signed stay as they were; and a provider, who
+// does not know the workspace's id, cannot find the value by trying.
 type redactor struct {
 	names []string       // upper case, by pattern
 	match *regexp.Regexp // a group for what looks like a placeholder, and one for each pattern
@@ -62,7 +62,7 @@ func (r *redactor) Name() string { return redactName }
 
 // Request puts placeholders into a request.
 func (r *redactor) Request(exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
-	h := hiding{redactor: r, salt: exchange.LogID, values: map[string]string{}}
+	h := hiding{redactor: r, salt: exchange.WorkspaceID, values: map[string]string{}}
 	request.System = h.text(request.System)
 	for i := range request.Messages {
 		parts := request.Messages[i].Parts

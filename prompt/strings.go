@@ -51,7 +51,7 @@ func inString(quoted []byte, change func(string) string) ([]byte, bool) {
 	if json.Unmarshal(quoted, &text) != nil { // the whole was valid
 		return nil, false
 	}
-	changed := text
+	var changed string
 	if len(text) > 1 && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
 		changed = string(inStrings([]byte(text), change))
 	} else {

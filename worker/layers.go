@@ -56,7 +56,7 @@ func (t *turn) encode(request *parley.ModelRequest, manifest *parley.Manifest) (
 		request.CacheKey = prompt.CacheKey(t.fence.SessionID)
 	}
 	manifest.CacheKey, manifest.Middleware = request.CacheKey, t.layers.Names()
-	exchange := parley.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, LogID: t.claim.Session.LogID}
+	exchange := parley.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID}
 	filter, err := t.layers.Request(exchange, request)
 	if err != nil {
 		return parley.EncodedRequest{}, nil, err

@@ -167,6 +167,6 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":90}}`, `{"type":"message_stop"}`}
 	}
 	for _, frame := range frames {
-		fmt.Fprintf(w, "data: %s\n\n", frame) //nolint:errcheck // a reader that is gone needs no answer
+		fmt.Fprintf(w, "data: %s\n\n", frame)
 	}
 }
