@@ -19,6 +19,8 @@ type AgentInput struct {
 	Model        parley.ModelID   `json:"model,omitempty"`
 	Tools        []parley.ToolRef `json:"tools,omitempty"`
 	Grants       []parley.Grant   `json:"grants,omitempty"`
+	// Middleware says what stands around its calls.
+	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
 }
 
 // ToolNames are tools of the server by their names.
@@ -38,6 +40,8 @@ type SessionInput struct {
 	Model   parley.ModelID `json:"model,omitempty"`
 	Message *MessageInput  `json:"message,omitempty"`
 	Grants  []parley.Grant `json:"grants,omitempty"`
+	// Middleware replaces, field by field, what the agent says of it.
+	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
 }
 
 // MessageInput is a user message.
