@@ -270,15 +270,15 @@ func (a *attempt) textsOf(b *batch, h *transition.Head, call *transition.NewCall
 func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown []textKey) error {
 	c := &call.Call
 	for _, key := range unknown {
-		text := []byte(call.System)
+		text := call.System
 		switch key.hash {
 		case c.SystemHash:
 		case c.ToolsHash:
-			text = call.Tools
+			text = string(call.Tools)
 		default:
-			text = call.Middleware
+			text = string(call.Middleware)
 		}
-		b.write("INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", key.workspaceID, key.hash, text)
+		b.write("INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", key.workspaceID, key.hash, []byte(text))
 	}
 	parameters, err := encode(c.Parameters)
 	if err != nil {
