@@ -23,7 +23,7 @@ const (
 	LockFile     = "parley.lock" // beside it: names the process that has it open
 
 	writeQueue    = 4096 // transitions that wait for the writer; more wait in their callers
-	urgentQueue   = 64   // lease renewals that wait
+	urgentQueue   = 64   // lease renewals and cancels that wait
 	maxBatch      = 256  // transitions of one transaction
 	busyTimeoutMS = 5000
 	cacheKiB      = 8 << 10 // pages that the writer's connection keeps
@@ -264,8 +264,26 @@ func (s *Store) write(ctx context.Context, run func(tx *txn) error) error {
 // transact is write for a closure that answers something: the caller that gave
 // up shares nothing with it.
 func transact[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)) (T, error) {
+	return transactIn(ctx, s, s.writer.queue, run)
+}
+
+// transactUrgent is transact ahead of everything that waits: for cancels.
+func transactUrgent[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)) (T, error) {
+	return transactIn(ctx, s, s.writer.urgent, run)
+}
+
+// transactEnd is transact for what ends a turn: the end of a cancelled one is
+// what somebody waits for who has asked for it.
+func transactEnd[T any](ctx context.Context, s *Store, end *parley.TurnEnd, run func(tx *txn) (T, error)) (T, error) {
+	if end != nil && end.Status == parley.TurnCancelled {
+		return transactUrgent(ctx, s, run)
+	}
+	return transact(ctx, s, run)
+}
+
+func transactIn[T any](ctx context.Context, s *Store, lane chan<- *member, run func(tx *txn) (T, error)) (T, error) {
 	answer := new(T)
-	err := s.write(ctx, func(tx *txn) (err error) {
+	err := s.writer.submit(ctx, lane, func(tx *txn) (err error) {
 		*answer, err = run(tx)
 		return err
 	})
@@ -276,7 +294,8 @@ func transact[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)
 	return *answer, nil
 }
 
-// writeUrgent is write ahead of everything that waits: for lease renewals.
+// writeUrgent is write ahead of everything that waits, and not together with it: for
+// lease renewals.
 func (s *Store) writeUrgent(ctx context.Context, run func(tx *txn) error) error {
 	return s.writer.submit(ctx, s.writer.urgent, run)
 }

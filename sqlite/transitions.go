@@ -97,7 +97,7 @@ func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVers
 
 // SettleStep implements parley.TurnStore.
 func (s *Store) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
-	return transact(ctx, s, func(tx *txn) (parley.StepSettled, error) { return tx.core.SettleStep(fence, settle) })
+	return transactEnd(ctx, s, settle.End, func(tx *txn) (parley.StepSettled, error) { return tx.core.SettleStep(fence, settle) })
 }
 
 // SettleTool implements parley.TurnStore.
@@ -112,7 +112,7 @@ func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.
 
 // FinishTurn implements parley.TurnStore.
 func (s *Store) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
-	return transact(ctx, s, func(tx *txn) (parley.StepSettled, error) { return tx.core.FinishTurn(fence, end) })
+	return transactEnd(ctx, s, &end, func(tx *txn) (parley.StepSettled, error) { return tx.core.FinishTurn(fence, end) })
 }
 
 // ReleaseTurn implements parley.TurnStore.
@@ -122,14 +122,14 @@ func (s *Store) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
 
 // RequestCancel implements parley.TurnStore.
 func (s *Store) RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Cancelled, error) {
+	return transactUrgent(ctx, s, func(tx *txn) (parley.Cancelled, error) {
 		return tx.core.RequestCancel(scope, sessionID, turnID, alsoQueued)
 	})
 }
 
 // TakeCancel implements parley.TurnStore.
 func (s *Store) TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Cancelled, error) { return tx.core.TakeCancel(scope, sessionID, turnID) })
+	return transactUrgent(ctx, s, func(tx *txn) (parley.Cancelled, error) { return tx.core.TakeCancel(scope, sessionID, turnID) })
 }
 
 // DeleteSession implements parley.TurnStore.

@@ -127,26 +127,23 @@ func (w *writer) loop() {
 		batch = batch[:0]
 		select {
 		case m := <-w.urgent:
-			batch = append(batch, m)
-		default:
-			select {
-			case m := <-w.urgent:
-				batch = append(batch, m)
-			case m := <-w.queue:
-				batch = append(batch, m)
-			case <-idle.C:
-				if w.logSize() > idleLog && !w.truncateLog() {
-					idle.Reset(checkpointIdle)
-				}
-				continue
-			case <-w.store.stopping:
-				w.drain(batch)
-				return
+			w.hurry(m)
+			w.commit(w.gather(batch)) // those in a hurry keep nobody waiting for ever
+		case m := <-w.queue:
+			batch = w.gather(append(batch, m))
+			runtime.Gosched() // who is about to write, on a busy machine, gets to come along
+			batch = w.gather(batch)
+			w.hurry()
+			w.commit(batch)
+		case <-idle.C:
+			if w.logSize() > idleLog && !w.truncateLog() {
+				idle.Reset(checkpointIdle)
 			}
+			continue
+		case <-w.store.stopping:
+			w.drain(batch)
+			return
 		}
-		batch = w.gather(batch)
-		runtime.Gosched() // who is about to write, on a busy machine, gets to come along
-		w.commit(w.gather(batch))
 		if w.broken != nil {
 			w.abandon()
 			return
@@ -156,18 +153,10 @@ func (w *writer) loop() {
 	}
 }
 
-// gather fills a batch with what waits, renewals first, without waiting.
+// gather fills a batch with what waits, without waiting.
 func (w *writer) gather(batch []*member) []*member {
 	for len(batch) < maxBatch {
 		select {
-		case m := <-w.urgent:
-			batch = append(batch, m)
-			continue
-		default:
-		}
-		select {
-		case m := <-w.urgent:
-			batch = append(batch, m)
 		case m := <-w.queue:
 			batch = append(batch, m)
 		default:
@@ -177,8 +166,24 @@ func (w *writer) gather(batch []*member) []*member {
 	return batch
 }
 
+// hurry commits what is urgent in a transaction of its own: it waits for the one
+// under way, but for no other that waits.
+func (w *writer) hurry(batch ...*member) {
+	for len(batch) < urgentQueue {
+		select {
+		case m := <-w.urgent:
+			batch = append(batch, m)
+			continue
+		default:
+		}
+		break
+	}
+	w.commit(batch)
+}
+
 func (w *writer) drain(batch []*member) {
 	for w.broken == nil {
+		w.hurry()
 		if batch = w.gather(batch[:0]); len(batch) == 0 {
 			return
 		}
@@ -197,6 +202,9 @@ func (w *writer) abandon() {
 // commit runs a batch as one transaction; when that fails for a reason that no
 // member foresaw, each member again in a transaction of its own.
 func (w *writer) commit(batch []*member) {
+	if w.broken != nil {
+		return
+	}
 	live := batch[:0]
 	for _, m := range batch {
 		if m.taken.CompareAndSwap(false, true) { // else its caller left before it started

@@ -19,8 +19,10 @@ import (
 // The load of the cancel figure: streams that run beside, and turns cancelled.
 const (
 	besideCancels = 128
+	besideTokens  = 200
+	besidePace    = 5 * time.Millisecond
 	cancelLanes   = 4
-	cancelled     = 100 // per round
+	cancelled     = 400 // per round
 )
 
 // cancelFigures: from a cancel's request to the end of the stream that another
@@ -33,7 +35,7 @@ func cancelFigures(ctx context.Context, l *lab, out io.Writer) error {
 			return err
 		}
 		slices.Sort(took)
-		medians, worst = append(medians, took[len(took)/2]), append(worst, took[len(took)*99/100])
+		medians, worst = append(medians, took[len(took)/2]), append(worst, took[(len(took)*99+99)/100-1])
 	}
 	fmt.Fprintf(out, "cancel to the end of its stream, %d streams beside: %v in the middle, %v at the 99th of 100 (bound 50 ms)\n",
 		besideCancels, medianOf(medians), medianOf(worst))
@@ -46,33 +48,57 @@ func (l *lab) cancels(ctx context.Context) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	for slug, tokens := range map[string]int{"beside": 200, "long": 100_000} {
-		if err := server.agent(ctx, slug, "openai/"+bench.ModelName(tokens, 5*time.Millisecond), `{"kind":"single"}`); err != nil {
+	for slug, tokens := range map[string]int{"beside": besideTokens, "long": 100_000} {
+		if err := server.agent(ctx, slug, "openai/"+bench.ModelName(tokens, besidePace), `{"kind":"single"}`); err != nil {
 			return nil, err
 		}
 	}
-	target, err := server.turns(ctx, "beside", besideCancels)
+	stop, err := server.streamsBeside(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stop, loaded := make(chan struct{}), make(chan error, 1)
-	go func() { // ends with stop, a second later
-		for {
-			select {
-			case <-stop:
-				loaded <- nil
-				return
-			default:
-			}
-			if _, err := bench.Run(ctx, target, besideCancels, 2*besideCancels); err != nil {
-				loaded <- err
-				return
-			}
-		}
-	}()
 	took, err := server.cancelMany(ctx)
-	close(stop)
-	return took, errors.Join(err, <-loaded, server.end())
+	return took, errors.Join(err, stop(), server.end())
+}
+
+// streamsBeside keeps streams running until stop, and returns once all of them do.
+// They begin one after the other over the time that a turn takes, so that at every
+// moment some turns begin, some end and most stream.
+func (p *parleyRun) streamsBeside(ctx context.Context) (stop func() error, err error) {
+	target, err := p.turns(ctx, "beside", besideCancels)
+	if err != nil {
+		return nil, err
+	}
+	ended, failed := make(chan struct{}), make(chan error, besideCancels)
+	var streams sync.WaitGroup
+	for i := range besideCancels {
+		one := target
+		one.Request = func(int) []byte { return target.Request(i) }
+		streams.Go(func() { // ends with the turn that runs when stop is called
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if _, err := bench.Run(ctx, one, 1, 1); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+		time.Sleep(besideTokens * besidePace / besideCancels)
+	}
+	return func() error {
+		close(ended)
+		streams.Wait()
+		close(failed)
+		var all error
+		for err := range failed {
+			all = errors.Join(all, err)
+		}
+		return all
+	}, nil
 }
 
 // cancelMany cancels turns in a few sessions, one after the other in each.
