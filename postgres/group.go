@@ -13,16 +13,19 @@ import (
 // The bounds of groups.
 const (
 	groupsAtOnce    = 4      // transactions of a process that write transitions of one session each
-	groupSize       = 16     // transitions in one of them
+	groupSize       = 16     // transitions in one of them, and how many wait before one more is begun
+	aloneAtOnce     = 2      // transitions being written that let the next one go at once
 	groupStatements = 64     // of a transition; one with more keeps nobody waiting for it
 	groupWait       = "50ms" // for what somebody else has locked; then each goes by itself
 )
 
 // groups has transitions of different sessions share a transaction when many are
-// on their way: what comes while groupsAtOnce are being written waits for the first
-// of these to end, and is written together. So a transition on its own goes at
-// once, and the more come, the more share a round trip, a commit and a sync. It has
-// no goroutine: whoever has waited longest writes for those who wait behind.
+// on their way: what comes while aloneAtOnce are being written waits for these to
+// end, or until it is enough for a transaction of its own, and is written
+// together. So a transition on its own goes at once, and the more come, the more
+// share a round trip, a commit and a sync: as many of a process among several as of
+// one that is alone. It has no goroutine: whoever has waited longest writes for
+// those who wait behind.
 //
 // A group in which one transition fails is void as a whole. Then each of its
 // transitions is written by itself, as it would have been without a group: a
@@ -32,7 +35,8 @@ type groups struct {
 	store *Store
 
 	mu      sync.Mutex // guards all below
-	busy    int        // members that write or are about to
+	busy    int        // members that write or are about to: transactions
+	members int        // transitions in these
 	waiting []*member  // in the order in which they came; none of them is about to write
 }
 
@@ -84,8 +88,10 @@ func (g *groups) written(ctx context.Context, m *member) error {
 func (g *groups) enter(m *member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy < groupsAtOnce {
+	alone := len(g.waiting) == 0 && g.members < aloneAtOnce
+	if g.busy < groupsAtOnce && (alone || len(g.waiting)+1 >= groupSize) || g.busy == 0 {
 		g.busy++
+		g.members++
 		return true
 	}
 	g.waiting = append(g.waiting, m)
@@ -103,14 +109,18 @@ func (g *groups) left(m *member) bool {
 	return i >= 0
 }
 
-// next ends a member's writing and gives its place to the one that waited longest.
-func (g *groups) next() {
+// next ends a member's writing, of n transitions in all, and gives its place to the
+// one that waited longest; unless so few wait that those who still write may as
+// well take them along.
+func (g *groups) next(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
+	g.members -= n
+	if len(g.waiting) == 0 || g.busy > 1 && len(g.waiting) < groupSize {
 		g.busy--
 		return
 	}
+	g.members++
 	first := g.waiting[0]
 	g.waiting = slices.Delete(g.waiting, 0, 1)
 	first.lead <- struct{}{}
@@ -123,18 +133,20 @@ func (g *groups) gathered(m *member) []*member {
 	n := min(len(g.waiting), groupSize-1)
 	group := append([]*member{m}, g.waiting[:n]...)
 	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.members += n
 	return group
 }
 
 // leads writes a member and those that wait once there is a connection.
 func (g *groups) leads(ctx context.Context, m *member) error {
-	defer g.next()
+	group := []*member{m}
+	defer func() { g.next(len(group)) }()
 	c, err := g.store.acquire(ctx)
 	if err != nil { // the next one tries for those who wait
 		return err
 	}
 	defer c.Release()
-	group := g.gathered(m)
+	group = g.gathered(m)
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchBound)
 	defer cancel()
 	err = inOneBatch(group).run(bound, c, "", "")

@@ -27,6 +27,7 @@ func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitG
 	var early atomic.Int64 // who answered without waiting: the test will tell
 	g.mu.Lock()
 	g.busy += groupsAtOnce
+	g.members += aloneAtOnce
 	g.mu.Unlock()
 	for i := range n {
 		answered.Go(func() { // ends with its call
@@ -42,7 +43,7 @@ func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitG
 	g.mu.Lock()
 	g.busy -= groupsAtOnce - 1
 	g.mu.Unlock()
-	g.next() // the first of them leads
+	g.next(aloneAtOnce) // the first of them leads
 	return &answers, answered
 }
 
@@ -104,8 +105,8 @@ func TestGroup(t *testing.T) {
 			}
 		}
 	}
-	if store.groups.busy != 0 || len(store.groups.waiting) != 0 {
-		t.Errorf("%d write and %d wait", store.groups.busy, len(store.groups.waiting))
+	if store.groups.busy != 0 || store.groups.members != 0 || len(store.groups.waiting) != 0 {
+		t.Errorf("%d write %d transitions and %d wait", store.groups.busy, store.groups.members, len(store.groups.waiting))
 	}
 }
 
@@ -173,7 +174,7 @@ func TestGroupIsLeft(t *testing.T) {
 	store, _ := opened(t)
 	k := warmed(t, store, 1)[0]
 	g := &store.groups
-	for range groupsAtOnce {
+	for range aloneAtOnce {
 		g.enter(&member{})
 	}
 	ctx, leave := context.WithCancel(t.Context())
@@ -191,8 +192,8 @@ func TestGroupIsLeft(t *testing.T) {
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("who left heard %v", err)
 	}
-	for range groupsAtOnce {
-		g.next()
+	for range aloneAtOnce {
+		g.next(1)
 	}
 	k.turn(k.sessions[0], "good evening")
 	messages, err := store.Messages(t.Context(), k.scope, k.sessions[0], parley.MessageQuery{Limit: 10})
@@ -224,5 +225,50 @@ func TestGroupLosesItsConnection(t *testing.T) {
 	}
 	if cuts.cuts.Load() == 0 {
 		t.Error("no connection was broken")
+	}
+}
+
+// TestGroupsGrowWithLoad: a few transitions go at once, each by itself. More wait
+// for these, and only enough of them for a whole group get a transaction beside.
+func TestGroupsGrowWithLoad(t *testing.T) {
+	t.Parallel()
+	g := &groups{}
+	arrive := func() (leads bool, m *member) {
+		m = &member{lead: make(chan struct{}, 1)}
+		return g.enter(m), m
+	}
+	for i := range aloneAtOnce {
+		if leads, _ := arrive(); !leads {
+			t.Errorf("transition %d waits", i+1)
+		}
+	}
+	g.next(1)
+	if leads, _ := arrive(); !leads {
+		t.Error("a few are written, and one more waits")
+	}
+	for i := range groupSize - 1 {
+		if leads, _ := arrive(); leads {
+			t.Fatalf("behind %d that wait one goes by itself", i)
+		}
+	}
+	leads, last := arrive()
+	if !leads {
+		t.Fatal("a whole group waits")
+	}
+	group := g.gathered(last)
+	if len(group) != groupSize || len(g.waiting) != 0 {
+		t.Errorf("%d are written together, %d wait", len(group), len(g.waiting))
+	}
+	_, late := arrive()
+	g.next(len(group))
+	if len(late.lead) != 0 {
+		t.Error("one that waits is written by itself, while others are written that it may wait for")
+	}
+	for g.busy > 1 {
+		g.next(1)
+	}
+	g.next(1)
+	if len(late.lead) != 1 || g.busy != 1 || g.members != 1 {
+		t.Errorf("nobody writes for the one that waits: %d write %d transitions", g.busy, g.members)
 	}
 }
