@@ -67,7 +67,7 @@ type roundTrips struct {
 }
 
 // touched is what a statement does first to which table.
-var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM)( INTO| FROM)? parley\.([a-z_]+)`) //nolint:gochecknoglobals // a pattern
+var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM)( INTO| FROM)? parley\.([a-z_]+)`)
 
 func (r *roundTrips) note(query string) {
 	name := "enter"
