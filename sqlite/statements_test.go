@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +23,9 @@ func TestStatementsOfTurns(t *testing.T) {
 	}})
 	session := w.session(nil).ID
 	w.plainTurn(session, "hello") // fills the caches, and names the session
-	post := "SELECT agents, SELECT processes, INSERT events, UPDATE heads, UPDATE sessions, INSERT messages, INSERT turns"
-	begin := "INSERT events, UPDATE heads, INSERT messages, UPDATE turns, INSERT calls"
-	finish := "INSERT events, UPDATE heads, UPDATE sessions, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls"
+	post := "INSERT events, INSERT messages, INSERT turns, SELECT agents, SELECT processes, UPDATE heads, UPDATE sessions"
+	begin := "INSERT calls, INSERT events, INSERT messages, UPDATE heads, UPDATE turns"
+	finish := "INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE sessions, UPDATE turns, UPDATE versions"
 	seen = nil
 	w.plainTurn(session, "hello")
 	if diff := cmp.Diff([]string{post, begin, finish}, transactions(seen)); diff != "" {
@@ -34,9 +35,9 @@ func TestStatementsOfTurns(t *testing.T) {
 	w.toolTurn(session)
 	want := []string{
 		post, begin,
-		"INSERT events, UPDATE heads, INSERT messages", // the call's row
-		"INSERT events, UPDATE heads, UPDATE messages, UPDATE versions, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls",
-		"INSERT events, UPDATE heads, INSERT messages", // the result
+		"INSERT events, INSERT messages, UPDATE heads", // the call's row
+		"INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE messages, UPDATE turns, UPDATE versions, UPDATE versions",
+		"INSERT events, INSERT messages, UPDATE heads", // the result
 		begin, finish,
 	}
 	if diff := cmp.Diff(want, transactions(seen)); diff != "" {
@@ -44,7 +45,8 @@ func TestStatementsOfTurns(t *testing.T) {
 	}
 }
 
-// transactions are the writer's statements, a line for each commit.
+// transactions are the writer's statements, a line for each commit, in the order
+// of the alphabet.
 func transactions(seen []string) (all []string) {
 	var current []string
 	for _, statement := range seen {
@@ -52,6 +54,7 @@ func transactions(seen []string) (all []string) {
 		switch words[0] {
 		case "BEGIN", "before", "after":
 		case "COMMIT":
+			slices.Sort(current)
 			all, current = append(all, strings.Join(current, ", ")), nil
 		case "SELECT", "DELETE", "INSERT":
 			at := 2 // INSERT INTO, DELETE FROM
