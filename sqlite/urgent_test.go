@@ -63,7 +63,7 @@ func TestCancelsGoFirst(t *testing.T) {
 			}
 		})
 	}
-	for range 3 * maxBatch {
+	for range maxBatch {
 		submit(func() error {
 			return w.store.write(t.Context(), func(*txn) error { told.transitions++; return nil })
 		})
