@@ -27,7 +27,9 @@ type NewMessage struct {
 	Streaming   bool          // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID
 	Model       ModelID       // of it: what writes it, if that is known
 	Timeout     time.Duration // of it: how long it may stay without an append
-	Idempotency Idempotency
+	// TokenEstimate of the content, with its files; 0: the store estimates.
+	TokenEstimate int
+	Idempotency   Idempotency
 }
 
 // Posted is the answer to a post.
@@ -210,8 +212,10 @@ type ToolSettle struct {
 	ToolCallID string
 	ToolName   string
 	Content    json.RawMessage // canonical ToolResultContent
-	Author     Author
-	ApprovalID ID // of a call that was asked about: pending still, it is cancelled with the result
+	// TokenEstimate of Content; 0: the store estimates.
+	TokenEstimate int
+	Author        Author
+	ApprovalID    ID // of a call that was asked about: pending still, it is cancelled with the result
 }
 
 // Cancelled is the answer to the two cancels.

@@ -50,6 +50,7 @@ func (e *Engine) checkFiles(ctx context.Context, scope parley.Scope, message *pa
 		return err
 	}
 	var total int64
+	files := 0
 	for _, fileID := range ids {
 		file, err := e.store.File(ctx, scope, fileID)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
@@ -62,10 +63,12 @@ func (e *Engine) checkFiles(ctx context.Context, scope parley.Scope, message *pa
 			return err
 		}
 		total += file.Size
+		files += prompt.EstimateFile(file)
 	}
 	if total > parley.MaxShownBytes {
 		return parley.InvalidField("content.files", "have %d bytes together; a model is shown %d at most", total, parley.MaxShownBytes)
 	}
+	message.TokenEstimate += files
 	return nil
 }
 

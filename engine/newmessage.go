@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"parley"
+	"parley/prompt"
 )
 
 // newMessage validates a message from outside and makes what the store takes.
@@ -56,6 +58,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
 		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
 		Overrides: input.Overrides, During: input.During,
+		TokenEstimate: prompt.EstimateContent(cmp.Or(input.Model, e.models.Default()), input.Role, content),
 	}
 	switch input.Role {
 	case parley.RoleUser:

@@ -24,7 +24,7 @@ func (b *batch) messages(h *transition.Head) error {
 		b.write("UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, e.ID, e.TurnID, e.Position, e.Steer, c.At)
 	}
 	for _, m := range c.Edited {
-		b.write("UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, m.ID, m.Content, m.Revision, c.At)
+		b.write("UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, m.ID, m.Content, m.Revision, c.At, m.TokenEstimate)
 	}
 	for _, m := range c.Marked {
 		b.mark(h, m)

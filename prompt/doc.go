@@ -10,11 +10,5 @@
 //
 // Two requests of one session share the longest possible prefix, because that
 // is what providers cache: nothing volatile enters the system prompt, rows are
-// rendered the same way for ever, and windows move in blocks.
+// rendered the same way for ever, and windows move in jumps.
 package prompt
-
-// EstimateTokens is a cheap guess at the tokens of a text: four bytes each,
-// rounded up.
-func EstimateTokens(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
-
-const bytesPerToken = 4

@@ -221,12 +221,3 @@ func TestToolsHaveOneForm(t *testing.T) {
 		t.Errorf("parameters that are no JSON gave %v", err)
 	}
 }
-
-func TestEstimateTokens(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"": 0, "a": 1, "four": 1, "fours": 2} {
-		if got := prompt.EstimateTokens(text); got != want {
-			t.Errorf("EstimateTokens(%q) = %d, want %d", text, got, want)
-		}
-	}
-}

@@ -82,9 +82,7 @@ func Window(v View) (Selection, error) {
 	for i := range selection.Messages {
 		selection.Tokens += TokensOf(&selection.Messages[i])
 	}
-	if bound := v.Budget.stored(); bound > 0 && selection.Tokens > bound {
-		selection.Excess = v.Budget.excess(selection.Tokens)
-	}
+	selection.Excess = v.Budget.excess(selection.Tokens)
 	return selection, nil
 }
 

@@ -30,7 +30,7 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Edited {
-		if _, err := t.exec("UPDATE messages SET content = ?, revision = ?, updated_at = ? WHERE id = ?", m.Content, m.Revision, c.At, m.ID); err != nil {
+		if _, err := t.exec("UPDATE messages SET content = ?, token_estimate = ?, revision = ?, updated_at = ? WHERE id = ?", m.Content, m.TokenEstimate, m.Revision, c.At, m.ID); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ type answer struct {
 }
 
 func newAnswer(t *turn, step int) *answer {
-	first := &row{id: parley.NewID(), fence: t.fence, role: parley.RoleAssistant}
+	first := &row{id: parley.NewID(), fence: t.fence, role: parley.RoleAssistant, model: t.settings.Model}
 	return &answer{turn: t, step: step, rows: []*row{first}}
 }
 
@@ -142,7 +142,7 @@ func (a *answer) place(chunk *parley.Chunk) (*row, error) {
 
 // openRow opens a further row of the step, durable before its first delta.
 func (a *answer) openRow(chunk *parley.Chunk) (*row, error) {
-	fresh := &row{id: parley.NewID(), fence: a.turn.fence, role: parley.RoleAssistant}
+	fresh := &row{id: parley.NewID(), fence: a.turn.fence, role: parley.RoleAssistant, model: a.turn.settings.Model}
 	if chunk.Kind == parley.ChunkToolCall || chunk.Kind == parley.ChunkArguments {
 		fresh.role = parley.RoleToolCall
 		fresh.callID = "call_" + hex.EncodeToString(fresh.id[:])

@@ -20,6 +20,10 @@ type question struct {
 	steers  []parley.Steered
 	window  *parley.Window   // what of the record it shows
 	shown   []parley.Message // of the record; only if the turn keeps it
+	// estimate is of the whole request, as messages are stored with it; tokens in the
+	// model's own.
+	estimate int
+	tokens   int64
 	// reservation is what the call is sure of before it is sent; nil without limits.
 	reservation *parley.Reservation
 }
@@ -48,6 +52,7 @@ func (t *turn) ask(q *question) (*answer, error) {
 			return nil, err
 		}
 		t.charge(&a.call, q.reservation)
+		t.observe(q, a.call.Usage)
 		if a.failure == nil {
 			return a, nil
 		}

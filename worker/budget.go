@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"parley"
+	"parley/prompt"
 )
 
-// What a call is taken to need when nothing better is known.
-const (
-	bytesPerToken  = 4    // of a request
-	outputEstimate = 4096 // tokens of an answer that neither max_tokens nor the model bounds
-)
+// outputEstimate is what an answer is taken to need that neither max_tokens nor the
+// model bounds, in tokens.
+const outputEstimate = prompt.DefaultReserve
 
 // capped reports that a limit on tokens or money may hold for the turn. Of a tool
 // session's root only the store knows.
@@ -205,7 +204,7 @@ func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error)
 // long as it may be.
 func (t *turn) estimate(q *question) parley.Reserved {
 	output := int64(t.longestAnswer(q))
-	input := int64(len(q.encoded.Body)/bytesPerToken) + 1
+	input := q.tokens + 1
 	return parley.Reserved{Tokens: input + output, Cost: t.info.Price.Most(input, output)}
 }
 

@@ -11,12 +11,19 @@ import (
 // turn; an error is the store's.
 func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
 	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
+	beside := t.weigh(steers)
+	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
 	selection, err := prompt.Window(prompt.View{
-		Policy: t.settings.Policy, Session: t.claim.Session, Turn: t.claim.Turn, Tail: t.tail, Head: t.head,
+		Policy: t.settings.Policy, Session: t.claim.Session, Turn: t.claim.Turn, Budget: budget, Tail: t.tail, Head: t.head,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	if selection.Excess > 0 {
+		return nil, t.tooLong(budget, &selection), nil
+	}
+	q.estimate = selection.Tokens + beside
+	q.tokens = int64(budget.Scaled(q.estimate))
 	t.claim.Session.Context.Anchor = selection.Anchor
 	q.window = &parley.Window{Anchor: selection.Anchor, Messages: int64(len(selection.Messages)), Tokens: int64(selection.Tokens)}
 	if n := len(selection.Messages); n > 0 {

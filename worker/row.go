@@ -16,6 +16,7 @@ type row struct {
 	id       parley.ID
 	fence    parley.Fence
 	role     parley.Role
+	model    parley.ModelID
 	callID   string // Parley's own, of a tool_call
 	toolName string
 	stream   *live.Stream // nil until the row's opening has committed
@@ -94,7 +95,7 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (par
 	var err error
 	if r.role == parley.RoleToolCall {
 		text := r.stream.Text(parley.KindArguments)
-		block.TokenEstimate = prompt.EstimateTokens(r.toolName) + prompt.EstimateTokens(text)
+		block.TokenEstimate = prompt.Estimate(r.model, r.toolName) + prompt.Estimate(r.model, text)
 		content := parley.ToolCallContent{ID: r.callID, Name: r.toolName, Arguments: json.RawMessage("null")}
 		arguments, ok := readArguments(text)
 		switch {
@@ -109,7 +110,7 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (par
 	content := parley.AssistantContent{
 		Reasoning: r.stream.Text(parley.KindReasoning), Text: r.stream.Text(parley.KindText), Refusal: r.refusal,
 	}
-	block.TokenEstimate = prompt.EstimateTokens(content.Reasoning) + prompt.EstimateTokens(content.Text) + prompt.EstimateTokens(content.Refusal)
+	block.TokenEstimate = prompt.Estimate(r.model, content.Reasoning) + prompt.Estimate(r.model, content.Text) + prompt.Estimate(r.model, content.Refusal)
 	block.Content, err = parley.EncodeContent(content)
 	return block, err
 }

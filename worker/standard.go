@@ -119,6 +119,7 @@ type turn struct {
 	attempts int           // model requests of the turn so far
 	keeps    bool          // questions keep what they were made of
 	bounds   bounds
+	fixed    int // estimated tokens of the system prompt and the tools; 0: not yet known
 }
 
 // place is where a turn stands: before the attempt of a step, or over.

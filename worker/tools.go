@@ -326,6 +326,7 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 	}
 	settle := parley.ToolSettle{
 		MessageID: parley.NewID(), Step: step, ToolCallID: call.id, ToolName: call.name, Content: encoded, Author: t.author,
+		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded),
 	}
 	if call.approval != nil {
 		settle.ApprovalID = call.approval.ID

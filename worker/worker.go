@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/prompt"
 )
 
 var (
@@ -34,6 +35,8 @@ type Worker struct {
 	flusher  *flusher
 	toolsets *toolsets
 	layers   layerCache
+	weights  *weights
+	ratios   *prompt.Ratios
 	pauses   *pauses
 	script   *script // of a dry run: it answers for all tools; else nil
 
@@ -81,6 +84,8 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		runtimes:  map[string]parley.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
+		weights:   &weights{},
+		ratios:    &prompt.Ratios{},
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),

@@ -175,7 +175,7 @@ func (t *Tx) EditQueued(scope parley.Scope, messageID parley.ID, content json.Ra
 	if err := t.refile(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err
 	}
-	m.Content, m.UpdatedAt = content, t.now
+	m.Content, m.TokenEstimate, m.UpdatedAt = content, parley.EstimateContent(content), t.now
 	m.Revision++
 	if h.queue != nil {
 		if e := h.queue.find(m.ID); e != nil {

@@ -24,7 +24,7 @@ type Changes struct {
 	NewMessages []NewMessage
 	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
 	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
-	Edited      []*parley.Message // in the queue: content, revision
+	Edited      []*parley.Message // in the queue: content, token_estimate, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
 	Marked      []Marked          // marks alone; updated_at stays. After New… and Entered. Of a shared message (another log's) they are the session's own
 	Settled     []SettledRow      // update the message, and set the text of its versions to null

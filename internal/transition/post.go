@@ -82,7 +82,8 @@ func (t *Tx) messageOf(h *Head, posting parley.NewMessage) *parley.Message {
 	return &parley.Message{
 		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
 		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
-		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata), CreatedAt: t.now, UpdatedAt: t.now,
+		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata),
+		TokenEstimate: posting.TokenEstimate, CreatedAt: t.now, UpdatedAt: t.now,
 	}
 }
 

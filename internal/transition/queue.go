@@ -153,8 +153,17 @@ func chain(h *Head, m *parley.Message) error {
 	return nil
 }
 
+// estimate gives a message that has content an estimate of its tokens, unless it
+// came with one.
+func estimate(m *parley.Message) {
+	if m.TokenEstimate == 0 && m.Status != parley.MessageStreaming {
+		m.TokenEstimate = parley.EstimateContent(m.Content)
+	}
+}
+
 // record places a new message in the record.
 func (t *Tx) record(h *Head, m *parley.Message, idempotency parley.Idempotency) error {
+	estimate(m)
 	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
 	return t.place(h, m)
 }
@@ -188,6 +197,7 @@ func (c *Changes) made(id parley.ID) *parley.Message {
 
 // enqueue puts a new message into the queue at a position.
 func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency parley.Idempotency) {
+	estimate(m)
 	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
 	m.Status, m.Position = parley.MessageQueued, &position
 	if h.queue == nil && h.Queued == 0 {

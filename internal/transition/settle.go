@@ -101,6 +101,9 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 				failure = block.Error
 			}
 		}
+		if block.TokenEstimate == 0 {
+			block.TokenEstimate = parley.EstimateContent(block.Content)
+		}
 		h.Context.Tokens += int64(block.TokenEstimate)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
 		row.ToolName = rows[i].ToolName
@@ -177,7 +180,7 @@ func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Me
 		}
 	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
-	m.Step, m.Content = settle.Step, settle.Content
+	m.Step, m.Content, m.TokenEstimate = settle.Step, settle.Content, settle.TokenEstimate
 	h.callsOff(call)
 	err = t.recordResult(h, m)
 	return *m, err

@@ -1,0 +1,81 @@
+package worker
+
+import (
+	"fmt"
+	"sync"
+
+	"parley"
+	"parley/prompt"
+)
+
+// requestBorders is what a request takes beside its messages, system prompt and
+// tools, in tokens.
+const requestBorders = 3
+
+// weigh is what a request holds beside the window, estimated: the system prompt and
+// the tools, which are the turn's, and the steers of the step.
+func (t *turn) weigh(steers []parley.Message) int {
+	if t.fixed == 0 {
+		t.fixed = requestBorders + t.w.weights.of(t.settings.Model, t.settings.System) + t.w.weights.of(t.settings.Model, string(t.tools.Text()))
+	}
+	sum := t.fixed
+	for i := range steers {
+		sum += prompt.TokensOf(&steers[i])
+	}
+	return sum
+}
+
+// tooLong is the failure of a turn that does not fit into the model's context,
+// whatever is left out.
+func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
+	reserve := prompt.Reserve(t.info, t.settings.Parameters)
+	detail := fmt.Sprintf("What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
+		"Send less in one message, unpin messages, let tools answer less, lower max_tokens, or choose a model that reads more.",
+		budget.Scaled(selection.Tokens), selection.Excess, t.settings.Model, t.info.ContextLength, reserve)
+	return &parley.Failure{Class: parley.ClassContextLength, Sentence: t.settings.Retry.Sentence(parley.ClassContextLength), Detail: parley.Clip(detail, 1024)}
+}
+
+// observe compares what a provider counted with the estimate.
+func (t *turn) observe(q *question, usage parley.Usage) {
+	if usage.InputTokens != nil {
+		t.w.ratios.Observe(t.settings.Model, int64(q.estimate), *usage.InputTokens)
+	}
+}
+
+// maxWeights bounds the texts whose estimates a worker remembers.
+const maxWeights = 256
+
+// weights remembers the estimates of long texts that are the same from turn to
+// turn.
+type weights struct {
+	mu    sync.Mutex // guards known
+	known map[weighed]int
+}
+
+// weighed is a text for a model.
+type weighed struct {
+	model parley.ModelID
+	hash  parley.Hash
+}
+
+// of is a text's estimate for a model.
+func (w *weights) of(model parley.ModelID, text string) int {
+	if text == "" {
+		return 0
+	}
+	key := weighed{model, parley.HashOf([]byte(text))}
+	w.mu.Lock()
+	tokens, found := w.known[key]
+	w.mu.Unlock()
+	if found {
+		return tokens
+	}
+	tokens = prompt.Estimate(model, text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known == nil || len(w.known) >= maxWeights {
+		w.known = map[weighed]int{}
+	}
+	w.known[key] = tokens
+	return tokens
+}
