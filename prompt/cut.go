@@ -95,6 +95,15 @@ func (c *cut) at(rows []parley.Message, ended bool) (int, bool) {
 	return c.at(rows, ended)
 }
 
+// why says for the manifest what the policy's name does not: that the window of
+// these rows, ascending, was cut to fit the budget.
+func (c *cut) why(rows []parley.Message) string {
+	if c.bound > 0 && c.anchor > 0 && c.count == 0 && len(rows) > 0 && rows[0].Sequence == c.anchor {
+		return overBudget
+	}
+	return ""
+}
+
 // rowsFrom is the sequence of the oldest of some rows, 0 of none.
 func rowsFrom(rows []parley.Message) int64 {
 	if len(rows) == 0 {

@@ -29,6 +29,7 @@ const (
 	reasonSetAside = "set aside"
 	reasonInternal = "internal"
 	reasonAgain    = "asked for again"
+	overBudget     = "; begins here because no more fits into the model's context"
 	narrowed       = "; begins here because more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
 	unlisted       = "; failed and internal messages within are left out"
@@ -78,11 +79,11 @@ func reasonOut(m *parley.Message) string {
 
 // choose leaves out what the model must not see and writes the manifest of the
 // rest. rows are ascending, begin with a turn, and are the callee's from here on.
-func choose(policy parley.Policy, turn parley.Turn, rows []parley.Message, head parley.ContextHead) Selection {
+func choose(w window, rows []parley.Message) Selection {
 	slices.Reverse(rows)
-	at := len(rows) - running(rows, turn)
+	at := len(rows) - running(rows, w.turn)
 	slices.Reverse(rows)
-	w := window{policy, head, givenAgain(rows, turn)}
+	w.again = givenAgain(rows, w.turn)
 	for _, detail := range []listing{listAll, listSetAside} {
 		if m, fits := w.describe(rows, at, detail, ""); fits {
 			return Selection{Messages: w.shown(rows), Manifest: m}
@@ -120,6 +121,8 @@ type window struct {
 	policy parley.Policy
 	head   parley.ContextHead
 	again  map[int64]bool // interrupted answers that were given again
+	turn   parley.Turn
+	rule   string // why it begins where it does, when that is not the policy alone
 }
 
 // shown is what the model sees: what stands before the rows, and those of them
@@ -150,7 +153,7 @@ const (
 // at, and reports whether it is small enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(before(w.head, rows))}
-	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+suffix, detail, w)
+	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+w.rule+suffix, detail, w)
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
 	}

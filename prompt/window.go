@@ -77,7 +77,7 @@ func Window(v View) (Selection, error) {
 		return Selection{}, err
 	}
 	slices.Reverse(rows)
-	selection := choose(v.Policy, v.Turn, rows, head)
+	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, rule: c.why(rows)}, rows)
 	selection.Anchor = c.anchor
 	for i := range selection.Messages {
 		selection.Tokens += TokensOf(&selection.Messages[i])
