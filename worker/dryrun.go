@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/internal/dryrun"
 	"parley/live"
+	"parley/prompt"
 )
 
 var _ parley.DryRunner = (*Worker)(nil)
