@@ -17,6 +17,7 @@ const (
 	EventMessageQueued    EventType = "message.queued"    // {message_id, turn_id, position, steer}
 	EventMessageRemoved   EventType = "message.removed"   // {message_id}
 	EventMessageMarked    EventType = "message.marked"    // {message_id, marks}
+	EventContextCleared   EventType = "context.cleared"   // {cleared_at}
 	EventStepStarted      EventType = "step.started"      // {turn_id, step, call_id, message_id, attempt, model}
 	EventStepGenerated    EventType = "step.generated"    // {turn_id, step, error, messages}: authoritative; error is null
 	EventStepError        EventType = "step.error"        // {turn_id, step, error, messages}: authoritative

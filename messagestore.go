@@ -31,6 +31,11 @@ type MessageStore interface {
 	// MarkMessage changes the marks that a session (zero: the one that wrote it) has
 	// on a message, with a message.marked event when one is another then.
 	MarkMessage(ctx context.Context, scope Scope, sessionID, id ID, change MarksChange) (Message, error)
+	// ClearContext empties what the model sees of a session: the next message that is
+	// no steer gets a context edge, what was pinned until now is carried no more, and
+	// the context's counters are 0. The record stays, and a turn that is under way
+	// goes on with what it has. context.cleared; nothing when it is cleared already.
+	ClearContext(ctx context.Context, scope Scope, sessionID ID) (Session, error)
 	// Versions lists a message's versions ascending, texts filled in: from the rows
 	// while it streams, sliced from the settled message after; the last one ends
 	// at the settled text's end.

@@ -189,6 +189,12 @@ func (c *Client) Cancel(ctx context.Context, session parley.ID, input CancelInpu
 	return call[CancelInput, Cancelled](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/cancel", nil, &input, nil)
 }
 
+// ClearContext empties what the model sees of a session: its window begins at the
+// next message. The record stays.
+func (c *Client) ClearContext(ctx context.Context, session parley.ID) (parley.Session, error) {
+	return call[struct{}, parley.Session](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/clear", nil, nil, nil)
+}
+
 // CreateKey makes an API key.
 func (c *Client) CreateKey(ctx context.Context, input KeyInput) (CreatedKey, error) {
 	return call[KeyInput, CreatedKey](ctx, c, http.MethodPost, "/v1/keys", nil, &input, nil)

@@ -14,6 +14,13 @@ func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
 	return page.Data, err
 }
 
+// Clear empties what the model sees: it begins with the next message. The record
+// stays.
+func (c *Conversation) Clear(ctx context.Context) error {
+	_, err := c.home.Engine.ClearContext(ctx, c.home.Owner, c.ID)
+	return err
+}
+
 // Edit replaces the text of a queued message. CodeConflict once it is in the record.
 func (c *Conversation) Edit(ctx context.Context, message parley.ID, text string) (parley.Message, error) {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})

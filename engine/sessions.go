@@ -239,6 +239,16 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	return e.store.UpdateSession(ctx, scope, id, change)
 }
 
+// ClearContext empties what the model sees of a session: its window begins at the
+// next message. The record stays.
+func (e *Engine) ClearContext(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Session, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Session{}, err
+	}
+	return e.store.ClearContext(ctx, scope, id)
+}
+
 // ArchiveFeature archives all sessions of a feature that are idle.
 func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal, feature string) (FeatureArchived, error) {
 	scope, err := authorise(principal, PatchSessions)

@@ -136,6 +136,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getSessionTree", reflect.TypeFor[parley.Tree](), 200, "GET", at+"/tree", "")
 	do("getBudget", reflect.TypeFor[engine.SessionBudget](), 200, "GET", at+"/budget", "")
 	do("updateSession", session, 200, "PATCH", at, `{"pinned":true}`)
+	do("clearContext", session, 200, "POST", at+"/clear", "")
 	do("ensureSession", session, 201, "PUT", "/v1/sessions/by-key", `{"key":"k","feature":"f"}`)
 	do("getSessionByKey", session, 200, "GET", "/v1/sessions/by-key?key=k", "")
 	do("listSessions", reflect.TypeFor[page[parley.Session]](), 200, "GET", "/v1/sessions", "")

@@ -119,6 +119,10 @@ func routes() []route {
 			says: "Cancel the running turn", about: "Stops the model call, keeps the partial text and leaves the session usable. A turn cancelled before gives the same answer. The body may be left out.",
 			input: inputOf[engine.CancelInput](`{"queued":true}`), query: []parameter{flag("queued", "Cancel the queued turns too; as in the body.")}, serve: serveCancel, answers: found[engine.CancelResult]("The cancelled turn.", cancelExample), fails: conflicting()},
 
+		{method: http.MethodPost, paths: bothPaths("/clear"), name: "clearContext", tag: "sessions", verb: engine.PostMessages,
+			says: "Clear the context", about: "The model begins with nothing: its window begins at the next message, which gets a context edge, what was pinned until now is not carried any more, and the session's context counts from 0. The record and its statistics stay; a turn that runs goes on with what it has. To take it back, unmark the edge. Cleared already, it answers the same.",
+			serve: serveClearContext, answers: found[parley.Session]("The session.", sessionExample)},
+
 		{method: http.MethodPost, paths: bothPaths("/loops"), name: "startLoop", tag: "loops", verb: engine.PostMessages,
 			says: "Start a loop", about: "The same task again and again, each time as a turn with its number, until a condition is met or max is reached. The next iteration is made in the transaction that ends the one before; what is posted meanwhile waits for the running iteration alone, or steers it. A cancel of an iteration stops the loop, a failure fails it; both go on when that turn is retried or continued. Progress is in the events (loop.progress). 409 while another loop of the session runs.",
 			headers: idempotent(), input: inputOf[engine.LoopInput](`{"prompt":"Fix one failing test.","max":5,"until":{"text_matches":"(?i)all tests pass"},"context":{"recent":1}}`), serve: serveStartLoop,

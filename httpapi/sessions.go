@@ -172,6 +172,18 @@ func serveUpdateSession(a *api, x *exchange) error {
 	return x.sendSession(http.StatusOK, &session)
 }
 
+func serveClearContext(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	session, err := a.engine.ClearContext(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return x.sendSession(http.StatusOK, &session)
+}
+
 func serveDeleteSession(a *api, x *exchange) error {
 	id, err := a.session(x)
 	if err != nil {

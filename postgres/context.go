@@ -150,3 +150,8 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' AND m.call_ordinal = p.call_ordinal" +
 		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" + marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
 }
+
+// ClearContext empties what the model sees of a session.
+func (s *Store) ClearContext(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Session, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.ClearContext(scope, sessionID) })
+}

@@ -63,6 +63,10 @@ func (b *batch) session(h *transition.Head) error {
 	default:
 		b.write(updateHead, values...)
 	}
+	if c.ContextCleared != 0 {
+		b.write("UPDATE parley.heads SET cleared_at = $3, cleared_event = $4 WHERE workspace_id = $1 AND session_id = $2",
+			h.WorkspaceID, h.ID, h.Context.ClearedAt, c.ContextCleared)
+	}
 	if c.Listed {
 		b.write("UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID, h.ID, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt)

@@ -100,3 +100,8 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 	})
 	return head, err
 }
+
+// ClearContext empties what the model sees of a session.
+func (s *Store) ClearContext(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Session, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.ClearContext(scope, sessionID) })
+}

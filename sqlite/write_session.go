@@ -28,6 +28,11 @@ func (t *txn) writeSession(h *transition.Head) error {
 			return err
 		}
 	}
+	if c.ContextCleared != 0 {
+		if _, err := t.exec("UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?", h.Context.ClearedAt, c.ContextCleared, h.ID); err != nil {
+			return err
+		}
+	}
 	if c.Listed {
 		if _, err := t.exec(updateListed, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt, h.ID); err != nil {
 			return err

@@ -14,6 +14,8 @@ func testContext(t *testing.T, open Open) {
 		"the head of a window":                  testContextHead,
 		"pins with their other halves":          testContextPairs,
 		"the context follows the latest window": testContextCounts,
+		"cleared, the next message begins it":   testContextCleared,
+		"cleared while a turn runs":             testContextClearedBeside,
 	})
 }
 
@@ -127,4 +129,65 @@ func testContextCounts(t *testing.T, w *world) {
 	if got, want := w.sessionState(t, id).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
 		t.Errorf("the context behind the step is %+v, want %+v", got, want)
 	}
+}
+
+func (w *world) clear(t *testing.T, session parley.ID) parley.Session {
+	t.Helper()
+	cleared, err := w.store.ClearContext(w.ctx, w.scope, session)
+	must(t, "ClearContext", err)
+	return cleared
+}
+
+func testContextCleared(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	before := w.check(t, id)
+	w.mark(t, before.Record[0].ID, parley.MarksChange{Pinned: new(true)})
+	cleared := w.clear(t, id)
+	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 || !c.Cleared || cleared.Statistics != before.Session.Statistics {
+		t.Errorf("a cleared session is %+v with %+v", c, cleared.Statistics)
+	}
+	after := w.check(t, id)
+	if last := after.Events[len(after.Events)-1]; last.Type != parley.EventContextCleared {
+		t.Errorf("the last event is %s", last.Type)
+	}
+	if again := w.clear(t, id); again.Context != cleared.Context {
+		t.Errorf("cleared again it is %+v", again.Context)
+	}
+	w.unchanged(t, "clearing a second time", id, after)
+	w.heldAre(t, "what was pinned before", id, 0, 0)
+	posted := w.exchange(t, id, "afresh", "well")
+	if !w.message(t, posted.Message.ID).Marks.ContextEdge || w.sessionState(t, id).Context.Cleared {
+		t.Error("the next message has no context edge")
+	}
+	if c := w.sessionState(t, id).Context; c.Messages != 2 || c.Tokens == 0 {
+		t.Errorf("the context behind the clear is %+v, want 2 messages", c)
+	}
+	w.mark(t, before.Record[1].ID, parley.MarksChange{Pinned: new(true)})
+	w.heldAre(t, "pinned since", id, 0, 0, before.Record[1].Sequence)
+	w.check(t, id)
+}
+
+// A turn that runs goes on; a steer belongs to it, the message behind it does not.
+func testContextClearedBeside(t *testing.T, w *world) {
+	claim := w.started(t, "long")
+	session := claim.Fence.SessionID
+	w.clear(t, session)
+	steer := w.steer(t, session, "also this")
+	next := w.post(t, session, w.say("next"))
+	begin := w.stepBegin(1, 1, steer)
+	begin.Window = &parley.Window{Anchor: 1, Messages: 9, Tokens: 900}
+	_, err := w.store.BeginStep(w.ctx, claim.Fence, begin)
+	must(t, "BeginStep", err)
+	settle := settlement(begin, "an answer")
+	settle.End = completed()
+	w.settle(t, claim.Fence, settle)
+	if c := w.sessionState(t, session).Context; c.Messages != 0 || c.Tokens != 0 || !c.Cleared {
+		t.Errorf("the context behind the turn is %+v, want it empty still", c)
+	}
+	w.answer(t, w.claim(t), "done")
+	if w.message(t, steer.ID).Marks.ContextEdge || !w.message(t, next.Message.ID).Marks.ContextEdge {
+		t.Error("the edge belongs to the message behind the turn, not to the steer")
+	}
+	w.check(t, session)
 }

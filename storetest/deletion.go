@@ -80,6 +80,7 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 			_, err := w.store.UpdateSession(w.ctx, w.scope, session, parley.SessionChange{Title: &title})
 			return err
 		},
+		"ClearContext":  func() error { _, err := w.store.ClearContext(w.ctx, w.scope, session); return err },
 		"DeleteSession": func() error { return w.store.DeleteSession(w.ctx, w.scope, session) },
 	}
 	if s.Session.Key != "" {

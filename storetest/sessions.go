@@ -452,6 +452,8 @@ func (w *world) sessionReads(session, message, turn, call parley.ID, scope parle
 	note("Message", err)
 	_, err = w.store.MarkMessage(w.ctx, scope, parley.ID{}, message, marked(parley.Marks{Pinned: true}))
 	note("MarkMessage", err)
+	_, err = w.store.ClearContext(w.ctx, scope, session)
+	note("ClearContext", err)
 	_, err = w.store.Versions(w.ctx, scope, message)
 	note("Versions", err)
 	_, err = w.store.Turn(w.ctx, scope, turn)

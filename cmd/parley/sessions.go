@@ -87,7 +87,18 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return server.DeleteSession(ctx, id)
 	})}
-	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, remove, recordCommand(shared, term))
+	clear := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		session, err := server.ClearContext(ctx, id)
+		if err != nil || !shared.json {
+			return err
+		}
+		return term.printJSON(session)
+	})}
+	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, clear, remove, recordCommand(shared, term))
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
 }

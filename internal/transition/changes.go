@@ -19,7 +19,9 @@ type Changes struct {
 	Claim   bool      // of it also epoch, holder, turn, cancel and deleted_at
 	Listed  bool      // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
 	Setting *Setting  // update what a PATCH may change of the listed row, and the index of tags
-	Buried  bool      // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
+	// ContextCleared is the event with which the context was cleared, at At; 0: it was not.
+	ContextCleared int64
+	Buried         bool // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
 
 	NewMessages []NewMessage
 	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false

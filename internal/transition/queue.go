@@ -121,8 +121,7 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	h.Statistics.Messages++
 	if !m.Internal {
 		h.Statistics.UserFacing++
-		h.Context.Messages++
-		h.Context.Tokens += int64(m.TokenEstimate)
+		h.seen(1, m.TokenEstimate)
 	}
 	if m.Role == parley.RoleSummary {
 		h.Context.Held = true
@@ -140,6 +139,15 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 		return nil
 	}
 	return chain(h, m)
+}
+
+// seen counts what the model sees of the session from now on; after a clear that is
+// nothing until the next message.
+func (h *Head) seen(messages, tokens int) {
+	if !h.Context.Cleared {
+		h.Context.Messages += int64(messages)
+		h.Context.Tokens += int64(tokens)
+	}
 }
 
 // chain continues the log's hash chain with a settled message.

@@ -72,6 +72,27 @@ func set[T any](field, value *T) {
 	}
 }
 
+// ClearContext is the transition of parley.MessageStore.
+func (t *Tx) ClearContext(scope parley.Scope, id parley.ID) (parley.Session, error) {
+	h, err := t.lock(scope, id)
+	if err != nil || h.Context.Cleared {
+		return sessionOf(h), err
+	}
+	h.Context = parley.Context{ClearedAt: t.now, Cleared: true, Held: h.Context.Held}
+	data := t.now.AppendJSON(append(make([]byte, 0, 64), `{"cleared_at":`...))
+	t.event(h, parley.EventContextCleared, parley.ID{}, append(data, '}'))
+	h.Changes.ContextCleared = h.LastEvent
+	t.updatedFeed(h)
+	return h.Session, nil
+}
+
+func sessionOf(h *Head) parley.Session {
+	if h == nil {
+		return parley.Session{}
+	}
+	return h.Session
+}
+
 // MarkMessage changes the marks that a session has on a message. Marks that are
 // as they were leave no event.
 func (t *Tx) MarkMessage(scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {

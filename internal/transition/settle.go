@@ -104,7 +104,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 		if block.TokenEstimate == 0 {
 			block.TokenEstimate = parley.EstimateContent(block.Content)
 		}
-		h.Context.Tokens += int64(block.TokenEstimate)
+		h.seen(0, block.TokenEstimate)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)

@@ -55,7 +55,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 	if err != nil {
 		return begun, err
 	}
-	if w := begin.Window; w != nil {
+	if w := begin.Window; w != nil && !h.Context.Cleared {
 		h.Context.Anchor, h.Context.Messages, h.Context.Tokens = w.Anchor, w.Messages, w.Tokens
 	}
 	for i := range steers {
