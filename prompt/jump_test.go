@@ -42,7 +42,7 @@ func mustView(t rapid.TB, v prompt.View) prompt.Selection {
 	return selection
 }
 
-// Failure 47: a window keeps its start until it has grown to one and a half times
+// A window keeps its start until it has grown to one and a half times
 // its target, then jumps forward; what it holds is never less than asked for, and
 // never begins inside a turn.
 func TestWindowsMoveInJumps(t *testing.T) {

@@ -57,8 +57,8 @@ var rules = []struct {
 }
 
 // standardOnly lists packages that may import nothing outside the standard
-// library either.
-var standardOnly = []string{".", "prompt", "live", "llm/sse", "internal/transition"}
+// library either (prompt: but the tokenizer).
+var standardOnly = []string{".", "live", "llm/sse", "internal/transition"}
 
 type listed struct {
 	ImportPath string
