@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 
 	"parley"
 )
@@ -55,15 +55,11 @@ func counts(model parley.ModelID) bool {
 }
 
 // o200k is the tokenizer, read at the first use.
-var o200k = sync.OnceValues(func() (tokenizer.Codec, error) { return tokenizer.Get(tokenizer.O200kBase) }) //nolint:gochecknoglobals // set once
+var o200k = sync.OnceValue(codec.NewO200kBase) //nolint:gochecknoglobals // set once
 
 // count counts a text; otherwise when the tokenizer fails.
 func count(text string, otherwise int) int {
-	codec, err := o200k()
-	if err != nil {
-		return otherwise
-	}
-	n, err := codec.Count(text)
+	n, err := o200k().Count(text)
 	if err != nil {
 		return otherwise
 	}
