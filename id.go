@@ -49,6 +49,16 @@ func NewID() ID {
 	return id
 }
 
+// FirstID is the least id that can be minted at a time: ids minted before it are
+// less.
+func FirstID(at Time) ID {
+	var stamp [8]byte
+	binary.BigEndian.PutUint64(stamp[:], uint64(max(at, 0))<<16)
+	var id ID
+	copy(id[:6], stamp[:6])
+	return id
+}
+
 // ParseID reads the canonical text form (36 characters, any case). The id of
 // zeros is refused: inside Parley it means "absent".
 func ParseID(text string) (ID, error) {

@@ -155,3 +155,15 @@ func TestParseIDErrorIsBounded(t *testing.T) {
 		t.Errorf("the refusal of a megabyte is %d bytes long", len(err.Error()))
 	}
 }
+
+func TestFirstID(t *testing.T) {
+	t.Parallel()
+	before := parley.Now()
+	id := parley.NewID()
+	if first := parley.FirstID(before); first.Compare(id) > 0 {
+		t.Errorf("%s is not before %s, which was minted later", first, id)
+	}
+	if first := parley.FirstID(before + 3_600_000); first.Compare(id) <= 0 {
+		t.Errorf("%s is not behind %s, which was minted an hour before", first, id)
+	}
+}

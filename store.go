@@ -17,6 +17,7 @@ type Store interface {
 	SessionStore
 	MessageStore
 	HistoryStore
+	RetentionStore
 	TurnLog
 	AgentStore
 	ProjectStore

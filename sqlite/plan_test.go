@@ -113,6 +113,7 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 		served(t, store, "messages_queue", text, args)
 	}
 	served(t, store, "messages_edge", contextTail, []arg{id, 9, 9})
+	served(t, store, "versions USING PRIMARY KEY", thinVersions, []arg{id[:], 9})
 	served(t, store, "messages_role", activeSummary, []arg{id})
 	served(t, store, "messages_role", firstTask, []arg{id, 9})
 	served(t, store, "messages_pinned", pinnedMessages, []arg{id, id, 9})

@@ -30,6 +30,7 @@ func testHistory(t *testing.T, open Open) {
 		"AForkIsIdempotent":             forkAgain,
 		"ForksRaceTheParentsTurns":      forkRaces,
 		"BranchesOfAMessage":            forkBranches,
+		"OldVersionsThinOut":            thinVersions,
 		"ASharedMessageIsSeenByItsFork": forkSeen,
 		"ForkedTooOften":                forkDepth,
 	})

@@ -310,3 +310,50 @@ func forkHead(t *testing.T, w *world) {
 	w.markIn(t, fork, record[2].ID, parley.Marks{})
 	w.heldAre(t, "unpinned", fork, 12, 5, 10)
 }
+
+// thinVersions: what is old enough goes, but for texts that still stream; the
+// message stays readable as one version.
+func thinVersions(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	begin := w.begin(t, claim.Fence, 1)
+	w.flush(t, claim.Fence, begin.Call.MessageID, 1, 0, "an ")
+	w.flush(t, claim.Fence, begin.Call.MessageID, 2, 3, "answer")
+	settle := settlement(begin, "an answer.")
+	settle.End = completed()
+	w.settle(t, claim.Fence, settle)
+	next := w.session2(t, session, "two")
+	streaming := w.begin(t, next.Fence, 1)
+	w.flush(t, next.Fence, streaming.Call.MessageID, 1, 0, "half")
+	count := func(message parley.ID) int {
+		t.Helper()
+		versions, err := w.store.Versions(w.ctx, w.scope, message)
+		must(t, "Versions", err)
+		return len(versions)
+	}
+	thin := func(before parley.Time) {
+		t.Helper()
+		more, err := w.store.ThinVersions(w.ctx, before)
+		must(t, "ThinVersions", err)
+		if more {
+			t.Error("there is said to be more")
+		}
+	}
+	thin(parley.Now() - 3_600_000)
+	if n := count(begin.Call.MessageID); n != 3 {
+		t.Errorf("what is younger has %d versions", n)
+	}
+	thin(parley.Now() + 3_600_000)
+	versions, err := w.store.Versions(w.ctx, w.scope, begin.Call.MessageID)
+	must(t, "Versions", err)
+	if len(versions) != 1 || versions[0].Text != "an answer." {
+		t.Errorf("the old versions are %+v", versions)
+	}
+	if n := count(streaming.Call.MessageID); n != 1 {
+		t.Errorf("what streams has %d versions", n)
+	}
+	rest := settlement(streaming, "half a sentence")
+	rest.End = completed()
+	w.settle(t, next.Fence, rest)
+	w.check(t, session)
+}

@@ -19,15 +19,22 @@ const (
 	DefaultStoreFlush  = 600 * time.Millisecond
 	DefaultToolTimeout = 60 * time.Second
 	DefaultDrain       = 20 * time.Second
+
+	// DefaultKeepVersions is how long it is kept in which pieces a text was streamed.
+	DefaultKeepVersions = 30 * 24 * time.Hour
 )
 
 // Options configure a Worker. Zero fields mean the defaults.
 type Options struct {
-	Slots       int              // turns at once
-	Lease       time.Duration    // how long the process's claims outlive its last renewal
-	StoreFlush  time.Duration    // between store flushes of streaming text
-	ToolTimeout time.Duration    // for one tool call
-	Drain       time.Duration    // how long Stop lets running turns finish; negative: not at all
+	Slots       int           // turns at once
+	Lease       time.Duration // how long the process's claims outlive its last renewal
+	StoreFlush  time.Duration // between store flushes of streaming text
+	ToolTimeout time.Duration // for one tool call
+	Drain       time.Duration // how long Stop lets running turns finish; negative: not at all
+	// KeepVersions is how long the versions of messages are kept; negative: for ever.
+	// Messages always are.
+	KeepVersions time.Duration
+
 	ProcessName string           // for people; host and pid by default
 	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
@@ -57,6 +64,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Drain == 0 {
 		o.Drain = DefaultDrain
+	}
+	if o.KeepVersions == 0 {
+		o.KeepVersions = DefaultKeepVersions
 	}
 	if o.ProcessName == "" {
 		host, _ := os.Hostname() // the name is for people; an empty host does no harm

@@ -10,6 +10,7 @@ import (
 type Store interface {
 	parley.LeaseStore
 	parley.OutboxStore
+	parley.RetentionStore
 	parley.BudgetStore
 
 	Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error)

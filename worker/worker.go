@@ -131,6 +131,9 @@ func (w *Worker) Start(ctx context.Context) error {
 		swept = time.Time{}
 	}
 	w.claimers.Go(w.claimLoop)
+	if w.options.KeepVersions > 0 {
+		w.claimers.Go(w.thinLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	}
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
 		w.claimers.Go(w.outboxLoop)

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"parley"
+	"parley/worker"
 )
 
 // The defaults of settings that nobody gave.
@@ -26,6 +27,8 @@ const (
 	defaultDrain      = 20 * time.Second
 	defaultDrainWait  = 2 * time.Second // with PostgreSQL: then others take the requests
 	defaultLogLevel   = "info"
+
+	defaultKeepVersions = worker.DefaultKeepVersions
 )
 
 // The bounds of settings.
@@ -34,6 +37,7 @@ const (
 	mostConns     = 10_000
 	longestDrain  = time.Hour
 	longestFlush  = time.Minute
+	shortestKeep  = time.Minute
 	longestLease  = 10 * time.Minute
 	shortestLease = time.Second
 )
@@ -81,6 +85,7 @@ type settings struct {
 	Workers      int                    `yaml:"workers"`    // turns at once
 	Drain        duration               `yaml:"drain"`      // for turns that run at SIGTERM to finish
 	DrainWait    duration               `yaml:"drain_wait"` // from SIGTERM until connections are refused
+	Retention    retentionSetting       `yaml:"retention"`
 	LogLevel     string                 `yaml:"log_level"`
 	LogFormat    string                 `yaml:"log_format"`
 	AllowedHosts []string               `yaml:"allowed_hosts"`
@@ -90,6 +95,19 @@ type settings struct {
 	MCP          []mcpSetting           `yaml:"mcp"`
 	HTTPTools    []httpToolSetting      `yaml:"http_tools"`
 	Redact       []parley.RedactPattern `yaml:"redact"` // hidden from every provider
+}
+
+// retentionSetting is how long is kept what is not the record itself.
+type retentionSetting struct {
+	Versions duration `yaml:"versions"` // of messages; 0: for ever
+}
+
+// keep is the setting as the worker takes it.
+func (r retentionSetting) keep() time.Duration {
+	if r.Versions == 0 {
+		return -1
+	}
+	return time.Duration(r.Versions)
 }
 
 // modelSetting tells what the registry shall know of a model, in the place of its
@@ -158,7 +176,7 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 	s := settings{
 		Addr: defaultAddr, Role: roleAll, Workers: defaultWorkers, Drain: duration(defaultDrain), DrainWait: byDatabase,
 		FlushLive: duration(defaultFlushLive), FlushStore: duration(defaultFlushStore), Lease: duration(defaultLease),
-		LogLevel: defaultLogLevel, LogFormat: logText,
+		LogLevel: defaultLogLevel, LogFormat: logText, Retention: retentionSetting{Versions: duration(defaultKeepVersions)},
 	}
 	dir, err := f.dataDir(env)
 	if err != nil {
@@ -200,7 +218,7 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	}
 	for name, target := range map[string]*duration{
 		"PARLEY_FLUSH_LIVE": &s.FlushLive, "PARLEY_FLUSH_STORE": &s.FlushStore, "PARLEY_LEASE": &s.Lease,
-		"PARLEY_DRAIN": &s.Drain, "PARLEY_DRAIN_WAIT": &s.DrainWait,
+		"PARLEY_DRAIN": &s.Drain, "PARLEY_DRAIN_WAIT": &s.DrainWait, "PARLEY_RETENTION_VERSIONS": &s.Retention.Versions,
 	} {
 		if v := env(name); v != "" {
 			if err := target.UnmarshalText([]byte(v)); err != nil {
@@ -242,6 +260,8 @@ func (s *settings) check() error {
 		return parley.InvalidField("drain", "must be at most 1h")
 	case time.Duration(s.DrainWait) > longestDrain:
 		return parley.InvalidField("drain_wait", "must be at most 1h")
+	case s.Retention.Versions != 0 && time.Duration(s.Retention.Versions) < shortestKeep:
+		return parley.InvalidField("retention", "versions must be at least 1m, or 0 to keep them for ever")
 	case s.MaxConns < 0 || s.MaxConns > mostConns:
 		return parley.InvalidField("max_conns", "must lie between 0 (the default) and %d", mostConns)
 	case s.LogFormat != logText && s.LogFormat != logJSON:

@@ -33,6 +33,7 @@ model: sim/reason
 flush_store: 300ms
 workers: 7
 drain: 5s
+retention: {versions: 48h}
 log_format: json
 providers:
   - name: local
@@ -46,7 +47,7 @@ providers:
 	want := settings{
 		DataDir: dir, Addr: "127.0.0.1:9000", Role: roleAll, Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
 		Drain: duration(5 * time.Second), DrainWait: byDatabase, LogLevel: "info", LogFormat: logJSON,
-		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond),
+		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
 		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -90,6 +91,7 @@ func TestSettingsOutOfBounds(t *testing.T) {
 		"model":       func(s *settings) { s.Model = "no-slash" },
 		"drain":       func(s *settings) { s.Drain = duration(2 * longestDrain) },
 		"drain_wait":  func(s *settings) { s.DrainWait = duration(2 * longestDrain) },
+		"retention":   func(s *settings) { s.Retention.Versions = duration(time.Second) },
 		"max_conns":   func(s *settings) { s.MaxConns = -1 },
 		"log_level":   func(s *settings) { s.LogLevel = "loud" },
 		"log_format":  func(s *settings) { s.LogFormat = "xml" },

@@ -274,6 +274,11 @@ func (m *Memory) NextExpiry(context.Context) (time.Duration, error) { return 0, 
 // Sweep implements parley.LeaseStore.
 func (m *Memory) Sweep(context.Context) (int, error) { return 0, errNoProcess() }
 
+// ThinVersions implements parley.RetentionStore.
+func (m *Memory) ThinVersions(context.Context, parley.Time) (bool, error) {
+	return false, errNoProcess()
+}
+
 // ApplyOutbox implements parley.OutboxStore.
 func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errNoProcess() }
 
