@@ -38,6 +38,7 @@ type scripted struct {
 	streams  int
 	endless  answerFunc // played when the others are over
 	unpriced bool
+	reads    int // the context's length in tokens; 0: unknown
 }
 
 func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
@@ -92,7 +93,7 @@ func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 	if id.Provider() != "test" {
 		return nil, parley.ModelInfo{}, parley.InvalidField("model", "no provider %q", id.Provider())
 	}
-	info := parley.ModelInfo{ID: id, Provider: "test", Known: true, Price: &parley.Price{Input: 1, Output: 2}}
+	info := parley.ModelInfo{ID: id, Provider: "test", Known: true, ContextLength: m.reads, Price: &parley.Price{Input: 1, Output: 2}}
 	if m.unpriced {
 		info.Price = nil
 	}

@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// The model's context holds what a turn asks for, or the turn fails and says what
+// to do; the window moves before that, and where it was cut is kept with the session.
+func TestRequestsFitTheModelsContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.model.reads = 3000
+	r.model.endless = says(strings.Repeat("word ", 300))
+	answer := 500
+	session := r.session(parley.Overrides{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}}, nil)
+	r.start(nil)
+	var anchor, jumps int64
+	for range 20 {
+		if turn := r.ended(r.post(session, "and on", parley.DuringQueue).Turn.ID); turn.Status != parley.TurnCompleted {
+			t.Fatalf("a turn is %s: %+v", turn.Status, turn.Error)
+		}
+		now, err := r.store.Session(t.Context(), r.scope, session)
+		r.must(err)
+		if now.Context.Anchor != anchor {
+			jumps++
+		}
+		anchor = now.Context.Anchor
+	}
+	if anchor == 0 || jumps > 8 {
+		t.Errorf("over 20 turns the window moved %d times, to %d", jumps, anchor)
+	}
+	turn := r.ended(r.post(session, strings.Repeat("too long ", 20_000), parley.DuringQueue).Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassContextLength || !strings.Contains(turn.Error.Detail, "lower max_tokens") {
+		t.Errorf("a turn that cannot fit is %s: %+v", turn.Status, turn.Error)
+	}
+}
