@@ -29,7 +29,8 @@ FROM waiting WHERE waiting.id IS NOT NULL`
 // many: the index of open heads begins with the holder.
 const parkedTurns = `
 SELECT t.wait_reason, count(*) FROM (
-  SELECT workspace_id, turn_id, turn_status FROM parley.heads WHERE turn_id IS NOT NULL AND holder IS NULL LIMIT $1
+  SELECT workspace_id, turn_id, turn_status FROM parley.heads WHERE turn_id IS NOT NULL AND holder IS NULL
+  ORDER BY holder, cancel_turn, session_id LIMIT $1
 ) h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
 WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 

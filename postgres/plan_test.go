@@ -53,6 +53,9 @@ func newPlanned(t *testing.T) *planned {
 			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id("i % 300")+", i, 't', '{}', i FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) SELECT "+id("i % 300")+", i, "+workspace+", "+id("i")+", true, i % 50 = 0, false, 0 FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint, state, created_at, expires_at) SELECT "+
+			id("i")+", "+workspace+", "+id("i % 3000")+", CASE WHEN i % 3 = 0 THEN "+id("i % 300")+" ELSE "+id("i % 3000")+" END, "+id("i / 10 % 7")+", "+id("i % 3000")+", "+id("i")+
+			", 'c', 't', '{}', '', CASE WHEN i / 10 % 40 = 0 THEN 'pending' ELSE 'approved' END, i, i FROM generate_series(1, 40000) i",
 		"COMMIT", "ANALYZE")
 	return p
 }
@@ -143,7 +146,7 @@ func (p *planned) served(may sorted, index, query string, args []arg) {
 func TestFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
-	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans, "other lists": otherPlans} {
+	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans, "other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans} {
 		t.Run(name, func(t *testing.T) {
 			within := *p
 			within.t = t
@@ -251,6 +254,45 @@ func contextPlans(p *planned, forked []transition.Part) {
 	p.served(false, "messages_role", text, args)
 	text, args = pinnedMessages(id, forked)
 	p.served(true, "messages_pinned", text, args)
+}
+
+func approvalPlans(p *planned) {
+	id := parley.NewID()
+	for index, queries := range map[string][]parley.ApprovalQuery{
+		"approvals_recent":  {{}, {AfterID: id, AfterCreated: 5000}, {Ascending: true, AfterID: id, AfterCreated: 5000}, {State: parley.ApprovalApproved}},
+		"approvals_pending": {{State: parley.ApprovalPending}, {State: parley.ApprovalPending, Ascending: true, AfterID: id, AfterCreated: 5000}},
+		"approvals_agent":   {{AgentID: id}, {AgentID: id, AfterID: id, AfterCreated: 5000}},
+	} {
+		for _, query := range queries {
+			query.Limit = 10
+			text, _, args := approvalsQuery(parley.Scope{}, query)
+			p.served(false, index, text, args)
+		}
+	}
+	for _, index := range []string{"approvals_session", "approvals_root"} { // both serve, and two short runs are merged
+		text, _, args := approvalsQuery(parley.Scope{}, parley.ApprovalQuery{SessionID: id, Limit: 10})
+		p.served(true, index, text, args)
+	}
+}
+
+// parkedPlans: the look at what waits, for which no tenant is set, goes along the
+// index of open heads.
+func parkedPlans(p *planned) {
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		run(p.t, p.conn, "BEGIN", "SET LOCAL ROLE "+systemRole, "SET LOCAL plan_cache_mode = "+mode, "PREPARE parked AS "+parkedTurns)
+		rows, err := p.conn.Query(p.t.Context(), fmt.Sprintf("EXPLAIN EXECUTE parked (%d)", parley.MaxParkedLook), pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, " heads_open ") || strings.Contains(plan, "Seq Scan on heads") {
+			p.t.Errorf("%s:\n%s", mode, plan)
+		}
+		run(p.t, p.conn, "ROLLBACK", "DEALLOCATE parked")
+	}
 }
 
 func otherPlans(p *planned) {
