@@ -84,9 +84,10 @@ func closing(err error, l *lab) error { return errors.Join(err, l.close()) }
 // parleyRun is a fresh server on a fresh data directory.
 type parleyRun struct {
 	*bench.Process
-	addr string
-	dir  string
-	http *http.Client
+	addr   string
+	dir    string
+	http   *http.Client
+	bearer string // "" while no key exists
 }
 
 func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error) {
@@ -136,6 +137,9 @@ func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if p.bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+p.bearer)
 	}
 	response, err := p.http.Do(request)
 	if err != nil {

@@ -69,7 +69,7 @@ func parts() []part {
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
 		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures}, {"tools", toolFigures},
 		{"context", contextFigures}, {"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures}, {"cancel", cancelFigures},
-		{"prefix", prefixFigures},
+		{"prefix", prefixFigures}, {"fair", fairFigures},
 	}
 }
 
