@@ -1,27 +1,17 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"parley/client"
 	"parley/internal/pgtest"
 )
 
-// walkDeadline bounds the whole page: a lease that runs out is most of it.
-const walkDeadline = 3 * time.Minute
-
-var (
-	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-	portOfPage = regexp.MustCompile(`\b(7871|7872|7873|8080)\b`)
-)
+var portOfPage = regexp.MustCompile(`\b(7871|7872|7873|8080)\b`)
 
 // TestDeployPage walks docs/deploy.md from a laptop's SQLite to three processes
 // on PostgreSQL and back: its commands as they stand there, but for addresses.
@@ -38,7 +28,7 @@ func TestDeployPage(t *testing.T) {
 	before := record(t, laptop.client, session.ID)
 	laptop.terminate()
 
-	walked := walk(t, home, pageCommands(t))
+	walked := walk(t, home, pageCommands(t, "../docs/deploy.md", "The move"))
 	t.Log(walked)
 
 	back := start(t, filepath.Join(home, "parley/back"))
@@ -58,27 +48,7 @@ func TestDeployPage(t *testing.T) {
 	}
 }
 
-// pageCommands are the shell blocks of the page's section about the move.
-func pageCommands(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile("../docs/deploy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n## The move")
-	section, _, _ = strings.Cut(section, "\n## ")
-	var commands strings.Builder
-	blocks := shellBlock.FindAllStringSubmatch(section, -1)
-	for _, block := range blocks {
-		commands.WriteString(block[1])
-	}
-	if len(blocks) < 5 {
-		t.Fatalf("the section has only %d blocks of commands", len(blocks))
-	}
-	return commands.String()
-}
-
-// walk runs the page's commands in one shell and answers what they printed.
+// walk runs the page's commands and answers what they printed.
 func walk(t *testing.T, home, commands string) string {
 	t.Helper()
 	cluster, err := pgtest.Start(pgtest.Options{})
@@ -101,31 +71,6 @@ func walk(t *testing.T, home, commands string) string {
 		}
 		return ports[port]
 	})
-	script := filepath.Join(home, "walk.sh")
-	if err := os.WriteFile(script, []byte(commands), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	said := &lockedBuffer{}
-	shell := exec.Command("bash", "-eux", "-o", "pipefail", script)
-	shell.Dir = ".."
-	shell.Env = append(cleanEnvironment(), "HOME="+home, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH")+":/usr/sbin",
+	return runPage(t, home, "..", commands, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH")+":/usr/sbin",
 		"PGHOST="+cluster.Dir(), "PGUSER="+pgtest.Superuser, "PROXY_BIND=127.0.0.1:"+ports["8080"])
-	shell.Stdout, shell.Stderr = said, said
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.WaitDelay = time.Second // what runs behind the shell holds its output open
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }) // the proxy, and what else is left
-	ended := make(chan error, 1)
-	go func() { ended <- shell.Wait() }() // ends with the shell
-	select {
-	case err = <-ended:
-	case <-time.After(walkDeadline):
-		err = fmt.Errorf("it takes longer than %s", walkDeadline)
-	}
-	if err != nil && shell.ProcessState.ExitCode() != 0 {
-		t.Fatalf("walking the page: %v\n%s", err, said)
-	}
-	return said.String()
 }

@@ -62,7 +62,7 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 func TestFlushWhoseAnswerWasLost(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
-	lost, repeated, reached := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	lost, repeated := make(chan struct{}), make(chan struct{})
 	flushes := 0 // by the flusher's one goroutine
 	dying.set(func(method string) error {
 		if method != "AppendedVersions" {
@@ -77,9 +77,17 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 		}
 		return nil
 	})
+	reached := r.saysInThree(lost, repeated)
+	r.nothingIsMissing(dying, reached)
+}
+
+// saysInThree has the model say "One, two, three", each after the first once a
+// flush has come so far, and then hang; another process gets "Again.".
+func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{}) {
+	reached = make(chan struct{})
 	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
 		next := "One, "
-		for _, flush := range []chan struct{}{lost, repeated} {
+		for _, flush := range []<-chan struct{}{second, third} {
 			if !yield(text(0, next), nil) {
 				return
 			}
@@ -96,6 +104,13 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 			yield(parley.Chunk{}, context.Cause(ctx))
 		}
 	}, says("Again."))
+	return reached
+}
+
+// nothingIsMissing runs a turn that says so, kills its process when all of it is
+// flushed, and wants all of it in the record when another one has settled it.
+func (r *rig) nothingIsMissing(dying *faults, reached <-chan struct{}) {
+	r.Helper()
 	sessionID := r.session(parley.Overrides{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
@@ -106,7 +121,7 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 	want := []line{{parley.RoleUser, parley.MessageCompleted, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
 		{parley.RoleAssistant, parley.MessageCompleted, "Again."}}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
-		t.Error(diff)
+		r.Error(diff)
 	}
 }
 
@@ -117,7 +132,7 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 func TestFlushOfALockedSession(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
-	skipped, grown, reached := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	skipped, grown := make(chan struct{}), make(chan struct{})
 	flushes := 0 // by the flusher's one goroutine
 	dying.set(func(method string) error {
 		if method != "AppendVersions" {
@@ -135,33 +150,6 @@ func TestFlushOfALockedSession(t *testing.T) {
 		}
 		return nil
 	})
-	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
-		for i, flush := range []chan struct{}{skipped, grown} {
-			if !yield(text(0, []string{"One, ", "two, "}[i]), nil) {
-				return
-			}
-			select {
-			case <-flush:
-			case <-ctx.Done():
-				return
-			}
-		}
-		if yield(text(0, "three"), nil) {
-			close(reached)
-			<-ctx.Done()
-			yield(parley.Chunk{}, context.Cause(ctx))
-		}
-	}, says("Again."))
-	sessionID := r.session(parley.Overrides{}, nil)
-	turnID := r.post(sessionID, "Go", "").Turn.ID
-	r.wait("the stream", reached)
-	r.flushed(dying, sessionID, 1, len("One, two, three"))
-	dying.kill()
-	r.takeOver()
-	r.ended(turnID)
-	want := []line{{parley.RoleUser, parley.MessageCompleted, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
-		{parley.RoleAssistant, parley.MessageCompleted, "Again."}}
-	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
-		t.Error(diff)
-	}
+	reached := r.saysInThree(skipped, grown)
+	r.nothingIsMissing(dying, reached)
 }

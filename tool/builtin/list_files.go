@@ -63,24 +63,14 @@ func (listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessag
 	if err := readArguments(call, &arguments); err != nil {
 		return nil, err
 	}
-	if _, err := path.Match(arguments.Pattern, ""); err != nil {
-		return nil, parley.InvalidField("pattern", "%q is no pattern: * stands for any characters, ? for one", parley.Clip(arguments.Pattern, 128))
-	}
-	name, err := insidePath(arguments.Path)
-	if err != nil {
+	if err := checkNames("pattern", arguments.Pattern); err != nil {
 		return nil, err
 	}
-	root, err := openProject(call)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // read only
 	found := listing{Entries: []listedFile{}}
-	err = walk(ctx, root, name, arguments.Recursive, func(at string, entry fs.DirEntry) error {
-		if arguments.Pattern != "" {
-			if ok, _ := path.Match(arguments.Pattern, entry.Name()); !ok { // checked above
-				return nil
-			}
+	var err error
+	found.Truncated, err = walkProject(ctx, call, arguments.Path, arguments.Recursive, func(_ *os.Root, at string, entry fs.DirEntry) error {
+		if !named(entry, arguments.Pattern) {
+			return nil
 		}
 		if len(found.Entries) == maxListed {
 			return errEnough
@@ -90,10 +80,39 @@ func (listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessag
 		}
 		return nil
 	})
-	if found.Truncated = errors.Is(err, errEnough); err != nil && !found.Truncated {
+	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(found)
+}
+
+// checkNames refuses a pattern of names that cannot be one.
+func checkNames(field, pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return parley.InvalidField(field, "%q is no pattern: * stands for any characters, ? for one", parley.Clip(pattern, 128))
+	}
+	return nil
+}
+
+// named reports whether an entry's name fits a checked pattern; "" fits all.
+func named(entry fs.DirEntry, pattern string) bool {
+	ok, err := path.Match(pattern, entry.Name())
+	return pattern == "" || ok && err == nil
+}
+
+// walkProject opens the call's project and visits what lies in a directory of it.
+// truncated says that it ended at a bound.
+func walkProject(ctx context.Context, call parley.ToolCall, from string, recursive bool, visit func(root *os.Root, at string, entry fs.DirEntry) error) (truncated bool, err error) {
+	root, name, err := openProject(call, from)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	err = walk(ctx, root, name, recursive, func(at string, entry fs.DirEntry) error { return visit(root, at, entry) })
+	if errors.Is(err, errEnough) {
+		return true, nil
+	}
+	return false, err
 }
 
 // walk visits what lies in a directory of the project, names in order. A link is

@@ -27,17 +27,20 @@ func (f fixed) Definition() parley.ToolDefinition   { return f.definition }
 func (f fixed) Annotations() parley.ToolAnnotations { return f.annotations }
 func (fixed) Source() string                        { return sourceName }
 
-// openProject opens the session's project directory. Nothing that is opened in
-// it, by whatever path or symbolic link, lies outside.
-func openProject(call parley.ToolCall) (*os.Root, error) {
+// openProject opens the session's project directory, and checks a path in it, which
+// it gives in the form of os.Root. Nothing that is opened there, by whatever path or
+// symbolic link, lies outside.
+func openProject(call parley.ToolCall, text string) (root *os.Root, name string, err error) {
+	if name, err = insidePath(text); err != nil {
+		return nil, "", err
+	}
 	if call.ProjectPath == "" {
-		return nil, parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory as its project first")
+		return nil, "", parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory as its project first")
 	}
-	root, err := os.OpenRoot(call.ProjectPath)
-	if err != nil {
-		return nil, fileError(".", err)
+	if root, err = os.OpenRoot(call.ProjectPath); err != nil {
+		return nil, "", fileError(".", err)
 	}
-	return root, nil
+	return root, name, nil
 }
 
 // insidePath checks a path of a call and gives it in the form of os.Root: with

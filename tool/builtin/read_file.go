@@ -58,11 +58,7 @@ func (readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage
 	if arguments.FromLine < 1 || arguments.Lines < 1 {
 		return nil, parley.InvalidField("from_line", "lines count from 1")
 	}
-	name, err := insidePath(arguments.Path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := openProject(call)
+	root, name, err := openProject(call, arguments.Path)
 	if err != nil {
 		return nil, err
 	}

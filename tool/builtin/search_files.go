@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 
 	"parley"
@@ -69,26 +68,17 @@ func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMess
 	if err != nil || arguments.Pattern == "" {
 		return nil, parley.InvalidField("pattern", "%q is no regular expression in RE2 syntax", parley.Clip(arguments.Pattern, 128))
 	}
-	if _, err := path.Match(arguments.Files, ""); err != nil {
-		return nil, parley.InvalidField("files", "%q is no pattern: * stands for any characters, ? for one", parley.Clip(arguments.Files, 128))
-	}
-	name, err := insidePath(arguments.Path)
-	if err != nil {
+	if err := checkNames("files", arguments.Files); err != nil {
 		return nil, err
 	}
-	root, err := openProject(call)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // read only
 	found := matches{Matches: []match{}}
-	err = walk(ctx, root, name, true, func(at string, entry fs.DirEntry) error {
-		if ok, _ := path.Match(arguments.Files, entry.Name()); !entry.Type().IsRegular() || arguments.Files != "" && !ok {
+	found.Truncated, err = walkProject(ctx, call, arguments.Path, true, func(root *os.Root, at string, entry fs.DirEntry) error {
+		if !entry.Type().IsRegular() || !named(entry, arguments.Files) {
 			return nil
 		}
 		return found.search(ctx, root, at, expression)
 	})
-	if found.Truncated = errors.Is(err, errEnough); err != nil && !found.Truncated {
+	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(found)

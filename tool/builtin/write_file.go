@@ -49,11 +49,7 @@ func (writeFile) Call(_ context.Context, call parley.ToolCall) (json.RawMessage,
 	if arguments.Path == nil || arguments.Text == nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "write_file needs path and text")
 	}
-	name, err := insidePath(*arguments.Path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := openProject(call)
+	root, name, err := openProject(call, *arguments.Path)
 	if err != nil {
 		return nil, err
 	}
