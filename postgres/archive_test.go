@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/internal/pgtest"
 	"parley/internal/transfer"
+	"parley/storetest"
 )
 
 // own are the tables that do not move with a database, and heads.revision counts
@@ -141,4 +142,22 @@ func TestCopyAsAnotherRole(t *testing.T) {
 	if err := archive.Begin(t.Context(), transfer.Progress{Table: "workspaces"}); refusal(t, err) != parley.CodeForbidden {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestPurgeIsComplete: of deleted sessions no row is left in any table.
+func TestPurgeIsComplete(t *testing.T) {
+	t.Parallel()
+	store, _ := opened(t)
+	archive := archived(t, store)
+	storetest.Purge(t, store, func() map[string]int64 {
+		rows := map[string]int64{}
+		for _, table := range transfer.Tables {
+			n, err := archive.Count(t.Context(), table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows[table.Name] = n
+		}
+		return rows
+	})
 }

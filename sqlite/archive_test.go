@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/internal/transfer"
+	"parley/storetest"
 )
 
 // own are the tables that do not move with a database.
@@ -59,4 +60,26 @@ func TestEveryColumnMoves(t *testing.T) {
 	if diff := cmp.Diff(keys, ordered); diff != "" {
 		t.Errorf("keys (-schema +order):\n%s", diff)
 	}
+}
+
+// TestPurgeIsComplete: of deleted sessions no row is left in any table.
+func TestPurgeIsComplete(t *testing.T) {
+	t.Parallel()
+	store := opened(t)
+	storetest.Purge(t, store, func() map[string]int64 {
+		archive, err := store.Archive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[string]int64{}
+		for _, table := range transfer.Tables {
+			if rows[table.Name], err = archive.Count(t.Context(), table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := archive.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	})
 }

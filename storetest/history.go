@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ func testHistory(t *testing.T, open Open) {
 		"AForkOfAForkReadsBoth":         forkOfFork,
 		"AForkCutsOnWholeSteps":         forkWholeSteps,
 		"ACutInAnOpenStepIsRefused":     forkOpenStep,
+		"ACallsResultMayComeLater":      forkPairs,
 		"AnEditTakesTheMessagesPlace":   forkEdits,
 		"TheFirstMessageIsEdited":       forkEditsFirst,
 		"WhatCannotBeForked":            forkRefused,
@@ -194,6 +196,36 @@ func forkOpenStep(t *testing.T, w *world) {
 	_, err = w.store.Fork(w.ctx, w.scope, w.newFork(waiting.Fence.SessionID, 3), parley.ID{})
 	refused(t, "a fork at a call that waits for its result", err, parley.CodeConflict)
 	w.fork(t, waiting.Fence.SessionID, 1)
+}
+
+// forkPairs: what an agent outside records between its calls and their results is
+// shared with them, and nothing in between is asked anew.
+func forkPairs(t *testing.T, w *world) {
+	session := w.session(t)
+	call := func(id string) {
+		w.post(t, session, w.say("", alone, func(m *parley.NewMessage) {
+			m.Role, m.Content = parley.RoleToolCall, json.RawMessage(`{"arguments":{},"id":"`+id+`","name":"search"}`)
+		}))
+	}
+	w.post(t, session, w.say("note", alone)) // 1
+	call("a")                                // 2
+	w.post(t, session, w.say("note", alone)) // 3
+	call("b")                                // 4
+	w.post(t, session, w.result("a"))        // 5
+	w.post(t, session, w.result("b"))        // 6
+	w.post(t, session, w.say("note", alone)) // 7
+	call("open")                             // 8: nobody answers it
+	w.post(t, session, w.say("note", alone)) // 9
+	for at, want := range map[int64]int64{1: 1, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6, 7: 7, 8: 8, 9: 9} {
+		fork := w.fork(t, session, at)
+		if *fork.ForkedThrough != want {
+			t.Errorf("forked at message %d the cut is behind %d; want %d", at, *fork.ForkedThrough, want)
+		}
+		w.check(t, fork.ID)
+	}
+	_, err := w.store.Fork(w.ctx, w.scope, w.newFork(session, 3, asking(w.say("x"))), parley.ID{})
+	refused(t, "an edit between a call and its result", err, parley.CodeConflict)
+	w.fork(t, session, 7, asking(w.say("x")))
 }
 
 func forkEdits(t *testing.T, w *world) {
