@@ -39,6 +39,9 @@ const (
 	EventCompactionFailed    EventType = "compaction.failed"    // {compaction_id, call_id, attempt, error, again}
 )
 
+// EventCallReplayed tells of a recorded request that was sent again, to compare.
+const EventCallReplayed EventType = "call.replayed" // {call_id, replay_of_id, model, outcome}
+
 // The live types: no sequence, no id, never stored.
 const (
 	EventStepGenerating EventType = "step.generating" // a delta

@@ -19,6 +19,7 @@ type Store interface {
 	HistoryStore
 	RetentionStore
 	TurnLog
+	ReplayStore
 	AgentStore
 	ProjectStore
 	KeyStore

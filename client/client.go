@@ -153,9 +153,18 @@ func problem(response *http.Response) error {
 // call sends input as JSON (nil: no body) and decodes the answer into output
 // (nil: the answer has no body).
 func call[In, Out any](ctx context.Context, c *Client, method, path string, query url.Values, input *In, header http.Header) (Out, error) {
-	var out Out
 	ctx, cancel := context.WithTimeoutCause(ctx, answerDeadline, parley.Errorf(parley.CodeUnavailable, "the server at %s did not answer in %s", c.base, answerDeadline))
 	defer cancel()
+	return exchange[In, Out](ctx, c, method, path, query, input, header)
+}
+
+// lasting is call for a POST whose answer waits for a model: its time is ctx's.
+func lasting[In, Out any](ctx context.Context, c *Client, path string, input *In) (Out, error) {
+	return exchange[In, Out](ctx, c, http.MethodPost, path, nil, input, nil)
+}
+
+func exchange[In, Out any](ctx context.Context, c *Client, method, path string, query url.Values, input *In, header http.Header) (Out, error) {
+	var out Out
 	var body []byte
 	if input != nil {
 		var err error

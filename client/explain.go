@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 
 	"parley"
@@ -161,6 +162,79 @@ type CallDiff struct {
 		CachedTokens   *int64  `json:"cached_tokens"`
 		PossibleTokens int     `json:"possible_tokens"`
 	} `json:"cache"`
+}
+
+// Preview is the request that would be sent next.
+type Preview struct {
+	SessionID parley.ID       `json:"session_id"`
+	Model     parley.ModelID  `json:"model"`
+	Policy    string          `json:"policy"`
+	Request   json.RawMessage `json:"request"`
+	Explanation
+	Refused *string `json:"refused"` // why it would not be sent now
+	Cache   struct {
+		WithID parley.ID `json:"with_id"`
+		Tokens int       `json:"tokens"`
+		Share  float64   `json:"share"`
+		Likely bool      `json:"likely"`
+		Says   string    `json:"says"`
+	} `json:"cache"`
+	Cost struct {
+		Input  *parley.Money `json:"input"`
+		Cached *parley.Money `json:"input_cached"`
+		Output *parley.Money `json:"output_most"`
+		Tokens int           `json:"output_tokens_most"`
+	} `json:"cost"`
+}
+
+// DryRun is a turn that was run without a trace.
+type DryRun struct {
+	Message  parley.Message   `json:"message"`
+	Turn     parley.Turn      `json:"turn"`
+	Messages []parley.Message `json:"messages"`
+	Calls    []parley.Call    `json:"calls"`
+}
+
+// ReplayInput says how a recorded request is sent again.
+type ReplayInput struct {
+	Model           parley.ModelID `json:"model,omitempty"`
+	Temperature     *float64       `json:"temperature,omitempty"`
+	TopP            *float64       `json:"top_p,omitempty"`
+	MaxTokens       *int           `json:"max_tokens,omitempty"`
+	Seed            *int64         `json:"seed,omitempty"`
+	ReasoningEffort *string        `json:"reasoning_effort,omitempty"`
+}
+
+// Replayed is what came of a replay, beside the call that it repeats.
+type Replayed struct {
+	Call       parley.Call         `json:"call"`
+	Answer     parley.ReplayAnswer `json:"answer"`
+	Original   parley.Call         `json:"original"`
+	SameBytes  bool                `json:"same_bytes"`
+	OldAnswer  parley.ReplayAnswer `json:"original_answer"`
+	SameAnswer bool                `json:"same_answer"`
+}
+
+// Context reads what a session's window holds now.
+func (c *Client) Context(ctx context.Context, session parley.ID) (Preview, error) {
+	return read[Preview](ctx, c, "/v1/sessions/"+session.String()+"/context", nil)
+}
+
+// Preview asks what would be sent for a message; nothing is written.
+func (c *Client) Preview(ctx context.Context, session parley.ID, input MessageInput) (Preview, error) {
+	return call[MessageInput, Preview](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/preview", nil, &input, nil)
+}
+
+// DryRun has a message answered without anything being written; input.ToolResults
+// answer for its tools. It returns when the turn has ended, so its time is ctx's.
+func (c *Client) DryRun(ctx context.Context, session parley.ID, input MessageInput) (DryRun, error) {
+	input.DryRun = true
+	return lasting[MessageInput, DryRun](ctx, c, "/v1/sessions/"+session.String()+"/messages", &input)
+}
+
+// Replay sends a call's request again, to compare. Its time is ctx's.
+func (c *Client) Replay(ctx context.Context, id parley.ID, input ReplayInput) (Replayed, error) {
+	return lasting[ReplayInput, Replayed](ctx, c, "/v1/calls/"+id.String()+"/replay", &input)
 }
 
 // Call reads a call with its request, explained.

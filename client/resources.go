@@ -50,6 +50,9 @@ type MessageInput struct {
 	Content parley.UserContent `json:"content"`
 	Model   parley.ModelID     `json:"model,omitempty"`
 	During  parley.During      `json:"during,omitempty"`
+
+	DryRun      bool                    `json:"dry_run,omitempty"` // see Client.DryRun
+	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
 }
 
 // UserMessage makes a MessageInput of plain text.

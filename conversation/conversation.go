@@ -41,11 +41,11 @@ func (c *Conversation) Post(ctx context.Context, input engine.MessageInput) (*Tu
 
 // Say is Post for plain text.
 func (c *Conversation) Say(ctx context.Context, text string) (*Turn, error) {
-	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	input, err := userInput(text)
 	if err != nil {
 		return nil, err
 	}
-	return c.Post(ctx, engine.MessageInput{Role: parley.RoleUser, Content: content})
+	return c.Post(ctx, input)
 }
 
 // StreamText says something and yields the answer's text piece by piece, as

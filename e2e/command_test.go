@@ -64,11 +64,20 @@ func commandLine(t *testing.T, at place) {
 	if out := must("calls", "show", call); !strings.Contains(out, "system") || !strings.Contains(out, "running turn") || !strings.Contains(out, "window:") {
 		t.Errorf("calls show:\n%s", out)
 	}
-	if out := must("calls", "show", call, "--request"); !strings.HasPrefix(out, `{"messages"`) {
+	if out := must("calls", "show", call, "--request"); !strings.HasPrefix(out, `{"model":"echo"`) {
 		t.Errorf("calls show --request:\n%s", out)
 	}
 	if out := must("calls", "show", call, "--json"); !strings.Contains(out, `"parts"`) || !strings.Contains(out, `"request_hash"`) {
 		t.Errorf("calls show --json:\n%s", out)
+	}
+	if out := must("calls", "replay", call); !strings.Contains(out, "same request: true, same answer: true") {
+		t.Errorf("calls replay:\n%s", out)
+	}
+	if out := must("sessions", "context", id); !strings.Contains(out, "policy") || !strings.Contains(out, "#2 assistant") {
+		t.Errorf("sessions context:\n%s", out)
+	}
+	if out := must("sessions", "preview", id, "What", "next?"); !strings.Contains(out, "#3 user") || !strings.Contains(out, "front of the last call") {
+		t.Errorf("sessions preview:\n%s", out)
 	}
 	if out := must("calls", "diff", call); !strings.Contains(out, "the first call of the session") {
 		t.Errorf("calls diff:\n%s", out)

@@ -24,6 +24,7 @@ type Store interface {
 	parley.MessageStore
 	parley.HistoryStore
 	parley.TurnLog
+	parley.ReplayStore
 	parley.AgentStore
 	parley.ProjectStore
 	parley.KeyStore

@@ -26,9 +26,10 @@ type Explained struct {
 	Exact   bool            `json:"exact" doc:"The rebuilt request has the hash of the one that was sent."`
 	Reason  string          `json:"reason,omitempty" doc:"Why it is not exact."`
 	Explanation
-	Attempts []Attempt     `json:"other_attempts" doc:"Of the same step, oldest first: retries, and what they cost."`
-	Costs    *Costs        `json:"costs" doc:"Null while the model's price or the usage is unknown."`
-	Limits   parley.Limits `json:"limits" doc:"Of the session, in effect now."`
+	Attempts []Attempt       `json:"other_attempts" doc:"Of the same step, oldest first: retries, and what they cost."`
+	Costs    *Costs          `json:"costs" doc:"Null while the model's price or the usage is unknown."`
+	Limits   parley.Limits   `json:"limits" doc:"Of the session, in effect now."`
+	Replays  []parley.Replay `json:"replays" doc:"Of this call, newest first; of a replay, itself."`
 }
 
 // MarshalJSON writes the call's fields and the rest in one object, null for what
@@ -105,6 +106,9 @@ func (e *Engine) explain(ctx context.Context, scope parley.Scope, detail *CallDe
 		return err
 	}
 	detail.Limits = budget
+	if detail.Replays, err = e.store.Replays(ctx, scope, detail.ID); err != nil {
+		return err
+	}
 	return e.otherAttempts(ctx, scope, detail)
 }
 

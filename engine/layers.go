@@ -12,20 +12,31 @@ import (
 // middleware that is not here, and what the wire refuses; else an error is the
 // store's.
 func (e *Engine) encodeAgain(ctx context.Context, scope parley.Scope, call *parley.Call, model parley.Model, request *parley.ModelRequest) (parley.EncodedRequest, error) {
+	encoded, _, err := e.encodeFiltered(ctx, scope, call, model, request)
+	return encoded, err
+}
+
+// encodeFiltered is encodeAgain, with what the middleware does to answers; nil
+// when it leaves them as they come.
+func (e *Engine) encodeFiltered(ctx context.Context, scope parley.Scope, call *parley.Call, model parley.Model, request *parley.ModelRequest) (parley.EncodedRequest, parley.AnswerFilter, error) {
 	text, err := e.callText(ctx, scope, call.MiddlewareHash)
 	if err != nil {
-		return parley.EncodedRequest{}, err
+		return parley.EncodedRequest{}, nil, err
 	}
 	layers, err := prompt.RebuildLayers(call.Manifest.Middleware, text, e.middleware)
 	if err != nil {
-		return parley.EncodedRequest{}, err
+		return parley.EncodedRequest{}, nil, err
 	}
 	request.CacheKey = call.Manifest.CacheKey
-	if _, err := layers.Request(parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request); err != nil {
-		return parley.EncodedRequest{}, err
+	filter, err := layers.Request(parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request)
+	if err != nil {
+		return parley.EncodedRequest{}, nil, err
 	}
+	var encoded parley.EncodedRequest
 	if versioned, ok := model.(parley.VersionedEncoder); ok && call.EncoderVersion > 0 {
-		return versioned.EncodeAs(call.EncoderVersion, *request)
+		encoded, err = versioned.EncodeAs(call.EncoderVersion, *request)
+	} else {
+		encoded, err = model.Encode(*request)
 	}
-	return model.Encode(*request)
+	return encoded, filter, err
 }

@@ -185,6 +185,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getCall", reflect.TypeFor[engine.CallDetail](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String(), "")
 	do("previewMessage", reflect.TypeFor[engine.Preview](), 200, "POST", at+"/preview", `{"content":{"text":"What next?"}}`)
 	do("getContext", reflect.TypeFor[engine.Preview](), 200, "GET", at+"/context", "")
+	do("replayCall", reflect.TypeFor[engine.ReplayResult](), 201, "POST", "/v1/calls/"+s.lastCall(id).ID.String()+"/replay", `{"model":"sim/echo"}`)
 	do("diffCall", reflect.TypeFor[engine.CallDiff](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String()+"/diff", "")
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))

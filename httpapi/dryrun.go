@@ -48,7 +48,7 @@ func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	}
 	sink := &drySink{x: x}
 	done, beats := make(chan struct{}), sync.WaitGroup{}
-	beats.Go(func() { sink.beat(done) }) // ends with the run
+	beats.Go(func() { beatInto(done, &sink.mu, func() *stream { return sink.s }) }) // ends with the run
 	_, err := run(x.r.Context(), engine.DryWatch{Flush: flush, Sink: sink})
 	close(done)
 	beats.Wait()
@@ -92,25 +92,6 @@ func (d *drySink) write(frame *live.Frame) error {
 		return errGone
 	}
 	return nil
-}
-
-// beat sends heartbeats until done.
-func (d *drySink) beat(done <-chan struct{}) {
-	ticker := time.NewTicker(Heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-		}
-		d.mu.Lock()
-		if d.s != nil {
-			d.s.buffer = append(d.s.buffer, ": still here\n\n"...)
-			_ = d.s.flush() // the next frame finds out that the client is gone
-		}
-		d.mu.Unlock()
-	}
 }
 
 func servePreview(a *api, x *exchange) error {

@@ -54,11 +54,12 @@ const (
 	limitsExample    = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
 	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"role":"user","reason":"running turn","bytes":5,"tokens":2,"span":{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":2}],"estimated_tokens":2,` +
 		`"left_out":[{"from":1,"to":4,"count":4,"reason":"outside the window (recent(10))","tokens":null}],"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
-	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample + `}`
+	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample + `,"replays":[]}`
 	callDiffExample   = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` + otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,"kind":"system","name":null,"sequence":null,"was":"It is 12:00.","is":"It is 12:01."},` +
 		`"shared":{"bytes":420,"of_bytes":9200,"tokens":105,"of_tokens":2300,"messages":0},"changes":[{"cause":"system_prompt","says":"The system prompt changed from line 1 on.","breaks_prefix":true,"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],"names":[]}],` +
 		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,"possible_tokens":105}}`
 
+	replayExample  = `{"call":` + callExample + `,"answer":{"text":"Hello!","reasoning":"","refusal":"","tool_calls":[]},"original":` + callExample + `,"same_bytes":true,"original_answer":{"text":"Hello.","reasoning":"","refusal":"","tool_calls":[]},"same_answer":false}`
 	dryRunExample  = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample + `],"calls":[` + callExample + `]}`
 	previewExample = `{"session_id":"` + sessionIDExample + `","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample + `,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no cache holds anything of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,"output_tokens_most":4096}}`

@@ -51,7 +51,7 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 	if sum := c.Input + c.Cached + c.CacheWrite + c.Output; sum-*call.Cost > 2 || *call.Cost-sum > 2 {
 		t.Errorf("%s and not %s", sum, *call.Cost)
 	}
-	if used := call.Window; used.ContextLength == nil || *used.ContextLength != 8192 || *used.Share < 0.3 || int64(used.Used) != *call.Usage.InputTokens {
+	if used := call.Window; used.ContextLength == nil || *used.ContextLength != 32768 || *used.Share < 0.1 || int64(used.Used) != *call.Usage.InputTokens {
 		t.Errorf("the window is %+v", used)
 	}
 	if call.Limits.MaxSteps == nil || *call.Limits.MaxSteps != 3 {
@@ -114,7 +114,7 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 		if len(lines) != 2 || lines[0].Sign != "-" || lines[1].Line != 2 || !strings.HasPrefix(lines[1].Text, "The time is 12:0") {
 			t.Errorf("the lines: %+v", lines)
 		}
-		if d.First.Kind != prompt.KindMessage || d.Shared.Messages != 0 || d.Cache.PossibleTokens > d.Shared.OfTokens/10 {
+		if d.First.Kind != prompt.KindSystem || d.Shared.Messages != 0 || d.Cache.PossibleTokens > d.Shared.OfTokens/10 {
 			t.Errorf("shared: %+v, first: %+v", d.Shared, d.First)
 		}
 	}

@@ -82,7 +82,7 @@ func (b *logBuffer) String() string {
 func testModels(t *testing.T) *llm.Registry {
 	t.Helper()
 	tariff := sim.Info("echo")
-	tariff.ID, tariff.Provider, tariff.ContextLength, tariff.Simulator = "tariff/echo", "tariff", 8192, false
+	tariff.ID, tariff.Provider, tariff.ContextLength, tariff.Simulator = "tariff/echo", "tariff", 32768, false
 	tariff.Price = &parley.Price{Input: 10, Output: 20, CachedInput: 1}
 	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},

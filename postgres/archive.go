@@ -120,6 +120,7 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"audit":          {"workspace_id", "at", "id"},
 	"budgets":        {"workspace_id", "subject_id"},
 	"compactions":    {"workspace_id", "session_id"},
+	"replays":        {"workspace_id", "call_id"},
 	"parked":         {"workspace_id", "subject_id", "session_id"},
 	"rates":          {"workspace_id", "subject_id"},
 	"blob_chunks":    {"workspace_id", "blob_id", "n"},

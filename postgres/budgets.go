@@ -276,9 +276,9 @@ const (
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n
   ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = greatest(r.used_until + $3, excluded.used_until)
   WHERE greatest(r.used_until + $3, excluded.used_until) - (excluded.used_until - $3) <= 60000000 RETURNING 1)`
-	early      = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
-	takeRate   = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
-	rateWait   = `SELECT greatest(0, greatest(n.now, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0)) + $3 - n.now - 60000000)
+	early    = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
+	takeRate = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
+	rateWait = `SELECT greatest(0, greatest(n.now, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0)) + $3 - n.now - 60000000)
  FROM (SELECT parley.now_ms() * 1000 AS now) n`
 	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
 )

@@ -157,6 +157,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	if err := b.compaction(h); err != nil {
 		return err
 	}
+	if err := b.replay(h, c.At); err != nil {
+		return err
+	}
 	b.ready(h)
 	b.files(h)
 	for _, opened := range c.Opened {

@@ -62,6 +62,7 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"budgets":        {"workspace_id", "subject_id"},
 	"parked":         {"workspace_id", "subject_id", "session_id"},
 	"compactions":    {"session_id"},
+	"replays":        {"call_id"},
 	"rates":          {"workspace_id", "subject_id"},
 	"blob_chunks":    {"blob_id", "n"},
 	"file_uses":      {"session_id", "message_id", "file_id"},

@@ -56,7 +56,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if left, err := t.releaseLogs(h); err != nil || left {
 		return false, err
 	}
-	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?", "DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
+	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?", "DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?", "DELETE FROM replays WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?", "DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?", "DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {

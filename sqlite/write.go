@@ -59,6 +59,9 @@ func (t *txn) write(h *transition.Head) error {
 	if err := t.writeCompaction(h); err != nil {
 		return err
 	}
+	if err := t.writeReplay(h); err != nil {
+		return err
+	}
 	if err := t.writeReady(h); err != nil {
 		return err
 	}

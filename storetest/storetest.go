@@ -55,6 +55,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
 		"Compactions": testCompactions,
+		"Replays":     testReplays,
 		"Outside":     testOutside,
 		"Shares":      testShares,
 		"History":     testHistory,

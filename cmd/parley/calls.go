@@ -15,7 +15,7 @@ import (
 
 func callsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
-	command.AddCommand(listCallsCommand(shared, term), showCallCommand(shared, term), diffCallCommand(shared, term))
+	command.AddCommand(listCallsCommand(shared, term), showCallCommand(shared, term), diffCallCommand(shared, term), replayCallCommand(shared, term))
 	return command
 }
 
@@ -162,6 +162,86 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 		})}
 	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before when not given")
 	return diff
+}
+
+func replayCallCommand(shared *flags, term terminal) *cobra.Command {
+	var model string
+	replay := &cobra.Command{Use: "replay CALL", Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no conversation", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(r)
+			}
+			for _, one := range []struct {
+				name   string
+				call   *parley.Call
+				answer *parley.ReplayAnswer
+			}{{"original", &r.Original, &r.OldAnswer}, {"replay", &r.Call, &r.Answer}} {
+				fmt.Fprintf(term.out, "%s: %s  %s  in %s, out %s, cost %s, %s ms\n", one.name, modelLabel(one.call.Model), one.call.Outcome,
+					known(one.call.Usage.InputTokens), known(one.call.Usage.OutputTokens), price(one.call.Cost), known(one.call.TotalMS))
+				if one.call.Error != nil {
+					fmt.Fprintln(term.out, one.call.Error.Sentence)
+				}
+				fmt.Fprintln(term.out, one.answer.Text)
+				for _, asked := range one.answer.ToolCalls {
+					fmt.Fprintf(term.out, "calls %s %s\n", asked.Name, asked.Arguments)
+				}
+			}
+			fmt.Fprintf(term.out, "same request: %t, same answer: %t\n", r.SameBytes, r.SameAnswer)
+			return nil
+		})}
+	replay.Flags().StringVar(&model, "model", "", "provider/model; the call's own when not given")
+	return replay
+}
+
+func contextCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{Use: "context SESSION", Short: "Show what the model's window holds now, by part, and what is left out", Args: cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			shown, err := server.Context(ctx, id)
+			if err != nil {
+				return err
+			}
+			return printPreview(shared, term, &shown)
+		})}
+}
+
+func previewCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{Use: "preview SESSION TEXT", Short: "Show what would be sent for a message, and what it would cost; nothing is written", Args: cobra.MinimumNArgs(2),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			shown, err := server.Preview(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
+			if err != nil {
+				return err
+			}
+			return printPreview(shared, term, &shown)
+		})}
+}
+
+func printPreview(shared *flags, term terminal, p *client.Preview) error {
+	if shared.json {
+		return term.printJSON(p)
+	}
+	fmt.Fprintf(term.out, "%s  policy %s\n", modelLabel(p.Model), p.Policy)
+	fmt.Fprintf(term.out, "input %s, with the cache %s; answer up to %s (%d tokens)\n", price(p.Cost.Input), price(p.Cost.Cached), price(p.Cost.Output), p.Cost.Tokens)
+	fmt.Fprintln(term.out, p.Cache.Says)
+	if p.Refused != nil {
+		fmt.Fprintln(term.out, "It would not be sent now:", *p.Refused)
+	}
+	return printExplanation(term, &p.Explanation)
 }
 
 // known is a number that may be unknown.

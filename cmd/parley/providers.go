@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+
 	"parley"
 	"parley/llm"
 	"parley/llm/anthropic"
 	"parley/llm/openai"
+	"parley/llm/record"
 	"parley/llm/sim"
 )
 
@@ -54,6 +58,7 @@ type closer interface{ Close() }
 func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, error) {
 	var providers []llm.Provider
 	var open []closer
+	env = recordedKeys(s, env)
 	for _, p := range configuredProviders(s, env) {
 		if err := p.check(); err != nil {
 			return nil, nil, err
@@ -79,6 +84,10 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 			}
 			provider.Model, provider.Caching, open = model, p.Name == openai.DefaultName, append(open, model)
 		}
+		var err error
+		if provider.Model, err = recorded(s, provider.Model, key); err != nil {
+			return nil, nil, err
+		}
 		providers = append(providers, provider)
 	}
 	providers = append(providers, llm.Provider{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true})
@@ -88,6 +97,43 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 	}
 	registry, err := llm.NewRegistry(llm.Options{Default: s.Model, Providers: providers, Models: models})
 	return registry, open, err
+}
+
+// recorded puts a recorder or a player around a provider, as the settings say.
+func recorded(s settings, model parley.Model, key string) (parley.Model, error) {
+	switch {
+	case s.Record != "":
+		return record.New(model, s.Record, record.Options{Secrets: []string{key}})
+	case s.Replay != "":
+		return record.Open(model, s.Replay, record.Options{})
+	}
+	return model, nil
+}
+
+// unusedKey stands for the keys of providers that are never asked.
+const unusedKey = "unused"
+
+// recordedKeys is an environment in which the providers that were recorded have
+// their keys: a player needs none.
+func recordedKeys(s settings, env func(string) string) func(string) string {
+	if s.Replay == "" {
+		return env
+	}
+	given := map[string]bool{}
+	for _, known := range knownProviders {
+		if info, err := os.Stat(filepath.Join(s.Replay, known.Name)); err == nil && info.IsDir() {
+			given[known.KeyEnv] = true
+		}
+	}
+	for _, p := range s.Providers {
+		given[p.KeyEnv] = true
+	}
+	return func(name string) string {
+		if value := env(name); value != "" || !given[name] {
+			return value
+		}
+		return unusedKey
+	}
 }
 
 func (p providerSetting) check() error {

@@ -92,6 +92,7 @@ func databaseName(address string) string {
 // serveFlags are the flags of serve, which win over environment and file.
 type serveFlags struct {
 	addr, metricsAddr, model, role, logLevel, logFormat string
+	record, replay                                      string
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
@@ -112,6 +113,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.drain, "drain", defaultDrain, "how long running turns may finish after SIGTERM; 0s gives them back at once (PARLEY_DRAIN)")
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
 	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; default the home directory)")
+	flags.StringVar(&f.record, "record", "", "write every exchange with a provider to this directory (PARLEY_RECORD)")
+	flags.StringVar(&f.replay, "replay", "", "answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)")
 	flags.StringVar(&f.logLevel, "log-level", defaultLogLevel, "debug, info, warn or error (PARLEY_LOG_LEVEL)")
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json (PARLEY_LOG_FORMAT)")
 }
@@ -131,6 +134,8 @@ func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 		"drain":        func() { s.Drain = duration(f.drain) },
 		"drain-wait":   func() { s.DrainWait = duration(f.drainWait) },
 		"project-root": func() { s.ProjectRoots = f.roots },
+		"record":       func() { s.Record = f.record },
+		"replay":       func() { s.Replay = f.replay },
 		"log-level":    func() { s.LogLevel = f.logLevel },
 		"log-format":   func() { s.LogFormat = f.logFormat },
 	} {

@@ -95,6 +95,8 @@ type settings struct {
 	MCP          []mcpSetting           `yaml:"mcp"`
 	HTTPTools    []httpToolSetting      `yaml:"http_tools"`
 	Redact       []parley.RedactPattern `yaml:"redact"` // hidden from every provider
+	Record       string                 `yaml:"record"` // directory that exchanges with providers are written to; "": none
+	Replay       string                 `yaml:"replay"` // directory that answers come from instead of providers; "": none
 }
 
 // retentionSetting is how long is kept what is not the record itself.
@@ -210,7 +212,7 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	for name, target := range map[string]*string{
 		"PARLEY_ADDR": &s.Addr, "PARLEY_METRICS_ADDR": &s.MetricsAddr, "PARLEY_DATABASE_URL": &s.DatabaseURL, "PARLEY_LISTEN_URL": &s.ListenURL,
 		"PARLEY_ROLE": (*string)(&s.Role), "PARLEY_MODEL": (*string)(&s.Model),
-		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat,
+		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat, "PARLEY_RECORD": &s.Record, "PARLEY_REPLAY": &s.Replay,
 	} {
 		if v := env(name); v != "" {
 			*target = v
@@ -248,6 +250,8 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 // database: a password may stand anywhere in a mistaken one.
 func (s *settings) check() error {
 	switch {
+	case s.Record != "" && s.Replay != "":
+		return parley.InvalidField("replay", "does not go with record: what is played was recorded before")
 	case s.Workers < 1 || s.Workers > mostWorkers:
 		return parley.InvalidField("workers", "must lie between 1 and %d", mostWorkers)
 	case time.Duration(s.Lease) < shortestLease || time.Duration(s.Lease) > longestLease:

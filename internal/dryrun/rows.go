@@ -107,7 +107,7 @@ func (r rows) OpenToolCalls(h *transition.Head) (open []parley.Message, err erro
 		if m.Role != parley.RoleToolCall || m.Status != parley.MessageCompleted || m.TurnID != h.TurnID {
 			continue
 		}
-		if _, answered, _ := r.ToolCall(h, m.ToolCallID); !answered { //nolint:errcheck // it never fails
+		if _, answered, _ := r.ToolCall(h, m.ToolCallID); !answered {
 			open = append(open, *m)
 		}
 	}

@@ -77,6 +77,7 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
 	table("audit", ids("workspace_id"), integers("at"), ids("id", "principal_id"), texts("principal_name", "action"), ids("session_id", "target_id", "request_id")),
 	table("budgets", ids("workspace_id", "subject_id"), integers("revision", "tokens", "cost", "day", "day_tokens", "day_cost", "reserved_tokens", "reserved_cost", "warned")),
+	table("replays", ids("call_id", "workspace_id", "session_id", "replay_of"), texts("answer"), integers("created_at")),
 	table("compactions", ids("session_id", "workspace_id", "id"), texts("state", "reason"), integers("attempt"), ids("holder"), integers("epoch", "covers_from", "covers_through"),
 		ids("absorbs_id", "call_id", "message_id"), texts("error"), integers("not_before", "rests_until", "created_at", "updated_at", "finished_at")),
 	table("parked", ids("workspace_id", "subject_id", "session_id"), integers("parked_at")),

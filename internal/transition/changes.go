@@ -41,6 +41,7 @@ type Changes struct {
 	Resumed  []Resumed      // of NewTurns those that take up another; after them
 	Turns    []*parley.Turn // all that may change in a turn
 
+	Replay   *parley.NewReplay // of NewCalls: its row
 	NewCalls []NewCall
 	Calls    []parley.CallSettled // open calls of the turn that end
 

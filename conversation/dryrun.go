@@ -1,0 +1,40 @@
+package conversation
+
+import (
+	"context"
+
+	"parley"
+	"parley/engine"
+)
+
+// DryRun answers a text by the path of a post and writes nothing. No tool runs:
+// script answers for them, and a tool that it does not have is told as not run. It
+// returns when the turn has ended.
+func (c *Conversation) DryRun(ctx context.Context, text string, script ...parley.ScriptedResult) (engine.DryRun, error) {
+	input, err := userInput(text)
+	if err != nil {
+		return engine.DryRun{}, err
+	}
+	input.DryRun, input.ToolResults = true, script
+	return c.home.Engine.DryRunMessage(ctx, c.home.Owner, c.ID, input, engine.DryWatch{})
+}
+
+// Preview tells what would be sent for a text now; nothing is written and no
+// model is asked.
+func (c *Conversation) Preview(ctx context.Context, text string) (engine.Preview, error) {
+	input, err := userInput(text)
+	if err != nil {
+		return engine.Preview{}, err
+	}
+	return c.home.Engine.Preview(ctx, c.home.Owner, c.ID, input)
+}
+
+// Context tells what the model's window holds now.
+func (c *Conversation) Context(ctx context.Context) (engine.Preview, error) {
+	return c.home.Engine.Context(ctx, c.home.Owner, c.ID)
+}
+
+func userInput(text string) (engine.MessageInput, error) {
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	return engine.MessageInput{Role: parley.RoleUser, Content: content}, err
+}

@@ -1,0 +1,326 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+// ReplayInput says how a recorded request is sent again; what is left out is as it
+// was.
+type ReplayInput struct {
+	Model parley.ModelID `json:"model,omitempty" doc:"provider/model; the call's own by default."`
+	parley.Parameters
+}
+
+// ReplayResult is what came of a replay, beside the call that it repeats.
+type ReplayResult struct {
+	Call       parley.Call         `json:"call" doc:"The replay: a call of purpose replay."`
+	Answer     parley.ReplayAnswer `json:"answer"`
+	Original   parley.Call         `json:"original"`
+	SameBytes  bool                `json:"same_bytes" doc:"The request was the same to the byte."`
+	OldAnswer  parley.ReplayAnswer `json:"original_answer" doc:"What the original call was answered."`
+	SameAnswer bool                `json:"same_answer" doc:"Both said the same text and asked for the same tools."`
+}
+
+// ReplayPiece is a live piece of a replay's answer.
+type ReplayPiece struct {
+	Kind  parley.ContentKind `json:"kind" enum:"text,reasoning,arguments"`
+	Delta string             `json:"delta"`
+}
+
+// replayTime bounds one replay.
+const replayTime = 10 * time.Minute
+
+// answerFor is how many tokens an answer is taken to need when nothing bounds it.
+const answerFor = 4096
+
+// Replay sends the request of a call again, to the same model or another one, with
+// the parameters given instead. Its answer enters no conversation: it is kept with
+// the call that the replay is, counted to the session and its budgets. No tool runs.
+// tell is told of the answer while it comes; nil: nobody. A model's failure is no
+// error: the result's call has it. ctx ends the replay; what came is kept.
+func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parley.ID, input ReplayInput, tell func(ReplayPiece) error) (ReplayResult, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	if err := input.Parameters.Validate(); err != nil {
+		return ReplayResult{}, err
+	}
+	original, err := e.store.Call(ctx, scope, id)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	r, err := e.prepareReplay(ctx, scope, original, input)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	if err := e.affordReplay(ctx, scope, r); err != nil {
+		return ReplayResult{}, err
+	}
+	timed, stop := context.WithTimeout(ctx, replayTime)
+	defer stop()
+	r.run(timed, tell)
+	r.row.Settled.Cost, r.row.Settled.Saved = r.info.Price.Cost(r.row.Settled.Usage), r.info.Price.Saved(r.row.Settled.Usage)
+	kept := context.WithoutCancel(ctx) // it was paid for, whoever has gone meanwhile
+	if err := e.store.RecordReplay(kept, scope, r.row); err != nil {
+		return ReplayResult{}, err
+	}
+	result := ReplayResult{Original: original, Answer: r.row.Answer, SameBytes: r.row.Call.RequestHash == original.RequestHash}
+	if result.Call, err = e.store.Call(kept, scope, r.row.Call.ID); err != nil {
+		return ReplayResult{}, err
+	}
+	if result.OldAnswer, err = e.answerOf(kept, scope, &original); err != nil {
+		return ReplayResult{}, err
+	}
+	result.SameAnswer = sameAnswer(&result.Answer, &result.OldAnswer)
+	return result, nil
+}
+
+// replay is one on its way.
+type replay struct {
+	row     parley.NewReplay
+	model   parley.Model
+	info    parley.ModelInfo
+	encoded parley.EncodedRequest
+	filter  parley.AnswerFilter
+}
+
+// prepareReplay makes a call's request again under other settings.
+func (e *Engine) prepareReplay(ctx context.Context, scope parley.Scope, original parley.Call, input ReplayInput) (*replay, error) {
+	call := original
+	call.ID, call.Parameters = parley.NewID(), input.Parameters.Over(original.Parameters)
+	if input.Model != "" && input.Model != original.Model {
+		if call.Model = input.Model; call.Model.Provider() != original.Model.Provider() {
+			call.EncoderVersion, call.Manifest.CacheKey = 0, ""
+		}
+	}
+	r := &replay{}
+	var err error
+	if r.model, r.info, err = e.models.Resolve(call.Model); err != nil {
+		return nil, err
+	}
+	call.Provider = call.Model.Provider()
+	system, err := e.callText(ctx, scope, call.SystemHash)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := e.callText(ctx, scope, call.ToolsHash)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := e.callText(ctx, scope, call.MiddlewareHash)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := prompt.DecodeTools(tools)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := e.manifestMessages(ctx, scope, original)
+	if err != nil {
+		return nil, err
+	}
+	files := attachments{engine: e, ctx: ctx, workspaceID: call.WorkspaceID, vision: r.info.Sees()}
+	request, err := prompt.Rebuild(call, string(system), definitions, messages, files.of)
+	if err == nil {
+		r.encoded, r.filter, err = e.encodeFiltered(ctx, scope, &call, r.model, &request)
+	}
+	if err != nil {
+		return nil, errors.Join(files.err, err)
+	}
+	call.RequestHash, call.EncoderVersion = parley.HashOf(r.encoded.Body), r.encoded.Version
+	call.Attempt, call.Usage, call.Cost, call.Reserved, call.Error, call.Finish = 1, parley.Usage{}, nil, nil, nil, ""
+	r.row = parley.NewReplay{Call: call, System: string(system), Tools: tools, Layers: layers, OfID: original.ID, Settled: parley.CallSettled{CallID: call.ID}}
+	return r, nil
+}
+
+// affordReplay refuses a replay that a budget of its session or agent has no room
+// for, and notes what it is counted to.
+func (e *Engine) affordReplay(ctx context.Context, scope parley.Scope, r *replay) error {
+	session, err := e.store.Session(ctx, scope, r.row.Call.SessionID)
+	if err != nil {
+		return err
+	}
+	output := int64(answerFor)
+	switch {
+	case r.row.Call.MaxTokens != nil:
+		output = int64(*r.row.Call.MaxTokens)
+	case r.info.MaxOutput > 0:
+		output = int64(r.info.MaxOutput)
+	}
+	input := int64(prompt.EstimateTokens(string(r.encoded.Body)))
+	r.row.Estimate = parley.Reserved{Tokens: input + output, Cost: r.info.Price.Most(input, output)}
+	subjects := []parley.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	if !session.RootID.IsZero() && session.RootID != session.ID {
+		subjects = append(subjects, parley.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
+	}
+	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, subjects)
+	if err != nil {
+		return err
+	}
+	for i := range budgets {
+		b := &budgets[i]
+		l := b.Limits
+		if b.Scope == parley.BudgetOfSession && b.ID == session.ID && !b.Made {
+			b.Tokens, b.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens, session.Statistics.Cost
+		}
+		charge := parley.Charge{DailyTokens: l.DailyTokens, DailyCost: l.DailyCost}
+		if b.Scope == parley.BudgetOfSession {
+			charge.Tokens, charge.Cost = l.SessionTokens, l.SessionCost
+		}
+		if l.Priced() && r.row.Estimate.Cost == nil {
+			return parley.Conflict(parley.WaitBudget, "Money is limited here and the price of %q is not known. Give its price under models in parley.yaml, or replay with another model.", r.row.Call.Model)
+		}
+		if !charge.Fits(b, r.row.Estimate) {
+			return parley.Conflict(parley.WaitBudget, "A replay may need up to %d tokens, for which the %s's limits have no room. Raise them, or give a smaller max_tokens.", r.row.Estimate.Tokens, b.Scope)
+		}
+		if b.Made {
+			r.row.Charged = append(r.row.Charged, b.ID)
+		}
+	}
+	slices.SortFunc(r.row.Charged, func(a, b parley.ID) int { return strings.Compare(a.String(), b.String()) })
+	return nil
+}
+
+// run sends the request and collects the answer.
+func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
+	started := time.Now()
+	settled, answer := &r.row.Settled, &r.row.Answer
+	answer.ToolCalls = []parley.ToolCallContent{}
+	calls := map[int]int{} // by block: the place in answer.ToolCalls
+	chunks := r.model.Stream(ctx, r.encoded)
+	if r.filter != nil {
+		chunks = r.filter(chunks)
+	}
+	var broken error
+	size := 0
+	for chunk, err := range chunks {
+		if err != nil {
+			broken = err
+			break
+		}
+		if settled.FirstTokenMS == nil {
+			settled.FirstTokenMS = new(time.Since(started).Milliseconds())
+		}
+		if size += len(chunk.Text); size > parley.MaxAnswerBytes {
+			broken = parley.NewModelError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+			break
+		}
+		piece := r.take(&chunk, calls)
+		if piece.Delta == "" || tell == nil {
+			continue
+		}
+		if broken = tell(piece); broken != nil {
+			break
+		}
+	}
+	settled.TotalMS = new(time.Since(started).Milliseconds())
+	for i := range answer.ToolCalls {
+		one := &answer.ToolCalls[i]
+		if one.Arguments = json.RawMessage("null"); json.Valid([]byte(one.ArgumentsText)) {
+			one.Arguments, one.ArgumentsText = json.RawMessage(one.ArgumentsText), ""
+		}
+	}
+	r.judge(ctx, broken)
+}
+
+// take adds a chunk, and says what of it is to be shown.
+func (r *replay) take(chunk *parley.Chunk, calls map[int]int) ReplayPiece {
+	answer, text := &r.row.Answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // no database of ours stores NUL
+	switch chunk.Kind {
+	case parley.ChunkText:
+		answer.Text += text
+		return ReplayPiece{parley.KindText, text}
+	case parley.ChunkReasoning:
+		answer.Reasoning += text
+		return ReplayPiece{parley.KindReasoning, text}
+	case parley.ChunkRefusal:
+		answer.Refusal += text
+	case parley.ChunkToolCall:
+		calls[chunk.Block] = len(answer.ToolCalls)
+		answer.ToolCalls = append(answer.ToolCalls, parley.ToolCallContent{ID: fmt.Sprintf("call_%d", len(answer.ToolCalls)+1), Name: parley.Clip(chunk.Name, parley.MaxNameBytes-4)})
+	case parley.ChunkArguments:
+		if at, ok := calls[chunk.Block]; ok {
+			answer.ToolCalls[at].ArgumentsText += text
+			return ReplayPiece{parley.KindArguments, text}
+		}
+	case parley.ChunkUsage:
+		r.row.Settled.Usage = chunk.Usage
+	case parley.ChunkFinish:
+		r.row.Settled.Finish = chunk.Finish
+	}
+	return ReplayPiece{}
+}
+
+// judge says how the replay ended.
+func (r *replay) judge(ctx context.Context, broken error) {
+	settled := &r.row.Settled
+	var model *parley.ModelError
+	switch {
+	case broken == nil && settled.Finish != "":
+		settled.Outcome = parley.CallCompleted
+	case ctx.Err() != nil || broken != nil && !errors.As(broken, &model):
+		settled.Outcome = parley.CallCancelled
+	default:
+		if model == nil {
+			model = parley.NewModelError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil)
+		}
+		settled.Outcome = parley.CallFailed
+		settled.Error = &parley.Failure{Class: model.Class, Sentence: model.Class.Sentence(), Detail: model.Message, Attempts: 1}
+	}
+}
+
+// answerOf is what a recorded call was answered: its messages, or what a replay keeps.
+func (e *Engine) answerOf(ctx context.Context, scope parley.Scope, call *parley.Call) (parley.ReplayAnswer, error) {
+	answer := parley.ReplayAnswer{ToolCalls: []parley.ToolCallContent{}}
+	if call.Purpose == parley.PurposeReplay {
+		replays, err := e.store.Replays(ctx, scope, call.ID)
+		for i := range replays {
+			if replays[i].CallID == call.ID {
+				answer = replays[i].Answer
+			}
+		}
+		return answer, err
+	}
+	if call.TurnID.IsZero() {
+		return answer, nil
+	}
+	messages, err := e.store.Messages(ctx, scope, call.SessionID, parley.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage})
+	for i := range messages {
+		m := &messages[i]
+		if m.Step != call.Step {
+			continue
+		}
+		switch m.Role {
+		case parley.RoleAssistant:
+			var said parley.AssistantContent
+			if json.Unmarshal(m.Content, &said) == nil {
+				answer.Text, answer.Reasoning, answer.Refusal = answer.Text+said.Text, answer.Reasoning+said.Reasoning, answer.Refusal+said.Refusal
+			}
+		case parley.RoleToolCall:
+			var asked parley.ToolCallContent
+			if json.Unmarshal(m.Content, &asked) == nil {
+				answer.ToolCalls = append(answer.ToolCalls, asked)
+			}
+		}
+	}
+	return answer, err
+}
+
+// sameAnswer compares what two answers say, not the ids of their calls.
+func sameAnswer(a, b *parley.ReplayAnswer) bool {
+	return a.Text == b.Text && a.Refusal == b.Refusal && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y parley.ToolCallContent) bool {
+		one, err := parley.CanonicalJSON(x.Arguments)
+		other, also := parley.CanonicalJSON(y.Arguments)
+		return x.Name == y.Name && (err == nil && also == nil && string(one) == string(other) || string(x.Arguments) == string(y.Arguments))
+	})
+}

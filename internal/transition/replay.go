@@ -1,0 +1,36 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// RecordReplay is the transition of parley.ReplayStore. The call is opened and
+// ended at once: what it used is known, so there is nothing to hold for it.
+func (t *Tx) RecordReplay(scope parley.Scope, replay parley.NewReplay) error {
+	h, err := t.lock(scope, replay.Call.SessionID)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(struct {
+		CallID  parley.ID          `json:"call_id"`
+		OfID    parley.ID          `json:"replay_of_id"`
+		Model   parley.ModelID     `json:"model"`
+		Outcome parley.CallOutcome `json:"outcome"`
+	}{replay.Call.ID, replay.OfID, replay.Call.Model, replay.Settled.Outcome})
+	if err != nil {
+		return parley.WrapError(parley.CodeInternal, err, "a replay's event cannot be encoded")
+	}
+	t.event(h, parley.EventCallReplayed, parley.ID{}, data)
+	call := replay.Call
+	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent, parley.ID{}, parley.ID{}
+	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: parley.StepBegin{Call: call, System: replay.System, Tools: replay.Tools, Middleware: replay.Layers}})
+	h.Changes.Replay = &replay
+	if len(replay.Charged) > 0 {
+		used, estimated := replay.Settled.Charged(replay.Estimate)
+		h.Changes.Spent = append(h.Changes.Spent, Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated})
+	}
+	h.settleApart(OpenCall{ID: call.ID}, replay.Settled)
+	return nil
+}

@@ -1,0 +1,188 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// maxLine bounds a line of a recording: a request with its images.
+const maxLine = 128 << 20
+
+// Player answers requests from recordings and sends nothing.
+type Player struct {
+	wire    parley.Model
+	dir     string
+	options Options
+
+	mu    sync.Mutex // guards given
+	given map[string]int
+}
+
+var (
+	_ parley.Model            = (*Player)(nil)
+	_ parley.VersionedEncoder = (*Player)(nil)
+)
+
+// Open answers from the recordings below a directory. wire encodes requests, as the
+// one did that was recorded; any key will do for it. CodeNotFound when there is no
+// such directory.
+func Open(wire parley.Model, dir string, options Options) (*Player, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, parley.Errorf(parley.CodeNotFound, "There are no recordings in %s. Make some with parley serve --record %s.", dir, dir)
+	}
+	return &Player{wire: wire, dir: dir, options: options, given: map[string]int{}}, nil
+}
+
+// Encode implements parley.Model.
+func (p *Player) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	return p.wire.Encode(request)
+}
+
+// EncodeAs implements parley.VersionedEncoder.
+func (p *Player) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	return encodeAs(p.wire, version, request)
+}
+
+// Stream implements parley.Model: the recorded answer, at once. A request that was
+// never recorded is an error that names the missing file and the nearest one.
+func (p *Player) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+	return func(yield func(parley.Chunk, error) bool) {
+		file, err := p.next(encoded)
+		if err != nil {
+			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, err.Error(), nil))
+			return
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, maxLine)
+		lines.Scan() // the request
+		for lines.Scan() {
+			if ctx.Err() != nil {
+				yield(parley.Chunk{}, context.Cause(ctx))
+				return
+			}
+			var l line
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the recording "+file.Name()+" cannot be read", err))
+				return
+			}
+			c, err := l.read()
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// read makes what was yielded of a line.
+func (l *line) read() (parley.Chunk, error) {
+	if e := l.Error; e != nil {
+		failed := parley.NewModelError(e.Class, e.Retryable, e.Message, nil)
+		failed.Status, failed.RetryAfter = e.Status, time.Duration(e.RetryAfterMS)*time.Millisecond
+		return parley.Chunk{}, failed
+	}
+	if l.Chunk == nil {
+		return parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "a line of the recording is neither a chunk nor an error", nil)
+	}
+	c := parley.Chunk{Kind: l.Chunk.Kind, Block: l.Chunk.Block, Text: l.Chunk.Text, CallID: l.Chunk.CallID, Name: l.Chunk.Name, Data: l.Chunk.Data, Finish: l.Chunk.Finish}
+	if l.Chunk.Usage != nil {
+		c.Usage = *l.Chunk.Usage
+	}
+	return c, nil
+}
+
+// next opens the recording that comes next for a request.
+func (p *Player) next(encoded parley.EncodedRequest) (*os.File, error) {
+	first := p.options.nameOf(encoded, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.given[first] + 1
+	file, err := os.Open(filepath.Join(p.dir, p.options.nameOf(encoded, n))) //nolint:gosec // a name of the recordings' own
+	if err != nil && n > 1 {
+		return os.Open(filepath.Join(p.dir, p.options.nameOf(encoded, n-1))) //nolint:gosec // as above
+	}
+	if err != nil {
+		return nil, p.missing(encoded, first)
+	}
+	p.given[first] = n
+	return file, nil
+}
+
+// shown is how much of two requests is shown where they part, in bytes.
+const shown = 60
+
+// missing says which recording is not there, and which comes nearest.
+func (p *Player) missing(encoded parley.EncodedRequest, name string) error {
+	said := fmt.Sprintf("no recording of this request: %s is missing in %s", name, p.dir)
+	nearest, at, was := "", -1, []byte(nil)
+	is := p.options.steady(encoded.Body)
+	root := filepath.Join(p.dir, folder(encoded.Model))
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // a folder that is not there has none
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+			return nil //nolint:nilerr // what cannot be read is not the nearest
+		}
+		recorded := requestOf(path)
+		if recorded == nil {
+			return nil
+		}
+		steady := p.options.steady(recorded)
+		if same := sharedBytes(steady, is); same > at {
+			nearest, at, was = path, same, steady
+		}
+		return nil
+	})
+	if nearest == "" {
+		return fmt.Errorf("%s; there is none of the provider %s; record some with parley serve --record", said, encoded.Model.Provider())
+	}
+	if relative, err := filepath.Rel(p.dir, nearest); err == nil {
+		nearest = relative
+	}
+	return fmt.Errorf("%s; the nearest is %s, which differs from byte %d on: recorded %q, now %q; record it again with parley serve --record",
+		said, nearest, at, around(was, at), around(is, at))
+}
+
+// requestOf is the request of a recording, nil when it cannot be read.
+func requestOf(path string) []byte {
+	file, err := os.Open(path) //nolint:gosec // found below the recordings' directory
+	if err != nil {
+		return nil
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxLine)
+	var h head
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil {
+		return nil
+	}
+	return h.Request
+}
+
+func sharedBytes(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// around is a little of a text from before a byte on, whole runes only.
+func around(text []byte, at int) string {
+	from := max(0, at-shown/3)
+	for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	return string(bytes.ToValidUTF8(text[min(from, len(text)):min(len(text), at+shown)], nil))
+}

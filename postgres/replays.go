@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// RecordReplay implements parley.ReplayStore.
+func (s *Store) RecordReplay(ctx context.Context, scope parley.Scope, replay parley.NewReplay) error {
+	_, err := transact(ctx, s, scope.WorkspaceID, func(a *attempt) (struct{}, error) {
+		return struct{}{}, a.tx.RecordReplay(scope, replay)
+	})
+	return err
+}
+
+// replay writes the row of a replay.
+func (b *batch) replay(h *transition.Head, at parley.Time) error {
+	r := h.Changes.Replay
+	if r == nil {
+		return nil
+	}
+	answer, err := encode(r.Answer)
+	if err != nil {
+		return err
+	}
+	b.write("INSERT INTO parley.replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+		r.Call.ID, h.WorkspaceID, h.ID, r.OfID, answer, at)
+	return nil
+}
+
+// Replays implements parley.ReplayStore.
+func (s *Store) Replays(ctx context.Context, scope parley.Scope, callID parley.ID) (replays []parley.Replay, err error) {
+	var l filter
+	l.must("r.workspace_id = " + here)
+	l.must("(r.replay_of = ? OR r.call_id = ?)", callID, callID)
+	l.visible(scope)
+	text := `SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM parley.replays r JOIN parley.sessions s ON s.workspace_id = r.workspace_id AND s.id = r.session_id
+ WHERE ` + l.where.String() + " ORDER BY r.created_at DESC, r.call_id DESC LIMIT " + l.arg(parley.MaxReplays)
+	err = s.read(ctx, func() *batch {
+		replays = []parley.Replay{}
+		b := tenant(scope.WorkspaceID)
+		b.read(text, func(r *row) error {
+			replay := parley.Replay{CallID: r.id(), OfID: r.id(), SessionID: r.id()}
+			if err := json.Unmarshal([]byte(r.text()), &replay.Answer); err != nil {
+				return parley.WrapError(parley.CodeInternal, err, "a replay's answer cannot be read")
+			}
+			replay.CreatedAt = r.time()
+			replays = append(replays, replay)
+			return nil
+		}, l.args...)
+		return b
+	})
+	return replays, mapError(err)
+}

@@ -1,0 +1,50 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// RecordReplay implements parley.ReplayStore.
+func (s *Store) RecordReplay(ctx context.Context, scope parley.Scope, replay parley.NewReplay) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.RecordReplay(scope, replay) })
+}
+
+// writeReplay writes the row of a replay.
+func (t *txn) writeReplay(h *transition.Head) error {
+	r := h.Changes.Replay
+	if r == nil {
+		return nil
+	}
+	answer, err := encode(r.Answer)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec("INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		r.Call.ID, h.WorkspaceID, h.ID, r.OfID, answer, t.now)
+	return err
+}
+
+// Replays implements parley.ReplayStore.
+func (s *Store) Replays(ctx context.Context, scope parley.Scope, callID parley.ID) (replays []parley.Replay, err error) {
+	var l list
+	l.must("(r.replay_of = ? OR r.call_id = ?)", callID, callID)
+	l.visible(scope)
+	err = s.read(ctx, func(c *conn) error {
+		replays = []parley.Replay{}
+		return c.each("SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM replays r JOIN sessions s ON s.id = r.session_id WHERE "+
+			l.where.String()+" ORDER BY r.created_at DESC, r.call_id DESC LIMIT ?", func(r *row) error {
+			replay := parley.Replay{CallID: r.id(), OfID: r.id(), SessionID: r.id()}
+			if err := json.Unmarshal([]byte(r.text()), &replay.Answer); err != nil {
+				return parley.WrapError(parley.CodeInternal, err, "a replay's answer cannot be read")
+			}
+			replay.CreatedAt = r.time()
+			replays = append(replays, replay)
+			return nil
+		}, append(l.args, parley.MaxReplays)...)
+	})
+	return replays, err
+}
