@@ -76,3 +76,24 @@ func TestRequestsPerMinute(t *testing.T) {
 		t.Errorf("the probe: status %d", got.status)
 	}
 }
+
+// An image that a model is shown counts in the estimate of its call.
+func TestImagesCountInBudgets(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	file := s.upload("photo.png", picture(t, 1500, 1000, false))
+	session := s.session(`{"model":"sim/echo","max_tokens":50,"limits":{"session_tokens":1000}}`).ID.String()
+	at := "/v1/sessions/" + session
+	s.told(session, `{"content":{"text":"Hello"}}`) // without it there is room
+	stream := s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"What is this?","files":["`+file.ID.String()+`"]}}`)
+	stream.until("session.waiting")
+	if waiting := want[parley.Session](s, 200, "GET", at, ""); waiting.WaitReason != parley.WaitBudget {
+		t.Errorf("the session waits for %q", waiting.WaitReason)
+	}
+	want[parley.Session](s, 200, "PATCH", at, `{"limits":{"session_tokens":5000}}`)
+	stream.rest()
+	calls := want[page[parley.Call]](s, 200, "GET", at+"/calls", "").Data
+	if reserved := calls[0].Reserved; reserved == nil || reserved.Tokens < 1500 || reserved.Tokens > 2500 {
+		t.Errorf("the call reserved %+v", reserved)
+	}
+}
