@@ -43,6 +43,8 @@ type Agent struct {
 	Limits       Limits      `json:"limits"`
 	// Middleware says what stands around its calls.
 	Middleware MiddlewareSettings `json:"middleware"`
+	// Compaction says how the summaries of its sessions are written; nil: as always.
+	Compaction *CompactionSettings `json:"compaction"`
 	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
 	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
 	Tags            []string    `json:"tags"`

@@ -15,8 +15,8 @@ type Compaction struct {
 	Attempt     int              `json:"attempt"` // begun so far
 	// CoversFrom and CoversThrough are the sequences of the first and the last message
 	// that the latest attempt sums up; 0 (JSON null) before the first one.
-	CoversFrom    int64    `json:"covers_from"`
-	CoversThrough int64    `json:"covers_through"`
+	CoversFrom    int64    `json:"covers_from,omitempty"`
+	CoversThrough int64    `json:"covers_through,omitempty"`
 	AbsorbsID     ID       `json:"absorbs_id"` // the earlier summary that goes into this one
 	CallID        ID       `json:"call_id"`    // of the latest attempt
 	MessageID     ID       `json:"message_id"` // the summary, of a completed one
@@ -24,9 +24,9 @@ type Compaction struct {
 	NotBefore     Time     `json:"not_before"` // when the next attempt may begin; null: at once
 	// RestsUntil is of one that failed: the sequence that the session's record is to
 	// reach before another one begins by itself; 0 (JSON null) otherwise.
-	RestsUntil int64 `json:"rests_until"`
-	CreatedAt  Time  `json:"created_at"`
-	UpdatedAt  Time  `json:"updated_at"`
+	RestsUntil int64 `json:"rests_until,omitempty"`
+	CreatedAt  Time  `json:"requested_at"`
+	UpdatedAt  Time  `json:"changed_at"`
 	FinishedAt Time  `json:"finished_at"`
 
 	Holder ID    `json:"-"` // the process that runs it
@@ -145,4 +145,16 @@ func OriginOf(metadata json.RawMessage) (origin SummaryOrigin) {
 		return SummaryOrigin{}
 	}
 	return origin
+}
+
+// EffectiveCompaction is how the session's summaries are written: its own settings
+// over its agent's.
+func (s *Session) EffectiveCompaction(agent *Agent) (settings CompactionSettings) {
+	if s.Compaction != nil {
+		settings = *s.Compaction
+	}
+	if agent.Compaction != nil {
+		settings = settings.Over(*agent.Compaction)
+	}
+	return settings
 }

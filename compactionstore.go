@@ -26,6 +26,7 @@ type CompactionClaim struct {
 type CompactionBegin struct {
 	Call                      Call // ID and all that describes the request
 	System                    string
+	Middleware                []byte       // as of StepBegin
 	Reservation               *Reservation // as of StepBegin
 	CoversFrom, CoversThrough int64
 	AbsorbsID                 ID
@@ -78,9 +79,9 @@ type CompactionStore interface {
 	// ReleaseCompaction gives a claim back: the attempt does not count. CodeFenced.
 	ReleaseCompaction(ctx context.Context, fence CompactionFence) error
 	// EnterSummary has a summary that waits for the turn to end enter the record
-	// before its next step; false when none waits. CodeConflict while a step or a tool
+	// before its next step; nil when none waits. CodeConflict while a step or a tool
 	// call is open.
-	EnterSummary(ctx context.Context, fence Fence) (bool, error)
+	EnterSummary(ctx context.Context, fence Fence) (*Message, error)
 
 	// Compaction reads the one that runs, or the last one; State is CompactionNone for
 	// a session that never had one.

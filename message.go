@@ -124,6 +124,7 @@ type Overrides struct {
 
 	// Of sessions alone, not of messages.
 	Middleware      *MiddlewareSettings `json:"middleware,omitempty" doc:"What stands around the calls; a field replaces the agent's."`
+	Compaction      *CompactionSettings `json:"compaction,omitempty" doc:"How summaries are written; a field replaces the agent's."`
 	Grants          *[]Grant            `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
 	Limits          *Limits             `json:"limits,omitempty"`
 	ApprovalTimeout int                 `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
@@ -144,6 +145,7 @@ type OverridesChange struct {
 	ApprovalTimeout Change[int]
 	Limits          Change[*LimitsPatch] // null lifts all
 	Middleware      Change[*MiddlewareSettings]
+	Compaction      Change[*CompactionSettings]
 }
 
 // Over is what the change makes of overrides.
@@ -159,6 +161,7 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	c.Grants.over(&o.Grants)
 	c.ApprovalTimeout.over(&o.ApprovalTimeout)
 	c.Middleware.over(&o.Middleware)
+	c.Compaction.over(&o.Compaction)
 	if c.Limits.Set {
 		o.Limits = c.Limits.Value.on(o.Limits)
 	}
@@ -201,7 +204,7 @@ func (o Overrides) Over(wider Overrides) Overrides {
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
 	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
-		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil
+		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil && o.Compaction == nil
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON of

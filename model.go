@@ -220,6 +220,8 @@ type ModelRequest struct {
 	// CacheKey asks for the provider's prompt cache, if the provider wants to be
 	// asked: requests with one key begin alike. "" asks for nothing.
 	CacheKey string
+	// Purpose is for the simulator, which has no other way to tell: no provider is told.
+	Purpose CallPurpose
 }
 
 // RequestRole is who speaks in a RequestMessage.

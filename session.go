@@ -125,10 +125,11 @@ func (s Session) MarshalJSON() ([]byte, error) {
 		During       *During             `json:"during"`
 		Limits       *Limits             `json:"limits"`
 		Middleware   *MiddlewareSettings `json:"middleware"`
+		Compaction   *CompactionSettings `json:"compaction"`
 		WaitReason   *WaitReason         `json:"wait_reason"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, OrNull(s.WaitReason),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, s.Compaction, OrNull(s.WaitReason),
 	})
 }
 

@@ -73,3 +73,16 @@ func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley
 	started, err := c.home.Engine.StartLoop(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
 	return started.Loop, err
 }
+
+// Compact has a summary written of all but the newest turn, without waiting for it
+// (parley.EventCompactionCompleted tells when it is there). CodeConflict with the
+// reason when there is nothing to sum up, or a summary is being written.
+func (c *Conversation) Compact(ctx context.Context) (parley.Compaction, error) {
+	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID)
+}
+
+// Compaction reads the conversation's compaction: the one that is under way, or the
+// last one.
+func (c *Conversation) Compaction(ctx context.Context) (parley.Compaction, error) {
+	return c.home.Engine.Compaction(ctx, c.home.Owner, c.ID)
+}

@@ -23,6 +23,8 @@ type AgentInput struct {
 	Limits parley.Limits `json:"limits,omitzero" doc:"What its turns may use."`
 
 	Middleware parley.MiddlewareSettings `json:"middleware,omitzero" doc:"What stands around its calls."`
+	// Compaction is kept as it is given.
+	Compaction *parley.CompactionSettings `json:"compaction,omitempty" doc:"How the summaries of its sessions are written."`
 
 	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 
@@ -70,7 +72,8 @@ type AgentPatch struct {
 
 	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
 
-	Middleware parley.Change[parley.MiddlewareSettings] `json:"middleware,omitzero"`
+	Middleware parley.Change[parley.MiddlewareSettings]  `json:"middleware,omitzero"`
+	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
 
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
@@ -108,7 +111,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
-		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, ApprovalTimeout: input.ApprovalTimeout,
+		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, Compaction: input.Compaction, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -252,6 +255,7 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	}
 	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
 	apply(p.Middleware, &agent.Middleware)
+	apply(p.Compaction, &agent.Compaction)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)

@@ -35,6 +35,7 @@ type Store interface {
 	parley.LoopStore
 	parley.UsageStore
 	parley.FileStore
+	Compactions
 	parley.OutsideStore
 	Sharing
 	Trees

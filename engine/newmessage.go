@@ -101,6 +101,8 @@ func checkMessageOverrides(overrides parley.Overrides) error {
 		return parley.InvalidField("grants", "are set on the agent or the session, not on a message")
 	case overrides.Limits != nil:
 		return parley.InvalidField("limits", "are set on the agent or the session, not on a message")
+	case overrides.Compaction != nil:
+		return parley.InvalidField("compaction", "is set on the agent or the session, not on a message")
 	case overrides.Middleware != nil:
 		return parley.InvalidField("middleware", "is set on the agent or the session, not on a message")
 	case overrides.ApprovalTimeout != 0:

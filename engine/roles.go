@@ -68,7 +68,7 @@ var permissions = [...]Permission{
 	{WriteAgents, "create, change and archive agents", ReachNone, ReachAll, ReachAll},
 	{ReadSessions, "read and list sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
-	{PostMessages, "post, edit, remove and mark messages", ReachNone, ReachVisible, ReachAll},
+	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},

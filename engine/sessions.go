@@ -56,6 +56,7 @@ type SessionPatch struct {
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
 	Middleware parley.Change[*parley.MiddlewareSettings] `json:"middleware,omitzero"`
+	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
 
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`

@@ -94,6 +94,11 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := agent.Middleware.Validate(); err != nil {
 		return err
 	}
+	if agent.Compaction != nil {
+		if err := agent.Compaction.Validate(); err != nil {
+			return err
+		}
+	}
 	agent.Grants = orEmpty(agent.Grants)
 	if err := parley.ValidateGrants(agent.Grants); err != nil {
 		return err
@@ -174,6 +179,11 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 	}
 	if overrides.Tools != nil {
 		if err := e.checkTools(*overrides.Tools); err != nil {
+			return err
+		}
+	}
+	if overrides.Compaction != nil {
+		if err := overrides.Compaction.Validate(); err != nil {
 			return err
 		}
 	}

@@ -190,6 +190,17 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))
 
+	summed := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"context_policy":{"kind":"summary"},"compaction":{"model":"sim/reason"}}`))
+	s.told(summed, `{"content":{"text":"a long story"}}`)
+	s.told(summed, `{"content":{"text":"and another one"}}`)
+	compaction := reflect.TypeFor[parley.Compaction]()
+	do("getCompaction", compaction, 200, "GET", "/v1/sessions/"+summed+"/compaction", "")
+	do("compactSession", compaction, 202, "POST", "/v1/sessions/"+summed+"/compact", `{}`)
+	written := s.compacted(summed)
+	do("getCompaction", compaction, 200, "GET", "/v1/sessions/"+summed+"/compaction", "")
+	do("listCovered", reflect.TypeFor[page[parley.Message]](), 200, "GET", "/v1/messages/"+written.MessageID.String()+"/covered", "")
+	do("listMessages", reflect.TypeFor[page[engine.ChatMessage]](), 200, "GET", "/v1/sessions/"+summed+"/messages?view=chat", "")
+
 	outside := want[parley.Session](s, 201, "POST", "/v1/sessions", `{}`).ID.String()
 	streamed := idOf(do("postMessage", message, 201, "POST", "/v1/sessions/"+outside+"/messages", `{"role":"assistant","status":"streaming"}`))
 	do("appendMessage", reflect.TypeFor[parley.OutsideGrown](), 200, "POST", "/v1/messages/"+streamed+"/append", `{"offset":0,"text":"x"}`)

@@ -225,6 +225,7 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 	to = appendOrNull(to, `,"grants":`, o.Grants)
 	to = appendOrNull(to, `,"limits":`, o.Limits)
 	to = appendOrNull(to, `,"middleware":`, o.Middleware)
+	to = appendOrNull(to, `,"compaction":`, o.Compaction)
 	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 

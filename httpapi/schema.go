@@ -71,6 +71,8 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.CallOutcome]():      valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
 		reflect.TypeFor[parley.UsageGroup]():       valuesOf(parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay),
 		reflect.TypeFor[parley.CallPurpose]():      valuesOf(parley.PurposeCompaction, parley.PurposeReplay, parley.PurposeWarm),
+		reflect.TypeFor[parley.CompactionState]():  valuesOf(parley.CompactionNone, parley.CompactionPending, parley.CompactionRunning, parley.CompactionCompleted, parley.CompactionFailed),
+		reflect.TypeFor[parley.CompactionReason](): valuesOf(parley.CompactMessages, parley.CompactTokens, parley.CompactOverflow, parley.CompactAsked),
 		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
 		reflect.TypeFor[parley.ContentKind]():      valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
 		reflect.TypeFor[parley.Code]():             codeList(),
@@ -195,7 +197,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
 	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]() ||
-		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]()
+		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() || t == reflect.TypeFor[parley.CompactionSettings]()
 }
 
 // amend says of single schemas what their types cannot.

@@ -74,8 +74,8 @@ func (s *Store) ReleaseCompaction(ctx context.Context, fence parley.CompactionFe
 }
 
 // EnterSummary implements parley.CompactionStore.
-func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (bool, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (bool, error) { return a.tx.EnterSummary(fence) })
+func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (*parley.Message, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (*parley.Message, error) { return a.tx.EnterSummary(fence) })
 }
 
 // compactionColumns reads "c".

@@ -46,6 +46,9 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 		return parley.ModelRequest{}, err
 	}
 	shown := Shown(call.Manifest, messages)
+	if call.Purpose == parley.PurposeCompaction {
+		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown), nil
+	}
 	attached, err := files(shown)
 	if err != nil {
 		return parley.ModelRequest{}, err

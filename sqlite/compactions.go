@@ -68,8 +68,8 @@ func (s *Store) ReleaseCompaction(ctx context.Context, fence parley.CompactionFe
 }
 
 // EnterSummary implements parley.CompactionStore.
-func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (bool, error) {
-	return transact(ctx, s, func(tx *txn) (bool, error) { return tx.core.EnterSummary(fence) })
+func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (*parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (*parley.Message, error) { return tx.core.EnterSummary(fence) })
 }
 
 // Compaction implements parley.CompactionStore.

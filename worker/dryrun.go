@@ -36,7 +36,7 @@ func (w *Worker) rehearse(of *parley.DryTurn) *dry {
 	memory.Tell(hub)
 	d := &Worker{
 		store: memory, observer: w.observer, models: w.models, hub: hub, options: w.options, log: w.log,
-		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
+		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, compactor: newCompactor(), weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
 		places: parley.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
@@ -104,7 +104,7 @@ var _ parley.DryRunner = (*DryRunner)(nil)
 func NewDryRunner(store Store, models parley.ModelSource, tools parley.ToolSource, options Options) *DryRunner {
 	options = options.withDefaults()
 	w := &Worker{
-		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
+		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, compactor: newCompactor(), weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
 		observer: unobserved{},
 	}
 	if options.Observer != nil {

@@ -39,6 +39,8 @@ type scripted struct {
 	endless  answerFunc // played when the others are over
 	unpriced bool
 	reads    int // the context's length in tokens; 0: unknown
+
+	summaries *scripted // stands for summaryID, if it is set
 }
 
 func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
@@ -86,7 +88,10 @@ func (m *scripted) sent() int {
 	return m.streams
 }
 
-const scriptedID = parley.ModelID("test/script")
+const (
+	scriptedID = parley.ModelID("test/script")
+	summaryID  = parley.ModelID("test/summary")
+)
 
 // Resolve makes a scripted model its own source.
 func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
@@ -96,6 +101,9 @@ func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 	info := parley.ModelInfo{ID: id, Provider: "test", Known: true, ContextLength: m.reads, Price: &parley.Price{Input: 1, Output: 2}}
 	if m.unpriced {
 		info.Price = nil
+	}
+	if id == summaryID && m.summaries != nil {
+		return m.summaries, info, nil
 	}
 	return m, info, nil
 }

@@ -29,6 +29,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if n := len(selection.Messages); n > 0 {
 		t.wrote(selection.Messages[n-1].Sequence)
 	}
+	t.look(&selection)
 	for i := range steers {
 		q.steers = append(q.steers, parley.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step

@@ -71,6 +71,9 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 	for !at.over && err == nil {
 		at, err = t.advance(at) //nolint:contextcheck // the turn holds its contexts
 	}
+	if err == nil {
+		t.keepShort() //nolint:contextcheck // as above
+	}
 	return err
 }
 
@@ -120,6 +123,10 @@ type turn struct {
 	keeps    bool          // questions keep what they were made of
 	bounds   bounds
 	fixed    int // estimated tokens of the system prompt and the tools; 0: not yet known
+
+	seen       seen // of the latest request
+	compacting bool // this run has asked for a compaction
+	overflowed bool // a request of this run was too long, and was made again
 }
 
 // place is where a turn stands: before the attempt of a step, or over.
@@ -316,7 +323,10 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return over(), err
 	case a.failure == nil && a.finish == "":
 		return over(), t.leave(a)
+	case t.overflows(a):
+		return t.shorten(a)
 	}
+	t.used(a.usage)
 	return t.settle(a)
 }
 

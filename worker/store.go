@@ -12,6 +12,7 @@ type Store interface {
 	parley.OutboxStore
 	parley.RetentionStore
 	parley.BudgetStore
+	parley.CompactionStore
 
 	Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error)
 	RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error)

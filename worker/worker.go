@@ -40,6 +40,8 @@ type Worker struct {
 	pauses   *pauses
 	script   *script // of a dry run: it answers for all tools; else nil
 
+	compactor *compactor
+
 	claimNow  chan struct{} // of one: the claimer may find something
 	outboxNow chan struct{} // of one: the outbox may hold something
 	stopping  chan struct{} // closed by Stop: claimer, sweeper and outbox end
@@ -86,6 +88,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		pauses:    &pauses{},
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
+		compactor: newCompactor(),
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
@@ -134,6 +137,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.options.KeepVersions > 0 {
 		w.claimers.Go(w.thinLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	}
+	w.claimers.Go(w.compactLoop)
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
 		w.claimers.Go(w.outboxLoop)
@@ -142,6 +146,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.keepers.Go(w.flusher.loop)
 	poke(w.claimNow)
 	poke(w.outboxNow)
+	poke(w.compactor.now)
 	return nil
 }
 
@@ -169,6 +174,7 @@ func (w *Worker) Stop(ctx context.Context) error {
 		err = w.evict()
 	}
 	w.claimers.Wait()
+	w.stopCompactions(patience)
 	close(w.ended)
 	w.keepers.Wait()
 	if last := w.currentLease(); last != nil {
@@ -216,6 +222,9 @@ func (w *Worker) Committed(commit parley.Commit) {
 	if commit.Ready {
 		poke(w.claimNow)
 	}
+	if commit.Compaction {
+		poke(w.compactor.now)
+	}
 	if commit.Outbox {
 		poke(w.outboxNow)
 	}
@@ -225,6 +234,7 @@ func (w *Worker) Committed(commit parley.Commit) {
 	for _, feed := range commit.Feed {
 		if feed.Type == parley.FeedSessionDeleted {
 			w.abortSession(feed.SessionID)
+			w.abortCompactions(ErrLeaseLost, feed.SessionID)
 			poke(w.outboxNow)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "sessions", Short: "List, show, fork, export, share and delete sessions"}
-	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term))
+	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
 
 	filters := map[string]*string{}
 	var limit int

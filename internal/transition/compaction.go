@@ -193,7 +193,7 @@ func (t *Tx) BeginCompaction(fence parley.CompactionFence, begin parley.Compacti
 	} else if open != nil {
 		return parley.Errorf(parley.CodeConflict, "the call of this attempt is open already")
 	}
-	step := parley.StepBegin{Call: begin.Call, System: begin.System, Reservation: begin.Reservation}
+	step := parley.StepBegin{Call: begin.Call, System: begin.System, Middleware: begin.Middleware, Reservation: begin.Reservation}
 	if _, err := t.reserve(h, &step); err != nil {
 		return err
 	}
@@ -294,33 +294,37 @@ func (t *Tx) ReleaseCompaction(fence parley.CompactionFence) error {
 }
 
 // EnterSummary is the transition of parley.CompactionStore.
-func (t *Tx) EnterSummary(fence parley.Fence) (bool, error) {
+func (t *Tx) EnterSummary(fence parley.Fence) (*parley.Message, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if open, err := t.openOf(h, turn); err != nil {
-		return false, err
+		return nil, err
 	} else if len(open.Rows) > 0 {
-		return false, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
+		return nil, parley.Errorf(parley.CodeConflict, "a step is open; settle it first")
 	}
 	if calls, err := t.rows.OpenToolCalls(h); err != nil {
-		return false, err
+		return nil, err
 	} else if len(calls) > 0 {
-		return false, parley.Errorf(parley.CodeConflict, "a tool call has no result yet")
+		return nil, parley.Errorf(parley.CodeConflict, "a tool call has no result yet")
 	}
 	c, err := t.rows.Compaction(h)
 	if err != nil || c == nil || c.State != parley.CompactionCompleted {
-		return false, err
+		return nil, err
 	}
 	if _, err := t.queueOf(h, true); err != nil {
-		return false, err
+		return nil, err
 	}
 	waiting, err := t.rows.Queued(h, []parley.ID{c.MessageID})
 	if err != nil || len(waiting) == 0 {
-		return false, err
+		return nil, err
 	}
-	return true, t.enterRecord(h, &waiting[0])
+	if err := t.enterRecord(h, &waiting[0]); err != nil {
+		return nil, err
+	}
+	entered := waiting[0]
+	return &entered, nil
 }
 
 // compactionData begins the data of an event of a compaction; the caller closes it.

@@ -12,13 +12,14 @@ import (
 // The request as it stands in the encoded body.
 type (
 	request struct {
-		Messages   []message         `json:"messages"`
-		Model      string            `json:"model"`
-		Parameters requestParameters `json:"parameters"`
-		Search     bool              `json:"search"`
-		System     string            `json:"system"`
-		Think      bool              `json:"think"`
-		Tools      []tool            `json:"tools"`
+		Messages   []message          `json:"messages"`
+		Model      string             `json:"model"`
+		Parameters requestParameters  `json:"parameters"`
+		Purpose    parley.CallPurpose `json:"purpose"`
+		Search     bool               `json:"search"`
+		System     string             `json:"system"`
+		Think      bool               `json:"think"`
+		Tools      []tool             `json:"tools"`
 
 		input, cached int64 // tokens, as promptCache counts them
 	}
@@ -71,6 +72,9 @@ func appendRequest(to []byte, r parley.ModelRequest, version int) []byte {
 	to = parley.AppendJSONString(append(to, `,"system":`...), r.System)
 	to = appendMessages(append(to, ','), r)
 	to = appendParameters(append(to, `,"parameters":`...), r.Parameters)
+	if r.Purpose != parley.PurposeStep {
+		to = parley.AppendJSONString(append(to, `,"purpose":`...), string(r.Purpose))
+	}
 	to = appendWishes(appendWishes(to, r, false), r, true)
 	return append(to, `,"version":`+strconv.Itoa(version)+`}`...)
 }

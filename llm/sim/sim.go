@@ -16,6 +16,8 @@
 //	reason                        reasons, then answers
 //	fail-<class>-<n>              fails in the turn's first n attempts, then echoes
 //	script                        does what the JSON in the user's text says (ScriptSchema)
+//
+// Asked for a summary of a conversation, each but lorem gives a short digest of it.
 package sim
 
 import (
@@ -104,6 +106,9 @@ func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.
 		request.input, request.cached = m.cache.read(&request)
 		a := newAnswer(ctx, request, yield)
 		defer a.close()
+		if _, paced := model.(lorem); request.Purpose == parley.PurposeCompaction && !paced {
+			model = digest{}
+		}
 		model.play(a)
 	}
 }

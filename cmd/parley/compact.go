@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+)
+
+// compactionLook is how often compact --wait looks at what it waits for.
+const compactionLook = 500 * time.Millisecond
+
+func compactCommand(shared *flags, term terminal) *cobra.Command {
+	var state, wait bool
+	command := &cobra.Command{
+		Use: "compact SESSION", Short: "Have a summary written of all but the newest turn", Args: cobra.ExactArgs(1),
+		Long: "Have a summary written of all but the newest turn. In later context it stands for what it\ncovers; nothing is deleted. With --state, only say how the session's compaction stands.",
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := parley.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			ask := server.Compact
+			if state {
+				ask = server.Compaction
+			}
+			compaction, err := ask(ctx, id)
+			for err == nil && wait && !compaction.State.Finished() {
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(compactionLook):
+				}
+				compaction, err = server.Compaction(ctx, id)
+			}
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(compaction)
+			}
+			return term.printCompaction(&compaction)
+		}),
+	}
+	command.Flags().BoolVar(&state, "state", false, "only show how it stands")
+	command.Flags().BoolVar(&wait, "wait", false, "wait until it is there, or given up")
+	return command
+}
+
+func (t terminal) printCompaction(c *parley.Compaction) error {
+	line := string(c.State)
+	if c.CoversThrough > 0 {
+		line += fmt.Sprintf(", messages %d to %d", c.CoversFrom, c.CoversThrough)
+	}
+	if !c.MessageID.IsZero() {
+		line += ", summary " + c.MessageID.String()
+	}
+	if c.Error != nil {
+		line += ": " + c.Error.Sentence
+	}
+	_, err := fmt.Fprintln(t.out, line)
+	return err
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+
+	"parley"
+	"parley/prompt"
+)
+
+// Compactions are the summaries that are written of sessions, as the API sees
+// them. See parley.CompactionStore for their contracts.
+type Compactions interface {
+	RequestCompaction(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error)
+	Compaction(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Compaction, error)
+}
+
+// CompactInput is the body of a compaction: there is nothing to say.
+type CompactInput struct{}
+
+// CompactSession has a summary written of all but the newest turn of a session. It
+// does not wait for it. CodeConflict with the reason when there is nothing to sum
+// up, when the session's policy shows no summaries, and while one is being written.
+func (e *Engine) CompactSession(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Compaction, error) {
+	scope, err := authorise(principal, PostMessages)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	if err := e.compactable(ctx, scope, &session); err != nil {
+		return parley.Compaction{}, err
+	}
+	return e.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), parley.CompactAsked)
+}
+
+// compactable is CodeConflict with what keeps a session from being compacted.
+func (e *Engine) compactable(ctx context.Context, scope parley.Scope, session *parley.Session) error {
+	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+	if err != nil {
+		return err
+	}
+	policy := session.DefaultPolicy()
+	for _, set := range []*parley.Policy{agent.Policy, session.Policy} { // wider first
+		if set != nil {
+			policy = *set
+		}
+	}
+	if policy.Kind != parley.PolicySummary {
+		return parley.Conflict(policy.Kind, `the context policy of this session is %s, which shows no summaries; set context_policy to {"kind":"summary"}, then compact it`, policy)
+	}
+	head, err := e.store.ContextHead(ctx, scope.WorkspaceID, session.ID)
+	if err != nil {
+		return err
+	}
+	rows, err := e.store.ContextTail(ctx, scope.WorkspaceID, session.ID, session.LastSequence+1, prompt.TailPage)
+	if err != nil {
+		return err
+	}
+	whole := len(rows) < prompt.TailPage
+	if head.Summary != nil {
+		for i := range rows {
+			if rows[i].Sequence <= *head.Summary.CoversThrough {
+				rows, whole = rows[:i], true
+				break
+			}
+		}
+	}
+	var unfinished parley.Turn
+	if !session.TurnID.IsZero() {
+		if unfinished, err = e.store.Turn(ctx, scope, session.TurnID); err != nil {
+			return err
+		}
+	}
+	kept, _ := prompt.Kept(rows, unfinished, prompt.Keeps(policy, parley.CompactAsked), whole)
+	for i := range rows[kept:] {
+		if m := &rows[kept+i]; m.Role != parley.RoleSummary || m.CoversThrough == nil {
+			return nil
+		}
+	}
+	return parley.Conflict(parley.CompactionNone, "there is nothing to sum up: the newest turn stays as it is, and what came before it is covered")
+}
+
+// Compaction reads a session's compaction: the one that is under way, or the last.
+func (e *Engine) Compaction(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Compaction, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	return e.store.Compaction(ctx, scope, sessionID)
+}
+
+// Covered lists the messages that a summary stands for, ascending, the internal
+// ones among them. CodeConflict for a message that is no summary.
+func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messageID parley.ID, paging Paging) (parley.ID, Page[parley.Message], error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return parley.ID{}, Page[parley.Message]{}, err
+	}
+	from, order, limit, err := paging.start("covered", Ascending)
+	if err != nil {
+		return parley.ID{}, Page[parley.Message]{}, err
+	}
+	if order != Ascending {
+		return parley.ID{}, Page[parley.Message]{}, parley.InvalidField("order", "what a summary covers is listed in its order, asc")
+	}
+	summary, err := e.store.Message(ctx, scope, messageID)
+	if err != nil {
+		return parley.ID{}, Page[parley.Message]{}, err
+	}
+	if summary.Role != parley.RoleSummary || summary.CoversThrough == nil {
+		return summary.SessionID, Page[parley.Message]{}, parley.Conflict(summary.Role, "only a summary covers messages; this message is of role %s", summary.Role)
+	}
+	after := max(from.Sequence, parley.OriginOf(summary.Metadata).CoversFrom-1, 0)
+	rows, err := e.store.Messages(ctx, scope, summary.SessionID, parley.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes})
+	if err != nil {
+		return summary.SessionID, Page[parley.Message]{}, err
+	}
+	cut := len(rows) <= limit && bytesOf(rows) >= parley.MaxPageBytes
+	for i := range rows {
+		if rows[i].Sequence > *summary.CoversThrough {
+			rows, cut = rows[:i], false
+			break
+		}
+	}
+	if cut && len(rows) > 1 { // full before its time: the last row begins the next page
+		limit = len(rows) - 1
+	}
+	return summary.SessionID, pageOf(rows, limit, func(last parley.Message) cursor {
+		return cursor{List: "covered", Order: Ascending, Sequence: last.Sequence}
+	}), nil
+}

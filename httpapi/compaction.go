@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"parley/engine"
+)
+
+func serveCompact(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	if err := checked(a, x, new(engine.CompactInput)); err != nil {
+		return err
+	}
+	compaction, err := a.engine.CompactSession(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusAccepted, compaction)
+}
+
+func serveCompaction(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	compaction, err := a.engine.Compaction(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, compaction)
+}
+
+func serveCovered(a *api, x *exchange) error {
+	args := x.arguments()
+	paging := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	id, err := x.pathID("message")
+	if err != nil {
+		return err
+	}
+	session, messages, err := a.engine.Covered(x.r.Context(), x.principal, id, paging)
+	if err != nil {
+		return err
+	}
+	x.concerns(session, id)
+	return x.sendBytes(http.StatusOK, appendPage(nil, messages.Data, messages.Next, appendMessage))
+}

@@ -1,0 +1,153 @@
+package prompt_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"parley"
+	"parley/prompt"
+)
+
+// settled are the rows of a record that a tail would give, oldest
+// first.
+func (r *record) settled() []parley.Message {
+	var rows []parley.Message
+	for _, m := range r.rows {
+		if !m.Internal && m.Status.Settled() {
+			rows = append(rows, m)
+		}
+	}
+	return rows
+}
+
+// However a conversation went and wherever a summary ends: no call is parted from
+// its result, turns are whole, the newest stay, and what is internal, failed or set
+// aside is in no summary.
+func TestASummaryCutsBetweenTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, _ := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
+		for i := range r.rows {
+			r.rows[i].Marks.SetAside = rapid.IntRange(1, 10).Draw(t, "aside") == 1
+		}
+		rows := r.settled()
+		newest := slices.Clone(rows)
+		slices.Reverse(newest)
+		unfinished := parley.Turn{}
+		if rapid.Bool().Draw(t, "a turn runs") {
+			unfinished.ID = newest[0].TurnID
+		}
+		keep := prompt.Keep{Turns: rapid.IntRange(0, 2).Draw(t, "turns kept"), Messages: rapid.IntRange(0, 12).Draw(t, "messages kept")}
+		kept, _ := prompt.Kept(newest, unfinished, keep, true)
+		rows = rows[:len(rows)-kept]
+		most := rapid.SampledFrom([]int{200, 400, 1000, 100_000}).Draw(t, "most")
+		var earlier *parley.Message
+		if rapid.Bool().Draw(t, "an earlier summary") {
+			through := int64(0)
+			earlier = &parley.Message{Sequence: int64(len(r.rows) + 1), Role: parley.RoleSummary, Status: parley.MessageCompleted, CoversThrough: &through, Content: content(parley.TextContent{Text: "before"})}
+		}
+		source, found := prompt.PlanCompaction(rows, earlier, false, most)
+		if !found {
+			return
+		}
+		if source.Bytes > most {
+			t.Fatalf("%d bytes are to be summed up; at most %d may", source.Bytes, most)
+		}
+		covered := func(m *parley.Message) bool { return m.Sequence <= source.Through }
+		calls := map[string]*parley.Message{}
+		for i := range r.rows {
+			m := &r.rows[i]
+			if before := i - 1; before >= 0 && covered(&r.rows[before]) && !covered(m) && !m.TurnID.IsZero() && m.TurnID == r.rows[before].TurnID {
+				t.Fatalf("a turn is cut before message %d", m.Sequence)
+			}
+			if m.TurnID == unfinished.ID && !m.TurnID.IsZero() && covered(m) {
+				t.Fatalf("message %d of the turn that runs is covered", m.Sequence)
+			}
+			switch m.Role {
+			case parley.RoleToolCall:
+				calls[m.ToolCallID] = m
+			case parley.RoleToolResult:
+				if call := calls[m.ToolCallID]; call != nil && covered(call) != covered(m) {
+					t.Fatalf("the call %d and its result %d are parted at %d", call.Sequence, m.Sequence, source.Through)
+				}
+			}
+		}
+		for _, m := range source.Messages {
+			if m.Internal || m.Status == parley.MessageFailed || m.Marks.SetAside {
+				t.Fatalf("message %d is to be summed up: %+v", m.Sequence, m)
+			}
+		}
+		if n := manifestBytes(t, source.Manifest); n > parley.MaxManifestBytes {
+			t.Fatalf("a manifest of %d bytes", n)
+		}
+	})
+}
+
+// A recorded summarising request rebuilds to the same bytes, whatever was marked since.
+func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, _ := drawRecord(t, rapid.IntRange(2, 8).Draw(t, "turns"), []parley.ModelID{modelA})
+		rows := r.settled()
+		through := rapid.Int64Range(0, int64(len(r.rows)/2)).Draw(t, "covered before")
+		var earlier *parley.Message
+		all := slices.Clone(r.rows)
+		if through > 0 {
+			all = append(all, parley.Message{ID: turnID(999), Sequence: int64(len(all) + 1), Role: parley.RoleSummary, Status: parley.MessageCompleted, CoversThrough: &through, Content: content(parley.TextContent{Text: "before"})})
+			earlier = &all[len(all)-1]
+			rows = slices.DeleteFunc(rows, func(m parley.Message) bool { return m.Sequence <= through })
+		}
+		source, found := prompt.PlanCompaction(rows, earlier, false, rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"))
+		if !found {
+			return
+		}
+		system := prompt.CompactionSystem(parley.CompactionSettings{Instructions: "the prices"})
+		sent := prompt.CompactionRequest(modelB, system, source)
+		for i := range all {
+			all[i].Marks.SetAside = rapid.Bool().Draw(t, "marked later")
+		}
+		call := parley.Call{Model: modelB, Purpose: parley.PurposeCompaction, Manifest: source.Manifest}
+		again, err := prompt.Rebuild(call, system, nil, all, noFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(sent, again, equateEmpty()); diff != "" {
+			t.Fatalf("rebuilt request differs (-sent +rebuilt):\n%s", diff)
+		}
+	})
+}
+
+// What is too long for a summarising request is cut on runes (51), an interrupted
+// answer says so, and a call that an agent elsewhere may answer yet is not covered.
+func TestWhatIsSummedUp(t *testing.T) {
+	r := &record{}
+	r.add(user(turnID(1), strings.Repeat("é", 20_000)))
+	cancelled := assistant(turnID(1), 1, parley.AssistantContent{Text: "half an answer"})
+	cancelled.Status = parley.MessageCancelled
+	r.add(cancelled)
+	r.add(user(parley.ID{}, "recorded alone"))
+	r.add(call(parley.ID{}, 0, "open", `{"q":1}`))
+	r.add(user(turnID(2), "next"))
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 40_000)
+	if !found || source.Through != 2 {
+		t.Fatalf("a call that is open is covered: %+v", source)
+	}
+	parts := prompt.CompactionRequest(modelA, "", source).Messages[0].Parts
+	if text := parts[0].Text; !utf8.ValidString(text) || len(text) > 17_000 || !strings.HasPrefix(text, "[User] éé") {
+		t.Errorf("a long message is told in %d bytes as %.20q", len(text), text)
+	}
+	if text := parts[1].Text; text != "[Assistant] half an answer "+prompt.Interrupted {
+		t.Errorf("an interrupted answer is told as %q", text)
+	}
+	r.add(result(parley.ID{}, 0, "open", `"found"`))
+	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 40_000); source.Through != 2 {
+		t.Errorf("what is read in part is covered up to %d", source.Through)
+	}
+	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 2_000)
+	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction(1024)" {
+		t.Errorf("where only so much has room, %+v", narrow.Manifest)
+	}
+}

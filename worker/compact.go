@@ -1,0 +1,381 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+// What people are told of compactions.
+const (
+	nothingToSumUp = "Nothing of this conversation can be summed up yet: its newest turns stay as they are."
+	emptySummary   = "The model gave an empty summary, so nothing was changed."
+	longSummary    = "The model's summary was longer than what it was to stand for, so nothing was changed."
+	cutSummary     = "The model's summary was cut at its token limit, so nothing was changed. Raise max_tokens, or choose another model for compaction."
+	stillTooLong   = "The conversation is longer than the model can read, even after its older part was summed up. Shorten the last message, or choose a model with a longer context."
+	notSummedUp    = "The conversation is longer than the model can read, and its older part could not be summed up: "
+)
+
+// summary is one attempt of a compaction. It lives in one goroutine.
+type summary struct {
+	turn   // what a call needs of one: the session, its model, its middleware, its budgets
+	source prompt.Source
+	call   parley.Call
+	text   strings.Builder
+	long   bool // the answer outgrew its source and was broken off
+	ended  parley.CallSettled
+	status int
+	finish parley.FinishReason
+}
+
+// summarise makes one attempt: it reads what is to be summed up, asks the model,
+// and says what came of it. An error is the store's, or ctx has ended.
+func (w *Worker) summarise(ctx, writes context.Context, claim *parley.CompactionClaim) (parley.CompactionSettle, error) {
+	s := &summary{turn: turn{
+		w: w, ctx: ctx, at: ctx, writes: writes,
+		claim:  parley.Claim{Session: claim.Session, Agent: claim.Agent},
+		fence:  parley.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
+		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
+	}}
+	s.setLimits(claim.Agent.Limits)
+	if err := s.choose(); err != nil {
+		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
+	}
+	found, err := s.read(claim)
+	if err != nil {
+		return parley.CompactionSettle{}, err
+	}
+	if !found {
+		return parley.CompactionSettle{Failure: &parley.Failure{Class: parley.ClassContextLength, Sentence: nothingToSumUp, Attempts: claim.Compaction.Attempt}}, nil
+	}
+	return s.ask(claim)
+}
+
+// choose resolves the model that writes the summary, and what stands around it.
+func (s *summary) choose() (err error) {
+	settings := s.claim.Session.EffectiveCompaction(&s.claim.Agent)
+	if s.settings, err = prompt.Resolve(s.claim.Agent, s.claim.Session, nil, parley.Message{}, s.w.models.Default()); err != nil {
+		return err
+	}
+	s.settings.System, s.settings.Parameters = prompt.CompactionSystem(settings), parley.Parameters{}
+	if settings.Model != "" {
+		s.settings.Model = settings.Model
+	}
+	if s.model, s.info, err = s.w.models.Resolve(s.settings.Model); err != nil {
+		return err
+	}
+	s.layers, err = s.w.layersOf(&s.claim.Session, &s.claim.Agent, &s.info)
+	return err
+}
+
+// read finds what the summary is to cover; false when there is nothing.
+func (s *summary) read(claim *parley.CompactionClaim) (bool, error) {
+	session := &s.claim.Session
+	if session.Context.Cleared {
+		return false, nil
+	}
+	head, err := s.w.store.ContextHead(s.writes, session.WorkspaceID, session.ID)
+	if err != nil {
+		return false, err
+	}
+	kept, first, err := s.uncovered(claim, head.Summary)
+	if err != nil || kept <= first {
+		return false, err
+	}
+	most := s.room(claim)
+	rows, more, err := s.forward(first, kept, most)
+	if err != nil {
+		return false, err
+	}
+	var found bool
+	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, most)
+	return found, nil
+}
+
+// room is how many bytes one attempt sums up: a share of what the model reads, less
+// after each time that it was too much.
+func (s *summary) room(claim *parley.CompactionClaim) int {
+	tokens := s.info.ContextLength
+	if tokens <= 0 {
+		tokens = unknownContext
+	}
+	room := min(tokens/sourceShare*bytesPerToken, maxTranscript)
+	if failed := claim.Compaction.Error; failed != nil && failed.Class == parley.ClassContextLength {
+		room >>= 2 * (claim.Compaction.Attempt - 1)
+	}
+	return max(room, leastTranscript)
+}
+
+// uncovered finds the sequences between which the source lies: from the first that
+// no summary covers up to the first that stays in full. Only what was there when
+// the claim was made counts: what came since belongs to newer turns.
+func (s *summary) uncovered(claim *parley.CompactionClaim, earlier *parley.Message) (kept, first int64, err error) {
+	var running parley.Turn
+	if id := claim.Session.TurnID; !id.IsZero() {
+		if running, err = s.w.store.Turn(s.writes, parley.Scope{WorkspaceID: s.fence.WorkspaceID}, id); err != nil {
+			return 0, 0, err
+		}
+	}
+	var covered int64
+	if earlier != nil {
+		covered = *earlier.CoversThrough
+	}
+	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
+	var rows []parley.Message
+	for before := claim.Session.LastSequence + 1; ; {
+		page, err := s.w.store.ContextTail(s.writes, s.fence.WorkspaceID, s.fence.SessionID, before, compactionPage)
+		if err != nil {
+			return 0, 0, err
+		}
+		older := len(page) == compactionPage
+		for i := range page {
+			if page[i].Sequence <= covered {
+				page, older = page[:i], false
+				break
+			}
+		}
+		if n := len(page); n > 0 {
+			before, first = page[n-1].Sequence, page[n-1].Sequence
+		}
+		if kept == 0 {
+			rows = append(rows, page...)
+			if n, sure := prompt.Kept(rows, running, keep, !older); sure {
+				kept, rows = boundary(rows, n, claim.Session.LastSequence), nil
+			}
+		}
+		if !older {
+			return kept, first, nil
+		}
+		if kept > 0 && earlier != nil { // where it begins is known
+			return kept, covered + 1, nil
+		}
+	}
+}
+
+// boundary is the sequence of the oldest of the n newest rows.
+func boundary(rows []parley.Message, n int, last int64) int64 {
+	if n == 0 {
+		return last + 1
+	}
+	return rows[n-1].Sequence
+}
+
+// forward reads the record from a sequence up to another one, ascending, settled
+// and not internal, as far as most bytes reach; more says that it goes on.
+func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
+	internal, size := false, 0
+	for after := from - 1; after < to-1; {
+		page, err := s.w.store.Messages(s.writes, parley.Scope{WorkspaceID: s.fence.WorkspaceID}, s.fence.SessionID, parley.MessageQuery{
+			AfterSequence: after, RecordOnly: true, Internal: &internal, Limit: compactionPage, MaxBytes: most,
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range page {
+			if page[i].Sequence >= to {
+				return rows, false, nil
+			}
+			if page[i].Status.Settled() {
+				rows = append(rows, page[i])
+			}
+			if size += page[i].Size(); size > 2*most { // long messages are cut: twice as much may fit
+				return rows, true, nil
+			}
+			after = page[i].Sequence
+		}
+		if len(page) == 0 {
+			break
+		}
+	}
+	return rows, false, nil
+}
+
+// ask sends the request and judges its answer.
+func (s *summary) ask(claim *parley.CompactionClaim) (parley.CompactionSettle, error) {
+	request := prompt.CompactionRequest(s.settings.Model, s.settings.System, s.source)
+	manifest := s.source.Manifest
+	q := &question{system: s.settings.System}
+	var err error
+	if q.encoded, q.filter, err = s.encode(&request, &manifest); err != nil {
+		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
+	}
+	q.call = parley.Call{
+		ID: parley.NewID(), WorkspaceID: s.fence.WorkspaceID, SessionID: s.fence.SessionID, Purpose: parley.PurposeCompaction, Attempt: claim.Compaction.Attempt,
+		Provider: s.settings.Model.Provider(), Model: s.settings.Model, Manifest: manifest, SystemHash: parley.HashOf([]byte(s.settings.System)),
+		MiddlewareHash: s.layers.Hash(), RequestHash: parley.HashOf(q.encoded.Body), EncoderVersion: q.encoded.Version, Outcome: parley.CallOpen,
+	}
+	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
+	s.call = q.call
+	if failure, err := s.reserve(q); err != nil || failure != nil {
+		return parley.CompactionSettle{Failure: failure}, err
+	}
+	credential := q.call.Provider
+	if s.info.Simulator {
+		credential = string(q.call.Model)
+	}
+	if !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
+		return parley.CompactionSettle{}, context.Cause(s.ctx)
+	}
+	err = s.w.store.BeginCompaction(s.writes, claim.Fence, parley.CompactionBegin{
+		Call: q.call, System: q.system, Middleware: s.layers.Text(), Reservation: q.reservation,
+		CoversFrom: s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
+	})
+	if parley.ErrorCode(err) == parley.CodeOverBudget { // others took what was left
+		return parley.CompactionSettle{Failure: s.outOfBudget("what was left was taken by other calls"), Again: parley.BaseWait}, nil
+	} else if err != nil {
+		return parley.CompactionSettle{}, err
+	}
+	if s.w.observer.Contents() {
+		q.request = &request
+	}
+	return s.settled(s.stream(q), claim.Compaction.Attempt, credential)
+}
+
+// reserve finds out whether the call fits into the session's and the agent's
+// budgets. The limits of single turns are not its own.
+func (s *summary) reserve(q *question) (*parley.Failure, error) {
+	if !s.capped() {
+		return nil, nil
+	}
+	scopes, err := s.readScopes()
+	if err != nil || scopes == nil {
+		return nil, err
+	}
+	reservation := &parley.Reservation{Reserved: s.estimate(q), Charges: scopes.charges()}
+	if reservation.Cost == nil && scopes.priced() {
+		return s.outOfBudget("money is limited here and the price of the model " + string(q.call.Model) + " is not known"), nil
+	}
+	for _, c := range s.checks(scopes, reservation) {
+		if c.scope != parley.BudgetOfTurn && c.spent+c.open+c.needs > c.of {
+			return s.outOfBudget(c.sentence()), nil
+		}
+	}
+	q.reservation = reservation
+	return nil, nil
+}
+
+func (s *summary) outOfBudget(why string) *parley.Failure {
+	return &parley.Failure{Class: parley.ClassLimit, Sentence: s.settings.Retry.Sentence(parley.ClassLimit), Detail: why}
+}
+
+// stream collects the answer; an error is what it broke on.
+func (s *summary) stream(q *question) (broken error) {
+	ctx := s.w.observer.CallBegan(s.ctx, parley.CallBegun{Call: &s.call, Request: q.request, Reserved: q.reservation})
+	began := time.Now()
+	var first time.Time
+	var usage parley.Usage
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	chunks := s.model.Stream(ctx, q.encoded)
+	if q.filter != nil {
+		chunks = q.filter(chunks)
+	}
+	for chunk, err := range chunks {
+		if err != nil {
+			broken = err
+			break
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		switch chunk.Kind {
+		case parley.ChunkText:
+			s.text.WriteString(chunk.Text)
+		case parley.ChunkUsage:
+			usage = chunk.Usage
+		case parley.ChunkFinish:
+			s.finish = chunk.Finish
+		}
+		if s.long = s.text.Len() > s.source.Bytes; s.long {
+			break
+		}
+	}
+	total := time.Since(began)
+	s.ended = parley.CallSettled{CallID: s.call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: s.info.Price.Cost(usage), Finish: s.finish, TotalMS: new(total.Milliseconds())}
+	if !first.IsZero() {
+		s.ended.FirstTokenMS = new(first.Sub(began).Milliseconds())
+	}
+	var model *parley.ModelError
+	if errors.As(broken, &model) {
+		s.status = model.Status
+	}
+	defer func() {
+		ended := parley.CallEnded{Call: &s.call, Reserved: q.reservation, Settled: &s.ended, Took: total, Status: s.status, Answer: s.parts}
+		if !first.IsZero() {
+			ended.FirstToken = first.Sub(began)
+		}
+		s.w.observer.CallEnded(ctx, ended)
+	}()
+	if failure := s.judge(broken); failure != nil {
+		s.ended.Outcome, s.ended.Error = parley.CallFailed, failure
+	}
+	return broken
+}
+
+func (s *summary) parts() []parley.RequestPart {
+	return []parley.RequestPart{{Kind: parley.PartText, Text: s.text.String()}}
+}
+
+// judge says why an answer is no summary; nil when it is one.
+func (s *summary) judge(broken error) *parley.Failure {
+	text := strings.TrimSpace(s.text.String())
+	because := func(class parley.ErrorClass, sentence, detail string) *parley.Failure {
+		if sentence == "" {
+			sentence = s.settings.Retry.Sentence(class)
+		}
+		return &parley.Failure{Class: class, Sentence: sentence, Detail: detail, Attempts: s.call.Attempt}
+	}
+	var model *parley.ModelError
+	switch {
+	case errors.As(broken, &model):
+		return because(model.Class, "", model.Message)
+	case broken != nil:
+		return because(parley.ClassInternal, "", "")
+	case s.long:
+		return because(parley.ClassModel, longSummary, "")
+	case s.finish == "":
+		return because(parley.ClassStream, "", "the stream ended without saying that it is complete")
+	case s.finish == parley.FinishRefusal:
+		return because(parley.ClassContentFilter, "", "the model declined to write a summary")
+	case s.finish == parley.FinishLength:
+		return because(parley.ClassModel, cutSummary, "")
+	case text == "":
+		return because(parley.ClassModel, emptySummary, "")
+	}
+	return nil
+}
+
+// settled is the end of an attempt whose call has ended.
+func (s *summary) settled(broken error, attempt int, credential string) (parley.CompactionSettle, error) {
+	settle := parley.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
+	if s.ctx.Err() != nil && !errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops: the claim is given back
+		return settle, context.Cause(s.ctx)
+	}
+	if settle.Failure == nil {
+		text := strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD"))
+		content, err := parley.EncodeContent(parley.TextContent{Text: text})
+		settle.Summary = &parley.NewSummary{MessageID: parley.NewID(), Author: s.author, Content: content, TokenEstimate: prompt.EstimateTokens(text)}
+		return settle, err
+	}
+	settle.Again = max(backoff(s.settings.Retry, attempt, s.w.options.jitter), compactionPause)
+	var model *parley.ModelError
+	if !errors.As(broken, &model) {
+		return settle, nil
+	}
+	if model.RetryAfter > 0 && model.RetryAfter <= parley.LongestRetryAfter {
+		s.w.pauses.set(credential, s.w.options.now().Add(model.RetryAfter))
+	}
+	switch {
+	case model.Class == parley.ClassContextLength: // another attempt covers less
+		settle.Again = compactionPause
+	case !model.Retryable || model.RetryAfter > parley.LongestRetryAfter:
+		settle.Again = 0
+	default:
+		settle.Again = max(settle.Again, model.RetryAfter)
+	}
+	return settle, nil
+}

@@ -1,0 +1,395 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// shortPolicy has a summary written at every second exchange.
+func shortPolicy(s *parley.Session) {
+	s.Policy = &parley.Policy{Kind: parley.PolicySummary, Limit: 4}
+}
+
+// summed is a session whose summaries another model writes than its answers, so
+// that both can be scripted; changes are made to it.
+func (r *rig) summed(changes ...func(*parley.Session)) parley.ID {
+	r.Helper()
+	return r.session(parley.Overrides{Compaction: &parley.CompactionSettings{Model: summaryID}}, func(s *parley.Session) {
+		shortPolicy(s)
+		for _, change := range changes {
+			change(s)
+		}
+	})
+}
+
+// newSummedRig is a rig whose summaries are scripted apart.
+func newSummedRig(t testing.TB, summaries ...answerFunc) *rig {
+	r := newRig(t)
+	r.model.summaries = &scripted{}
+	r.model.summaries.play(summaries...)
+	return r
+}
+
+// exchange has the model answer a message.
+func (r *rig) exchange(sessionID parley.ID, n int) parley.Turn {
+	r.Helper()
+	r.model.play(says(fmt.Sprintf("answer %d", n)))
+	turn := r.ended(r.post(sessionID, fmt.Sprintf("question %d", n), "").Turn.ID)
+	if turn.Status != parley.TurnCompleted {
+		r.Fatalf("turn %d ended as %+v", n, turn)
+	}
+	return turn
+}
+
+func (r *rig) compaction(sessionID parley.ID) parley.Compaction {
+	r.Helper()
+	c, err := r.store.Compaction(r.Context(), r.scope, sessionID)
+	r.must(err)
+	return c
+}
+
+func (r *rig) shown(at int) string {
+	r.Helper()
+	asked := r.model.asked()
+	if at < 0 {
+		at += len(asked)
+	}
+	var texts []string
+	for _, m := range asked[at].Messages {
+		for _, p := range m.Parts {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, " | ")
+}
+
+// TestASummaryIsWrittenBesideTheConversation: the context reaches its limit, a
+// summary is written by a call of its own while the session is used on, and from
+// then on it stands for what it covers.
+func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
+	reached, release := make(chan struct{}), make(chan struct{})
+	r := newSummedRig(t, func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		close(reached)
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		says("they talked")(ctx, yield)
+	})
+	r.start(nil)
+	sessionID := r.summed()
+	for n := range 3 {
+		r.exchange(sessionID, n)
+	}
+	r.wait("the summary to be asked for", reached)
+	r.exchange(sessionID, 3) // the session is used on meanwhile
+	if shown := r.shown(-1); !strings.Contains(shown, "question 0") || strings.Contains(shown, "they talked") {
+		t.Errorf("while the summary is written the model sees %q", shown)
+	}
+	close(release)
+	done := r.happened(sessionID, parley.EventCompactionCompleted)
+	c := r.compaction(sessionID)
+	if c.State != parley.CompactionCompleted || c.Reason != parley.CompactMessages || c.Attempt != 1 || c.CoversFrom != 1 || c.CoversThrough < 2 {
+		t.Errorf("the compaction is %+v, told as %s", c, done.Data)
+	}
+	r.exchange(sessionID, 4)
+	shown := r.shown(-1)
+	if !strings.HasPrefix(shown, "Summary of the conversation so far:\n\nthey talked") || strings.Contains(shown, "answer 0") || !strings.Contains(shown, "question 4") {
+		t.Errorf("with the summary the model sees %q", shown)
+	}
+	if !strings.Contains(shown, "question 0") {
+		t.Errorf("the first task is not carried: %q", shown)
+	}
+	asked := r.model.summaries.asked()[0]
+	if asked.Purpose != parley.PurposeCompaction || asked.System == "" || len(asked.Tools) != 0 || len(asked.Messages) != 1 {
+		t.Errorf("the summary was asked for by %+v", asked)
+	}
+	var made []parley.Call
+	for _, call := range r.callLog(sessionID) {
+		if call.Purpose == parley.PurposeCompaction {
+			made = append(made, call)
+		}
+	}
+	if len(made) == 0 || made[0].ID != c.CallID || made[0].Cost == nil || made[0].Model != summaryID || !made[0].TurnID.IsZero() {
+		t.Errorf("the calls of compactions are %+v", made)
+	}
+}
+
+// TestALaterSummaryAbsorbsTheEarlier: its source is the earlier one with what came
+// since.
+func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
+	r := newSummedRig(t, says("first summary"), says("second summary"))
+	r.start(nil)
+	sessionID := r.summed()
+	for n := range 3 {
+		r.exchange(sessionID, n)
+	}
+	r.happened(sessionID, parley.EventCompactionCompleted)
+	first := r.compaction(sessionID)
+	for n := 3; n < 6; n++ {
+		r.exchange(sessionID, n)
+	}
+	told := r.await(sessionID, "a second summary", func(e parley.Event) bool {
+		return e.Type == parley.EventCompactionCompleted && !strings.Contains(string(e.Data), first.ID.String())
+	})
+	var done parley.Compaction // the event names as much of it
+	r.must(json.Unmarshal(told.Data, &done))
+	second, err := r.store.Message(r.Context(), r.scope, done.MessageID)
+	r.must(err)
+	if origin := parley.OriginOf(second.Metadata); origin.AbsorbsID != first.MessageID || origin.CoversFrom != 1 || *second.CoversThrough <= first.CoversThrough {
+		t.Errorf("the first is %+v, the second %+v", first, second)
+	}
+	var source []string
+	for _, p := range r.model.summaries.asked()[1].Messages[0].Parts {
+		source = append(source, p.Text)
+	}
+	if !strings.Contains(source[0], "first summary") || slices.ContainsFunc(source[1:], func(s string) bool { return strings.Contains(s, "question 0") }) {
+		t.Errorf("the second summary is made of %q", source)
+	}
+	r.exchange(sessionID, 6)
+	if shown := r.shown(-1); !strings.Contains(shown, "second summary") || strings.Contains(shown, "first summary") {
+		t.Errorf("the model sees %q", shown)
+	}
+	_, err = r.store.MarkMessage(r.Context(), r.scope, parley.ID{}, second.ID, parley.MarksChange{SetAside: new(true)})
+	r.must(err)
+	r.exchange(sessionID, 7)
+	if shown := r.shown(-1); !strings.Contains(shown, "first summary") || strings.Contains(shown, "second summary") {
+		t.Errorf("with the second one set aside the model sees %q", shown)
+	}
+}
+
+// TestNoSummaryChangesNothing: what is no summary is recorded, and tried again so
+// often and no more (47).
+func TestNoSummaryChangesNothing(t *testing.T) {
+	broken := parley.NewModelError(parley.ClassModel, false, "no", nil)
+	for name, c := range map[string]struct {
+		answers  []answerFunc
+		attempts int
+		says     string
+	}{
+		"empty":           {[]answerFunc{says(" "), says(""), says("\n")}, 3, emptySummary},
+		"longer":          {[]answerFunc{says(strings.Repeat("long ", 400)), says(strings.Repeat("x", 4000)), says(strings.Repeat("y", 4000))}, 3, longSummary},
+		"cut":             {[]answerFunc{chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength))}, 3, cutSummary},
+		"without an end":  {[]answerFunc{chunks(text(0, "half")), chunks(text(0, "half")), chunks(text(0, "half"))}, 3, parley.ClassStream.Sentence()},
+		"refused":         {[]answerFunc{fails(broken)}, 1, parley.ClassModel.Sentence()},
+		"in a third try":  {[]answerFunc{says(""), fails(parley.NewModelError(parley.ClassNetwork, true, "no", nil)), says("at last")}, 3, ""},
+		"a narrower view": {[]answerFunc{fails(parley.NewModelError(parley.ClassContextLength, false, "too long", nil)), says("short")}, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSummedRig(t, c.answers...)
+			r.options.jitter = func(limit time.Duration) time.Duration { return min(limit, time.Millisecond) }
+			r.start(nil)
+			sessionID := r.summed()
+			for n := range 3 {
+				r.exchange(sessionID, n)
+			}
+			kind := parley.EventCompactionFailed
+			if c.says == "" {
+				kind = parley.EventCompactionCompleted
+			}
+			r.await(sessionID, "the compaction's end", func(e parley.Event) bool {
+				return e.Type == kind && !strings.Contains(string(e.Data), `"again":true`)
+			})
+			got := r.compaction(sessionID)
+			if got.Attempt != c.attempts || (c.says != "") != (got.Error != nil) || got.Error != nil && got.Error.Sentence != c.says {
+				t.Errorf("the compaction is %+v (%+v)", got, got.Error)
+			}
+			failed := 0
+			for _, call := range r.callLog(sessionID) {
+				if call.Purpose == parley.PurposeCompaction && call.Outcome == parley.CallFailed && call.Error != nil {
+					failed++
+				}
+			}
+			if want := c.attempts; c.says == "" && failed != want-1 || c.says != "" && failed != want {
+				t.Errorf("%d failed calls are recorded", failed)
+			}
+			if c.says == "" {
+				return
+			}
+			before := len(r.messages(sessionID))
+			r.exchange(sessionID, 3)
+			if n := len(r.messages(sessionID)); n != before+2 || r.model.summaries.sent() != c.attempts {
+				t.Errorf("%d messages, and %d summaries were asked for; one given up rests", n, r.model.summaries.sent())
+			}
+		})
+	}
+}
+
+// TestATooLongRequestIsShortened: the provider refuses the conversation as too long;
+// its older part is summed up, and the step asked for again, once (18).
+func TestATooLongRequestIsShortened(t *testing.T) {
+	tooLong := parley.NewModelError(parley.ClassContextLength, false, "maximum context length", nil)
+	for name, c := range map[string]struct {
+		second answerFunc
+		status parley.TurnStatus
+	}{
+		"and answered":       {says("short enough"), parley.TurnCompleted},
+		"and still too long": {fails(tooLong), parley.TurnFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSummedRig(t, says("the older part"))
+			r.start(nil)
+			sessionID := r.summed(func(s *parley.Session) { s.Policy.Limit = 50 })
+			r.exchange(sessionID, 0)
+			r.exchange(sessionID, 1)
+			r.model.play(fails(tooLong), c.second)
+			turn := r.ended(r.post(sessionID, "the last straw", "").Turn.ID)
+			if turn.Status != c.status || turn.Error != nil && (turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != stillTooLong) {
+				t.Fatalf("the turn is %+v, %+v", turn, turn.Error)
+			}
+			shown := r.shown(-1)
+			if !strings.Contains(shown, "the older part") || strings.Contains(shown, "answer 1") || !strings.Contains(shown, "the last straw") {
+				t.Errorf("asked again the model sees %q", shown)
+			}
+			if c := r.compaction(sessionID); c.Reason != parley.CompactOverflow || c.CoversThrough != 4 {
+				t.Errorf("the compaction is %+v", c)
+			}
+			if n := r.model.sent(); n != 4 {
+				t.Errorf("the model was asked %d times; want 4", n)
+			}
+		})
+	}
+}
+
+// TestATooLongFirstMessage: there is nothing to sum up, and the turn says so.
+func TestATooLongFirstMessage(t *testing.T) {
+	r := newSummedRig(t)
+	r.start(nil)
+	sessionID := r.summed()
+	r.model.play(fails(parley.NewModelError(parley.ClassContextLength, false, "too long", nil)))
+	turn := r.ended(r.post(sessionID, "a novel", "").Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != parley.ClassContextLength.Sentence() {
+		t.Errorf("the turn is %+v", turn.Error)
+	}
+	if r.model.summaries.sent() != 0 {
+		t.Errorf("a summary of nothing was asked for")
+	}
+}
+
+// TestACompactionOutlivesItsProcess: each of its moments may be the last of the
+// process that is at it; another one takes it up, and there is one summary.
+func TestACompactionOutlivesItsProcess(t *testing.T) {
+	for _, moment := range []string{"before it begins", "while the model answers", "before it is settled", "after it is settled"} {
+		t.Run(moment, func(t *testing.T) {
+			reached := make(chan struct{})
+			first := says("they talked")
+			if moment == "while the model answers" {
+				first = hangs(reached, text(0, "they ta"))
+			}
+			r := newSummedRig(t, first, says("they talked"))
+			dying := &dyingStore{Store: r.store, at: moment, died: make(chan struct{})}
+			w := r.start(dying)
+			sessionID := r.summed()
+			for n := range 3 {
+				r.exchange(sessionID, n)
+			}
+			if moment == "while the model answers" {
+				r.wait("the model to answer", reached)
+			} else {
+				r.wait("the process to die", dying.died)
+			}
+			w.currentLease().end(ErrLeaseLost)
+			_, err := r.store.RenewLease(r.Context(), w.currentLease().id, 0)
+			r.must(err)
+			r.start(nil)
+			r.happened(sessionID, parley.EventCompactionCompleted)
+			summaries := 0
+			for _, m := range r.messages(sessionID) {
+				if m.Role == parley.RoleSummary {
+					summaries++
+				}
+			}
+			if c := r.compaction(sessionID); summaries != 1 || c.State != parley.CompactionCompleted {
+				t.Errorf("there are %d summaries of the compaction %+v", summaries, c)
+			}
+			for _, call := range r.callLog(sessionID) {
+				if call.Outcome == parley.CallOpen {
+					t.Errorf("call %s is open for ever", call.ID)
+				}
+			}
+		})
+	}
+}
+
+// dyingStore is the store of a process that dies at a moment of a compaction: from
+// then on nothing that it writes of it arrives, or its answer does not.
+type dyingStore struct {
+	Store
+	at   string
+	died chan struct{}
+}
+
+var errDied = errors.New("the process is dead")
+
+func (s *dyingStore) BeginCompaction(ctx context.Context, fence parley.CompactionFence, begin parley.CompactionBegin) error {
+	if s.at == "before it begins" {
+		close(s.died)
+		<-ctx.Done()
+		return errDied
+	}
+	return s.Store.BeginCompaction(ctx, fence, begin)
+}
+
+func (s *dyingStore) SettleCompaction(ctx context.Context, fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+	switch s.at {
+	case "before it is settled":
+		close(s.died)
+		<-ctx.Done()
+		return parley.Compaction{}, errDied
+	case "after it is settled":
+		_, err := s.Store.SettleCompaction(ctx, fence, settle)
+		close(s.died)
+		if err != nil {
+			return parley.Compaction{}, err
+		}
+		return parley.Compaction{}, errDied
+	}
+	return s.Store.SettleCompaction(ctx, fence, settle)
+}
+
+// TestAStopGivesACompactionBack: the attempt does not count, and the next process
+// makes it.
+func TestAStopGivesACompactionBack(t *testing.T) {
+	reached := make(chan struct{})
+	r := newSummedRig(t, hangs(reached), says("they talked"))
+	r.options.Drain = -1
+	w := r.start(nil)
+	sessionID := r.summed()
+	for n := range 3 {
+		r.exchange(sessionID, n)
+	}
+	r.wait("the summary to be asked for", reached)
+	r.stop(w)
+	if c := r.compaction(sessionID); c.State != parley.CompactionPending || c.Attempt != 0 {
+		t.Errorf("after a stop the compaction is %+v", c)
+	}
+	r.start(nil)
+	r.happened(sessionID, parley.EventCompactionCompleted)
+}
+
+// TestASummaryKeepsToTheBudget: what a session may spend bounds its summaries too.
+func TestASummaryKeepsToTheBudget(t *testing.T) {
+	r := newSummedRig(t, says("they talked"))
+	r.start(nil)
+	limit := int64(6000) // of which each answer takes 1500, and a summary may take 4096
+	sessionID := r.summed(func(s *parley.Session) {
+		s.Limits, s.MaxTokens = &parley.Limits{SessionTokens: &limit}, new(100)
+	})
+	for n := range 3 {
+		r.exchange(sessionID, n)
+	}
+	r.await(sessionID, "the compaction to be given up", func(e parley.Event) bool {
+		return e.Type == parley.EventCompactionFailed && strings.Contains(string(e.Data), `"again":false`)
+	})
+	if c := r.compaction(sessionID); c.Error == nil || c.Error.Class != parley.ClassLimit || c.State != parley.CompactionFailed || r.model.summaries.sent() != 0 {
+		t.Errorf("beyond the budget the compaction is %+v, %+v", c, c.Error)
+	}
+}

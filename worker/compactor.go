@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// How compactions are worked at.
+const (
+	maxCompactions  = 8                     // at once in a process; they take no turn's place
+	compactionPoll  = 2 * time.Second       // between looks without a hint
+	compactionBound = 5 * time.Minute       // of one attempt
+	overflowLook    = time.Second           // between looks of a turn at a compaction that it waits for
+	maxResting      = 4096                  // sessions whose compactions are known to rest
+	compactionPause = 50 * time.Millisecond // before an attempt with a narrower source
+	maxTranscript   = 2 << 20               // bytes of what one attempt sums up, at most
+	leastTranscript = 8 << 10               // and at least, however short the model's context
+	sourceShare     = 2                     // one in so many of the model's tokens are for what it sums up
+	unknownContext  = 64_000                // tokens that a model is taken to read when nothing says
+	bytesPerToken   = 4                     // of a text, about
+	compactionPage  = 256                   // rows of a page that is read for a compaction
+)
+
+// compactor claims compactions of sessions and runs them, beside the turns.
+type compactor struct {
+	now      chan struct{} // of one: a compaction may begin
+	requests sync.WaitGroup
+	runs     sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	running map[parley.ID]*compacting
+	resting map[parley.ID]int64 // by session: the sequence until which no compaction begins by itself
+	stopped bool
+	changed chan struct{} // closed and replaced when an attempt begins or ends
+}
+
+// compacting is one attempt that this process runs.
+type compacting struct {
+	claim  parley.CompactionClaim
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when it has let go
+}
+
+func newCompactor() *compactor {
+	return &compactor{now: make(chan struct{}, 1), running: map[parley.ID]*compacting{}, resting: map[parley.ID]int64{}, changed: make(chan struct{})}
+}
+
+// compactLoop is the one claimer of compactions. Stop ends it.
+func (w *Worker) compactLoop() {
+	ticker := time.NewTicker(compactionPoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.stopping:
+			return
+		case <-w.compactor.now:
+		case <-ticker.C:
+		}
+		w.claimCompactions()
+	}
+}
+
+// claimCompactions takes compactions for free places and starts them.
+func (w *Worker) claimCompactions() {
+	held := w.currentLease()
+	c := w.compactor
+	c.mu.Lock()
+	running := make([]parley.ID, 0, len(c.running))
+	for id := range c.running {
+		running = append(running, id)
+	}
+	c.mu.Unlock()
+	if held == nil || len(running) >= maxCompactions {
+		return
+	}
+	claims, err := w.store.ClaimCompactions(held.ctx, held.id, running, maxCompactions-len(running))
+	if err != nil && held.ctx.Err() == nil {
+		w.log.Warn("compactions could not be claimed", "error", err)
+	}
+	for _, claim := range claims {
+		w.startCompaction(held, claim)
+	}
+}
+
+// startCompaction runs a claimed compaction in a goroutine of its own, which ends
+// with the attempt, with the lease, or with Stop.
+func (w *Worker) startCompaction(held *lease, claim parley.CompactionClaim) {
+	ctx, cancel := context.WithCancelCause(held.ctx)
+	run := &compacting{claim: claim, cancel: cancel, done: make(chan struct{})}
+	c := w.compactor
+	c.mu.Lock()
+	c.running[claim.Compaction.ID] = run
+	c.change()
+	if c.stopped {
+		cancel(ErrStopped)
+	}
+	c.mu.Unlock()
+	c.runs.Go(func() {
+		defer func() {
+			cancel(nil)
+			c.mu.Lock()
+			delete(c.running, claim.Compaction.ID)
+			c.change()
+			c.mu.Unlock()
+			close(run.done)
+			poke(c.now)
+		}()
+		w.runCompaction(ctx, held, &run.claim)
+	})
+}
+
+// runCompaction makes one attempt and keeps what came of it. A panic in there, or
+// an error of the store, ends the attempt alone.
+func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *parley.CompactionClaim) {
+	log := w.log.With("session_id", claim.Fence.SessionID, "compaction_id", claim.Fence.CompactionID)
+	settle, err := func() (settle parley.CompactionSettle, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = fmt.Errorf("panic while compacting: %v\n%s", value, debug.Stack())
+			}
+		}()
+		bounded, stop := context.WithTimeout(ctx, compactionBound)
+		defer stop()
+		return w.summarise(bounded, held.ctx, claim)
+	}()
+	switch {
+	case held.ctx.Err() != nil: // another process takes it over
+		return
+	case ctx.Err() != nil:
+		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // ctx has ended
+	case err == nil:
+		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, settle) //nolint:contextcheck // what was paid for is kept
+	case transient(err):
+		log.WarnContext(ctx, "a compaction could not go on", "error", err)
+		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // as above
+	default:
+		log.ErrorContext(ctx, "a compaction broke on an error inside", "error", err)
+		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, parley.CompactionSettle{Failure: brokenFailure(err), Again: parley.BaseWait}) //nolint:contextcheck // as above
+	}
+	if err != nil && parley.ErrorCode(err) != parley.CodeFenced {
+		log.WarnContext(ctx, "the end of a compaction could not be kept; it is taken up again", "error", err) //nolint:contextcheck // as above
+	}
+}
+
+// stopCompactions lets what runs finish as long as patience lasts, then has it let
+// go, and returns when nothing runs any more.
+func (w *Worker) stopCompactions(patience context.Context) {
+	c := w.compactor
+	c.requests.Wait()
+	gone := make(chan struct{})
+	go func() { // ends with the last attempt
+		c.runs.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return
+	case <-patience.Done():
+	}
+	w.abortCompactions(ErrStopped, parley.ID{})
+	<-gone
+}
+
+// abortCompactions ends the attempts for a session that is gone, or all of them.
+func (w *Worker) abortCompactions(cause error, sessionID parley.ID) {
+	c := w.compactor
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if sessionID.IsZero() {
+		c.stopped = true
+	}
+	for _, run := range c.running {
+		if sessionID.IsZero() || run.claim.Fence.SessionID == sessionID {
+			run.cancel(cause)
+		}
+	}
+}
+
+// wantCompaction has a summary written of a session that needs one, while its turn
+// goes on: nothing waits for the request.
+func (w *Worker) wantCompaction(ctx context.Context, session *parley.Session, last int64, reason parley.CompactionReason) {
+	c := w.compactor
+	c.mu.Lock()
+	rests := last < c.resting[session.ID]
+	c.mu.Unlock()
+	if rests {
+		return
+	}
+	scope, sessionID := parley.Scope{WorkspaceID: session.WorkspaceID}, session.ID
+	c.requests.Go(func() { // ends with the transaction
+		made, err := w.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), reason)
+		switch {
+		case err == nil && made.RestsUntil > 0:
+			c.rest(sessionID, made.RestsUntil)
+		case err == nil && made.State == parley.CompactionPending:
+			poke(c.now)
+		case err != nil && ctx.Err() == nil && parley.ErrorCode(err) != parley.CodeConflict && parley.ErrorCode(err) != parley.CodeNotFound:
+			w.log.WarnContext(ctx, "a compaction could not be asked for", "session_id", sessionID, "error", err)
+		}
+	})
+}
+
+// rest remembers how far a session's record is to come before it is asked again.
+func (c *compactor) rest(sessionID parley.ID, until int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.resting) >= maxResting {
+		clear(c.resting)
+	}
+	c.resting[sessionID] = until
+}
+
+// news is closed when the attempt ends that this process runs, or, when it runs
+// none, as soon as it begins or ends any.
+func (c *compactor) news(compactionID parley.ID) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if run := c.running[compactionID]; run != nil {
+		return run.done
+	}
+	return c.changed
+}
+
+// change tells those who wait for news. c.mu is held.
+func (c *compactor) change() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"time"
+
+	"parley"
+	"parley/prompt"
+)
+
+// seen is the context of a turn's latest request.
+type seen struct {
+	messages int64 // that no summary covers; a summary counts as one
+	others   int64 // of them not the turn's own
+	tokens   int64 // of all of it
+	last     int64 // the record's last sequence then
+}
+
+// look notes what a request shows of the record, and has a summary written beside
+// it when that has come to its limit.
+func (t *turn) look(selection *prompt.Selection) {
+	if t.settings.Policy.Kind != parley.PolicySummary {
+		return
+	}
+	t.seen.messages, t.seen.others = prompt.Uncovered(*selection, t.claim.Turn)
+	t.seen.tokens, t.seen.last = int64(selection.Tokens), t.last
+	t.keepShort()
+}
+
+// keepShort has a summary written when the context has come to its limit: once in a
+// run, and only when there are turns that it could cover.
+func (t *turn) keepShort() {
+	if t.settings.Policy.Kind != parley.PolicySummary || t.seen.others == 0 || t.compacting {
+		return
+	}
+	reason := prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages+t.last-t.seen.last, t.seen.tokens)
+	if reason == "" {
+		return
+	}
+	t.compacting = true
+	t.w.wantCompaction(t.writes, &t.claim.Session, t.last, reason)
+}
+
+// used notes what the provider counted, which an estimate falls short of.
+func (t *turn) used(usage parley.Usage) {
+	if usage.InputTokens != nil && usage.OutputTokens != nil {
+		t.seen.tokens = max(t.seen.tokens, *usage.InputTokens+*usage.OutputTokens)
+	}
+}
+
+// overflows reports that a request was refused as too long, and that a summary may
+// help: once in a run, and not after something was shown.
+func (t *turn) overflows(a *answer) bool {
+	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown || t.settings.Policy.Kind != parley.PolicySummary {
+		return false
+	}
+	if t.overflowed {
+		a.failure.Sentence = stillTooLong
+		if a.call.Error != nil {
+			a.call.Error.Sentence = stillTooLong
+		}
+		return false
+	}
+	return t.seen.others > 0 // else there is nothing to sum up
+}
+
+// shorten goes on after a request that was too long: its message is settled as
+// failed, the older part of the conversation is summed up, and the step is asked for
+// again.
+func (t *turn) shorten(a *answer) (place, error) {
+	t.overflowed = true
+	if _, err := t.settleAs(a, parley.MessageFailed, nil); err != nil {
+		return over(), err
+	}
+	at := place{step: a.step, attempt: a.attempt + 1, steers: true}
+	failure, err := t.compactNow(a.failure)
+	switch {
+	case err != nil:
+		return over(), err
+	case t.ctx.Err() != nil:
+		return over(), t.leave(nil)
+	case failure != nil:
+		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	return at, nil
+}
+
+// compactNow waits for a compaction of the session, which it asks for unless one is
+// under way, and has its summary enter the record. A failure says why there is none;
+// an error is the store's.
+func (t *turn) compactNow(because *parley.Failure) (*parley.Failure, error) {
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	c, err := t.w.store.RequestCompaction(t.writes, scope, t.fence.SessionID, parley.NewID(), parley.CompactOverflow)
+	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary waits already
+		return nil, err
+	}
+	for err == nil && !c.State.Finished() {
+		poke(t.w.compactor.now)
+		if !t.await(c.ID) {
+			return nil, nil
+		}
+		if c, err = t.w.store.Compaction(t.writes, scope, t.fence.SessionID); err != nil {
+			return nil, err
+		}
+	}
+	entered, err := t.w.store.EnterSummary(t.writes, t.fence)
+	if err != nil {
+		return nil, err
+	}
+	if entered == nil {
+		if c.Error == nil || c.Error.Sentence == nothingToSumUp {
+			return because, nil
+		}
+		return &parley.Failure{Class: parley.ClassContextLength, Sentence: notSummedUp + c.Error.Sentence, Detail: because.Detail, Attempts: because.Attempts}, nil
+	}
+	t.wrote(entered.Sequence)
+	t.claim.Session.Context.Held = true
+	return nil, nil
+}
+
+// await returns when there may be news of a compaction; false when the turn's
+// context ended first.
+func (t *turn) await(compactionID parley.ID) bool {
+	look := time.NewTimer(overflowLook)
+	defer look.Stop()
+	select {
+	case <-t.ctx.Done():
+		return false
+	case <-t.w.compactor.news(compactionID):
+	case <-look.C:
+	}
+	return t.ctx.Err() == nil
+}
