@@ -16,7 +16,7 @@ func (t *Tx) RetryTurn(scope parley.Scope, sessionID, turnID parley.ID, again pa
 			return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn was an agent's outside, which alone can try it again; post a message instead")
 		}
 	case parley.TurnCompleted:
-		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again")
+		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate", turn.TriggerMessageID)
 	default:
 		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and has not ended; cancel it first, or let it go on", turn.Status)
 	}
