@@ -8,7 +8,7 @@ const EVENT_TYPES = [
   'step.started', 'step.generating', 'step.generated', 'step.error', 'step.retrying',
   'tool.started', 'tool.progress', 'tool.completed',
   'approval.created', 'approval.resolved', 'limit.warning', 'loop.progress',
-  'compaction.started', 'compaction.completed', 'compaction.failed',
+  'compaction.started', 'compaction.completed', 'compaction.failed', 'context.cleared',
   'session.updated', 'session.status_changed', 'session.deleted', 'session.activated', 'session.deactivated',
 ];
 

@@ -244,6 +244,9 @@ export class Transcript {
         } // else a queued turn was taken back
         void this.readSession();
         break;
+      case 'context.cleared':
+        void this.readSession();
+        break;
       case 'step.started':
         this.act({ running: true, since: Date.now(), step: data.step, wait: null, retry: null });
         this.started(event);
