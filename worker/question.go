@@ -7,10 +7,18 @@ import (
 	"parley/prompt"
 )
 
+// entering has steers count as what they become with the step that shows them.
+func entering(steers []parley.Message) {
+	for i := range steers {
+		steers[i].Status = parley.MessageCompleted
+	}
+}
+
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
 func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
 	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
+	entering(steers)
 	beside := t.weigh(steers)
 	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
 	selection, err := prompt.Window(prompt.View{
@@ -33,7 +41,6 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	for i := range steers {
 		q.steers = append(q.steers, parley.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
-		steers[i].Status = parley.MessageCompleted
 	}
 	if t.keeps {
 		q.shown = selection.Messages

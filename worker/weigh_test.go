@@ -37,3 +37,18 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 		t.Errorf("a turn that cannot fit is %s: %+v", turn.Status, turn.Error)
 	}
 }
+
+// A steer is weighed before the request is built: one that the context has no room
+// for fails the turn as too long instead of being refused by the provider.
+func TestSteersAreWeighed(t *testing.T) {
+	t.Parallel()
+	run := turn{w: &Worker{}, fixed: 1}
+	steers := []parley.Message{{Role: parley.RoleUser, Status: parley.MessageQueued, Content: []byte(`{"text":"` + strings.Repeat("word ", 400) + `"}`)}}
+	if asQueued := run.weigh(steers); asQueued != 1 {
+		t.Fatalf("a queued message weighs %d", asQueued)
+	}
+	entering(steers)
+	if weight := run.weigh(steers); weight < 300 {
+		t.Errorf("a steer of 400 words weighs %d tokens", weight)
+	}
+}
