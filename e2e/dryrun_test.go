@@ -58,7 +58,7 @@ func dryRunWritesNothing(t *testing.T, at place) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close() //nolint:errcheck // the body was read
+		defer response.Body.Close()
 		var answer bytes.Buffer
 		if _, err := answer.ReadFrom(response.Body); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close()
 	names := query(t, db, list)
 	for _, name := range names {
 		if name[0] == "processes" {
@@ -168,7 +168,7 @@ func query(t *testing.T, db *sql.DB, text string) (all [][]string) {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	defer rows.Close() //nolint:errcheck // read to the end
+	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
 		t.Fatal(err)

@@ -202,7 +202,7 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	if place := slices.IndexFunc(messages, func(m parley.Message) bool { return m.Role == parley.RoleUser && text(t, m) == "And this." }); place > 0 {
 		ran = messages[place].TurnID
 	}
-	ok := false
+	var ok bool
 	switch during {
 	case parley.DuringReject:
 		ok = ran.IsZero() && end.Statistics.Turns == 1 && text(t, last) == "Done."

@@ -184,7 +184,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if _, isFlat := r.names[t]; isFlat || !strings.Contains(field.Tag.Get("json"), "omitempty") {
 			continue
 		}
-		p.Nullable = p.Ref == "" // what is absent is null
+		p.Nullable = p.Ref == "" && p.Type != "" // what is absent is null; any JSON may be it anyway
 		if !isSetting(t) {
 			s.Required = append(s.Required, property)
 		}

@@ -70,7 +70,7 @@ func TestMetricsTellOfTurns(t *testing.T) {
 func TestMetricsTellOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	make := func(path, body string) string {
+	created := func(path, body string) string {
 		t.Helper()
 		status, answer := h.do("POST", path, body)
 		var made struct{ ID string }
@@ -89,18 +89,18 @@ func TestMetricsTellOfWhatWaits(t *testing.T) {
 			t.Fatalf("status %d: %s", status, answer)
 		}
 	}
-	make("/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
-	captain := make("/v1/sessions", `{"model":"sim/script","tools":[{"name":"ask_scout","agent":"scout"}]}`)
+	created("/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
+	captain := created("/v1/sessions", `{"model":"sim/script","tools":[{"name":"ask_scout","agent":"scout"}]}`)
 	say(captain, `[[{"tool_call":{"name":"ask_scout","arguments":{"task":"Look."}}}],[{"text":"Thanks."}]]`, "event: session.completed")
-	asks := make("/v1/sessions", `{"model":"sim/script","tools":["current_time"],"grants":[{"tool":"*","effect":"ask"}]}`)
-	make("/v1/sessions/"+asks+"/messages", `{"content":{"text":"[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}]]"}}`)
-	capped := make("/v1/sessions", `{"model":"sim/echo","limits":{"session_tokens":50,"requests_per_minute":1}}`)
-	make("/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`)
+	asks := created("/v1/sessions", `{"model":"sim/script","tools":["current_time"],"grants":[{"tool":"*","effect":"ask"}]}`)
+	created("/v1/sessions/"+asks+"/messages", `{"content":{"text":"[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}]]"}}`)
+	capped := created("/v1/sessions", `{"model":"sim/echo","limits":{"session_tokens":50,"requests_per_minute":1}}`)
+	created("/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`)
 	if status, _ := h.do("POST", "/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`); status != http.StatusTooManyRequests {
 		t.Errorf("the second message within a minute: status %d", status)
 	}
-	bounded := make("/v1/sessions", `{"model":"sim/lorem-1000-60","limits":{"session_tokens":100000}}`)
-	make("/v1/sessions/"+bounded+"/messages", `{"content":{"text":"Hello"}}`)
+	bounded := created("/v1/sessions", `{"model":"sim/lorem-1000-60","limits":{"session_tokens":100000}}`)
+	created("/v1/sessions/"+bounded+"/messages", `{"content":{"text":"Hello"}}`)
 	want := map[string]string{
 		`parley_turns_waiting{reason="approval"}`:                             "1",
 		`parley_turns_waiting{reason="budget"}`:                               "1",

@@ -26,9 +26,14 @@ var dist embed.FS
 const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' blob: data:; " +
 	"style-src 'self' 'unsafe-inline'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// routes are the first segments of the page's own addresses; src/router.tsx has them whole.
-var routes = map[string]bool{
-	"": true, "new": true, "c": true, "inbox": true, "agents": true, "projects": true, "usage": true, "audit": true, "settings": true,
+// address reports whether a path whose first segment this is is one of the page's
+// own; src/router.tsx has them whole.
+func address(first string) bool {
+	switch first {
+	case "", "new", "c", "inbox", "agents", "projects", "usage", "audit", "settings":
+		return true
+	}
+	return false
 }
 
 const index = "index.html"
@@ -98,7 +103,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	found := p.files[name]
 	first, _, _ := strings.Cut(name, "/")
-	if found == nil && routes[first] || name == index {
+	if found == nil && address(first) || name == index {
 		found = p.files[index]
 	}
 	if found == nil {

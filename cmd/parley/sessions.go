@@ -88,7 +88,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return server.DeleteSession(ctx, id)
 	})}
-	clear := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+	forget := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		id, err := parley.ParseID(args[0])
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printJSON(session)
 	})}
-	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, clear, remove, recordCommand(shared, term))
+	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, forget, remove, recordCommand(shared, term))
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
 }
