@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request } from './http';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -79,3 +79,8 @@ export const usageBy = (group: string, from: string) =>
 
 export const branchesOf = (message: ID) =>
   queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });
+
+const COVERED = 200; // messages that are shown of what a summary covers
+
+export const coveredBy = (summary: ID) =>
+  queryOptions({ queryKey: ['covered', summary], queryFn: ({ signal }) => request<Page<Message>>(`/v1/messages/${summary}/covered`, { query: { limit: COVERED }, signal }), staleTime: Infinity });

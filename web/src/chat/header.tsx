@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Archive, ArchiveRestore, ChevronRight, Download, Eraser, Info, MoreHorizontal, Pencil, Pin, PinOff, ScanSearch, Trash2 } from 'lucide-react';
+import { Archive, ArchiveRestore, ChevronRight, Download, Eraser, FoldVertical, Info, MoreHorizontal, Pencil, Pin, PinOff, ScanSearch, Trash2 } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { request, sentence } from '../api/http';
@@ -95,6 +95,7 @@ function Tools({ session }: { session: Session }) {
           session.pinned
             ? { label: 'Unpin', icon: <PinOff size={14} />, onSelect: () => void patch({ pinned: false }) }
             : { label: 'Pin', icon: <Pin size={14} />, onSelect: () => void patch({ pinned: true }) },
+          { label: 'Summarise now', icon: <FoldVertical size={14} />, onSelect: () => void request(`/v1/sessions/${session.id}/compact`, { body: {} }).catch((failure: unknown) => setError(sentence(failure))) },
           { label: 'Clear context', icon: <Eraser size={14} />, onSelect: () => void request(`/v1/sessions/${session.id}/clear`, { body: {} }).catch((failure: unknown) => setError(sentence(failure))) },
           { label: 'Export as JSON', icon: <Download size={14} />, onSelect: () => void exportSession(session) },
           null,

@@ -8,6 +8,7 @@ import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
 import { EditBox } from './edit';
+import { NoteRow } from './note';
 
 interface Props {
   live: LiveMessage;
@@ -129,23 +130,5 @@ function ErrorCard({ message, latest }: { message: Message; latest: boolean }) {
       </div>
       {said && <p className="mt-2 text-soft">{said}</p>}
     </div>
-  );
-}
-
-// NoteRow shows summaries and imported system messages.
-function NoteRow({ message }: { message: Message }) {
-  const [open, setOpen] = useState(false);
-  const name = message.role === 'summary' ? `Summary of everything up to #${message.covers_through ?? '?'}` : 'System message';
-  return (
-    <article className="rounded-xl border border-dashed border-line-strong bg-raised px-4 py-2 text-sm" data-message={message.id}>
-      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)} className="flex w-full items-center gap-2 text-left text-soft">
-        <ChevronRight size={14} aria-hidden className={cx('transition-transform', open && 'rotate-90')} /> {name}
-      </button>
-      {open && (
-        <div className="mt-2">
-          <Markdown text={message.content.text} complete />
-        </div>
-      )}
-    </article>
   );
 }
