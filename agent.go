@@ -45,6 +45,8 @@ type Agent struct {
 	Middleware MiddlewareSettings `json:"middleware"`
 	// Compaction says how the summaries of its sessions are written; nil: as always.
 	Compaction *CompactionSettings `json:"compaction"`
+	// ResponseCache says whether answers are kept for equal requests; nil: no.
+	ResponseCache *ResponseCacheSettings `json:"response_cache"`
 	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
 	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
 	Tags            []string    `json:"tags"`

@@ -123,11 +123,12 @@ type Overrides struct {
 	Tools *[]ToolRef `json:"tools,omitempty"`
 
 	// Of sessions alone, not of messages.
-	Middleware      *MiddlewareSettings `json:"middleware,omitempty" doc:"What stands around the calls; a field replaces the agent's."`
-	Compaction      *CompactionSettings `json:"compaction,omitempty" doc:"How summaries are written; a field replaces the agent's."`
-	Grants          *[]Grant            `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
-	Limits          *Limits             `json:"limits,omitempty"`
-	ApprovalTimeout int                 `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
+	Middleware      *MiddlewareSettings    `json:"middleware,omitempty" doc:"What stands around the calls; a field replaces the agent's."`
+	Compaction      *CompactionSettings    `json:"compaction,omitempty" doc:"How summaries are written; a field replaces the agent's."`
+	Grants          *[]Grant               `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
+	Limits          *Limits                `json:"limits,omitempty"`
+	ResponseCache   *ResponseCacheSettings `json:"response_cache,omitempty" doc:"Answers are kept and given again to equal requests; in place of the agent's."`
+	ApprovalTimeout int                    `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 }
 
 // OverridesChange changes overrides one by one: what it does not name stays, so
@@ -146,6 +147,7 @@ type OverridesChange struct {
 	Limits          Change[*LimitsPatch] // null lifts all
 	Middleware      Change[*MiddlewareSettings]
 	Compaction      Change[*CompactionSettings]
+	ResponseCache   Change[*ResponseCacheSettings]
 }
 
 // Over is what the change makes of overrides.
@@ -162,6 +164,7 @@ func (c OverridesChange) Over(o Overrides) Overrides {
 	c.ApprovalTimeout.over(&o.ApprovalTimeout)
 	c.Middleware.over(&o.Middleware)
 	c.Compaction.over(&o.Compaction)
+	c.ResponseCache.over(&o.ResponseCache)
 	if c.Limits.Set {
 		o.Limits = c.Limits.Value.on(o.Limits)
 	}
@@ -182,6 +185,9 @@ func (o Overrides) Over(wider Overrides) Overrides {
 	}
 	if o.Middleware == nil {
 		o.Middleware = wider.Middleware
+	}
+	if o.ResponseCache == nil {
+		o.ResponseCache = wider.ResponseCache
 	}
 	if o.Grants == nil {
 		o.Grants = wider.Grants
@@ -204,7 +210,7 @@ func (o Overrides) Over(wider Overrides) Overrides {
 // IsZero reports that nothing is set.
 func (o Overrides) IsZero() bool {
 	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
-		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil && o.Compaction == nil
+		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil && o.Compaction == nil && o.ResponseCache == nil
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON of

@@ -42,6 +42,8 @@ type ProcessObserver interface {
 	LeaseLost()
 	// Swept counts a sweep and the sessions that it took over or repaired.
 	Swept(sessions int)
+	// CachedResponses counts what the response cache did.
+	CachedResponses(outcome ResponseCacheOutcome, n int)
 	// Stored tells how long a store call of the worker took and how it ended. A
 	// CodeFenced is a write that the store refused to a holder of an old claim.
 	Stored(operation Operation, took time.Duration, err error)

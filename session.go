@@ -112,24 +112,25 @@ func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
 	return EncodeJSON(struct {
 		*plain
-		Type         *string             `json:"type"`
-		Feature      *string             `json:"feature"`
-		Task         *string             `json:"task"`
-		Key          *string             `json:"key"`
-		Instructions *string             `json:"instructions"`
-		Model        *ModelID            `json:"model"`
-		SystemPrompt *string             `json:"system_prompt"`
-		Tools        *[]ToolRef          `json:"tools"`
-		Grants       *[]Grant            `json:"grants"`
-		Timeout      *int                `json:"approval_timeout"`
-		During       *During             `json:"during"`
-		Limits       *Limits             `json:"limits"`
-		Middleware   *MiddlewareSettings `json:"middleware"`
-		Compaction   *CompactionSettings `json:"compaction"`
-		WaitReason   *WaitReason         `json:"wait_reason"`
+		Type          *string                `json:"type"`
+		Feature       *string                `json:"feature"`
+		Task          *string                `json:"task"`
+		Key           *string                `json:"key"`
+		Instructions  *string                `json:"instructions"`
+		Model         *ModelID               `json:"model"`
+		SystemPrompt  *string                `json:"system_prompt"`
+		Tools         *[]ToolRef             `json:"tools"`
+		Grants        *[]Grant               `json:"grants"`
+		Timeout       *int                   `json:"approval_timeout"`
+		During        *During                `json:"during"`
+		Limits        *Limits                `json:"limits"`
+		Middleware    *MiddlewareSettings    `json:"middleware"`
+		Compaction    *CompactionSettings    `json:"compaction"`
+		ResponseCache *ResponseCacheSettings `json:"response_cache"`
+		WaitReason    *WaitReason            `json:"wait_reason"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, s.Compaction, OrNull(s.WaitReason),
+		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, s.Compaction, s.ResponseCache, OrNull(s.WaitReason),
 	})
 }
 

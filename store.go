@@ -32,6 +32,7 @@ type Store interface {
 	UsageStore
 	CompactionStore
 	ApprovalStore
+	ResponseCache
 	FileStore
 
 	// Listen adds a listener that is told of every commit of this process, and as

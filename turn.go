@@ -251,12 +251,13 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Reason string  `json:"reason"`
 	}
 	type manifest struct {
-		Policy     string   `json:"policy"`
-		Ranges     []whole  `json:"ranges"`
-		Middleware []string `json:"middleware"`
-		CacheKey   *string  `json:"cache_key"`
+		Policy         string   `json:"policy"`
+		Ranges         []whole  `json:"ranges"`
+		Middleware     []string `json:"middleware"`
+		CacheKey       *string  `json:"cache_key"`
+		CachedResponse bool     `json:"cached_response"`
 	}
-	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges)), Middleware: c.Manifest.Middleware, CacheKey: OrNull(c.Manifest.CacheKey)}
+	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges)), Middleware: c.Manifest.Middleware, CacheKey: OrNull(c.Manifest.CacheKey), CachedResponse: c.Manifest.CachedResponse}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
 	}
@@ -299,6 +300,9 @@ type Manifest struct {
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is that of the request, see ModelRequest.
 	CacheKey string `json:"cache_key,omitempty"`
+	// CachedResponse says that the answer was kept from an equal request: nothing
+	// was sent.
+	CachedResponse bool `json:"cached_response,omitempty"`
 }
 
 // ManifestRange is a run of sequences with one reason.

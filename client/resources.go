@@ -238,6 +238,17 @@ func (c *Client) Usage(ctx context.Context, query url.Values) (UsageReport, erro
 	return read[UsageReport](ctx, c, "/v1/usage", query)
 }
 
+// ResponseCache tells what the workspace's response cache holds and saved.
+func (c *Client) ResponseCache(ctx context.Context) (parley.ResponseCacheState, error) {
+	return read[parley.ResponseCacheState](ctx, c, "/v1/cache", nil)
+}
+
+// ClearResponseCache drops all answers that it holds.
+func (c *Client) ClearResponseCache(ctx context.Context) error {
+	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/cache", nil, nil, nil)
+	return err
+}
+
 // Budget is what a session with its tool sessions, and its agent, may spend and
 // have spent.
 type Budget struct {

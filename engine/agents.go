@@ -26,6 +26,8 @@ type AgentInput struct {
 	// Compaction is kept as it is given.
 	Compaction *parley.CompactionSettings `json:"compaction,omitempty" doc:"How the summaries of its sessions are written."`
 
+	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty" doc:"Its answers are kept and given again to equal requests of the workspace."`
+
 	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
 
 	Tags   []string  `json:"tags,omitempty"`
@@ -75,6 +77,8 @@ type AgentPatch struct {
 	Middleware parley.Change[parley.MiddlewareSettings]  `json:"middleware,omitzero"`
 	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
 
+	ResponseCache parley.Change[*parley.ResponseCacheSettings] `json:"response_cache,omitzero"`
+
 	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
 
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
@@ -111,7 +115,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
-		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, Compaction: input.Compaction, ApprovalTimeout: input.ApprovalTimeout,
+		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, Compaction: input.Compaction, ResponseCache: input.ResponseCache, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -256,6 +260,7 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
 	apply(p.Middleware, &agent.Middleware)
 	apply(p.Compaction, &agent.Compaction)
+	apply(p.ResponseCache, &agent.ResponseCache)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)

@@ -34,6 +34,7 @@ type Store interface {
 	parley.ControlStore
 	parley.LoopStore
 	parley.UsageStore
+	parley.ResponseCache
 	parley.FileStore
 	Compactions
 	parley.OutsideStore

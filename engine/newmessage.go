@@ -105,6 +105,8 @@ func checkMessageOverrides(overrides parley.Overrides) error {
 		return parley.InvalidField("compaction", "is set on the agent or the session, not on a message")
 	case overrides.Middleware != nil:
 		return parley.InvalidField("middleware", "is set on the agent or the session, not on a message")
+	case overrides.ResponseCache != nil:
+		return parley.InvalidField("response_cache", "is set on the agent or the session, not on a message")
 	case overrides.ApprovalTimeout != 0:
 		return parley.InvalidField("approval_timeout", "is set on the agent or the session, not on a message")
 	}

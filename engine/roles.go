@@ -33,6 +33,8 @@ const (
 	SetClients      Verb = "clients.write"
 	ReadKeys        Verb = "keys.read"
 	WriteKeys       Verb = "keys.write"
+	ReadCache       Verb = "cache.read"
+	ClearCache      Verb = "cache.clear"
 	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
 )
@@ -86,6 +88,8 @@ var permissions = [...]Permission{
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+	{ReadCache, "read what the response cache holds and saved", ReachAll, ReachAll, ReachAll},
+	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
 }

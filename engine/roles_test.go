@@ -117,6 +117,11 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.Decide(ctx, p, h.asked(t, s), engine.DecisionInput{Decision: parley.DecideApprove})
 			return err
 		},
+		engine.ReadCache: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.ResponseCache(ctx, p)
+			return err
+		},
+		engine.ClearCache: func(p parley.Principal, _ parley.ID) error { return h.ClearResponseCache(ctx, p) },
 		engine.ReadAudit: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Audit(ctx, p, engine.AuditList{})
 			return err

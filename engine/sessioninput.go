@@ -205,7 +205,7 @@ func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principa
 	change.Overrides = parley.OverridesChange{
 		Model: patch.Model, SystemPrompt: patch.SystemPrompt, Temperature: patch.Temperature, TopP: patch.TopP, MaxTokens: patch.MaxTokens,
 		Seed: patch.Seed, ReasoningEffort: patch.ReasoningEffort, Tools: patch.Tools,
-		Grants: patch.Grants, Limits: patch.Limits, ApprovalTimeout: patch.ApprovalTimeout, Middleware: patch.Middleware, Compaction: patch.Compaction,
+		Grants: patch.Grants, Limits: patch.Limits, ApprovalTimeout: patch.ApprovalTimeout, Middleware: patch.Middleware, Compaction: patch.Compaction, ResponseCache: patch.ResponseCache,
 	}
 	changed := change.Overrides.Over(parley.Overrides{}) // each is right or wrong by itself
 	if err := e.checkOverrides(changed); err != nil {

@@ -58,6 +58,8 @@ type SessionPatch struct {
 	Middleware parley.Change[*parley.MiddlewareSettings] `json:"middleware,omitzero"`
 	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
 
+	ResponseCache parley.Change[*parley.ResponseCacheSettings] `json:"response_cache,omitzero"`
+
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`

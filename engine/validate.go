@@ -94,6 +94,9 @@ func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parl
 	if err := agent.Middleware.Validate(); err != nil {
 		return err
 	}
+	if err := agent.ResponseCache.Validate(); err != nil {
+		return err
+	}
 	if agent.Compaction != nil {
 		if err := agent.Compaction.Validate(); err != nil {
 			return err
@@ -191,6 +194,9 @@ func (e *Engine) checkOverrides(overrides parley.Overrides) error {
 		if err := overrides.Middleware.Validate(); err != nil {
 			return err
 		}
+	}
+	if err := overrides.ResponseCache.Validate(); err != nil {
+		return err
 	}
 	if overrides.Grants != nil {
 		if err := parley.ValidateGrants(*overrides.Grants); err != nil {

@@ -225,6 +225,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage?group=session", "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage", "")
+	do("getResponseCache", reflect.TypeFor[parley.ResponseCacheState](), 200, "GET", "/v1/cache", "")
 	do("listAudit", reflect.TypeFor[page[parley.AuditEntry]](), 200, "GET", "/v1/audit", "")
 	file := reflect.TypeFor[parley.File]()
 	uploaded := idOf(do("uploadFile", file, 201, "POST", "/v1/files?name=a.json", `{"a":1}`))

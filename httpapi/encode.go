@@ -226,6 +226,7 @@ func appendOverrides(to []byte, o *parley.Overrides) []byte {
 	to = appendOrNull(to, `,"limits":`, o.Limits)
 	to = appendOrNull(to, `,"middleware":`, o.Middleware)
 	to = appendOrNull(to, `,"compaction":`, o.Compaction)
+	to = appendOrNull(to, `,"response_cache":`, o.ResponseCache)
 	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 

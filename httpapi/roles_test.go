@@ -88,6 +88,8 @@ func TestRolesOverHTTP(t *testing.T) {
 			approval := s.asked(`{"visibility":"workspace"`, "Authorization", admin)
 			return "POST", "/v1/approvals/" + approval.ID.String(), `{"decision":"deny"}`
 		},
+		engine.ReadCache:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/cache", "" },
+		engine.ClearCache: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/cache", "" },
 		engine.ReadAudit:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/audit", "" },
 		engine.ReadFiles:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/files", "" },
 		engine.WriteFiles: func(parley.PrincipalRole) (string, string, string) { return "POST", "/v1/files?name=a.txt", `"text"` },

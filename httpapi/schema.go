@@ -197,7 +197,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
 	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]() ||
-		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() || t == reflect.TypeFor[parley.CompactionSettings]()
+		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() || t == reflect.TypeFor[parley.CompactionSettings]() || t == reflect.TypeFor[parley.ResponseCacheSettings]()
 }
 
 // amend says of single schemas what their types cannot.

@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,
 		"Usage":       testUsage,
+		"Responses":   testResponses,
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
 		"Compactions": testCompactions,

@@ -22,6 +22,7 @@ func waitBuckets() []float64 {
 type metrics struct {
 	claims, fenced, retries, turnErrors, callErrors *prometheus.CounterVec
 	cacheCalls                                      *prometheus.CounterVec
+	responses                                       *prometheus.CounterVec
 	tokens, cost, httpRequests                      *prometheus.CounterVec
 	leaseLosses, sweeps, takeovers                  prometheus.Counter
 	readersCut, exportFailures                      prometheus.Counter
@@ -74,6 +75,7 @@ func newMetrics() *metrics {
 		callErrors: counters("parley_call_errors_total", "Model requests that failed, by class of error.", "provider", "class"),
 		retries:    counters("parley_call_retries_total", "Model requests that were made again, by class of the error before.", "provider", "class"),
 		cacheCalls: counters("parley_prompt_cache_calls_total", "Completed calls by what the provider said of its prompt cache: hit, miss or unknown.", "provider", "model", "result"),
+		responses:  counters("parley_response_cache_total", "What the response cache did: requests that were answered from it (hit) or not (miss), answers stored and evicted.", "outcome"),
 		tokens:     counters("parley_tokens_total", "Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.", "provider", "model", "kind"),
 		cost:       counters("parley_cost_dollars_total", "Cost of calls whose price and usage are known, in US dollars.", "provider", "model"),
 		tool:       histograms("parley_tool_seconds", "Runs of tools; of an agent tool, from the call to the end of its session's first turn.", slowBuckets(), "tool", "source", "outcome"),
@@ -115,6 +117,9 @@ func (m *metrics) begin() {
 	for _, limit := range append(parley.BudgetLimits(), unknownPrice) {
 		m.budgetRefusals.WithLabelValues(string(limit))
 	}
+	for _, outcome := range parley.ResponseCacheOutcomes() {
+		m.responses.WithLabelValues(string(outcome))
+	}
 	for _, scope := range parley.RateScopes() {
 		m.rateRefusals.WithLabelValues(string(scope))
 	}
@@ -127,6 +132,6 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.cacheCalls, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
 		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
-		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.reservedTokens, m.reservedDollars,
+		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.reservedTokens, m.reservedDollars, m.responses,
 	}
 }

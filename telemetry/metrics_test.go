@@ -172,6 +172,7 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 	told.Stored(parley.OperationBeginStep, time.Millisecond, parley.Errorf(parley.CodeMore, "more"))
 	told.Stored(parley.OperationSweep, time.Millisecond, io.ErrUnexpectedEOF)
 	told.LeaseLost()
+	told.CachedResponses(parley.ResponseHits, 2)
 	told.Swept(3)
 	expect(t, scraped(t, told), map[string]string{
 		`parley_store_seconds_count{operation="settle_step",outcome="ok"}`:      "1",
@@ -182,6 +183,8 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 		`parley_fenced_writes_total{operation="begin_step"}`:                    "0",
 		`parley_lease_losses_total`:                                             "1",
 		`parley_sweeps_total`:                                                   "1",
+		`parley_response_cache_total{outcome="hit"}`:                            "2",
+		`parley_response_cache_total{outcome="evicted"}`:                        "0",
 		`parley_takeovers_total`:                                                "3",
 	})
 }

@@ -230,6 +230,11 @@ func (t *Telemetry) Claimed(turns int, posted bool) {
 // LeaseLost implements parley.ProcessObserver.
 func (t *Telemetry) LeaseLost() { t.metrics.leaseLosses.Inc() }
 
+// CachedResponses implements parley.ProcessObserver.
+func (t *Telemetry) CachedResponses(outcome parley.ResponseCacheOutcome, n int) {
+	t.metrics.responses.WithLabelValues(string(outcome)).Add(float64(n))
+}
+
 // Swept implements parley.ProcessObserver.
 func (t *Telemetry) Swept(sessions int) {
 	t.metrics.sweeps.Inc()

@@ -32,6 +32,10 @@ type answer struct {
 	started time.Time
 	first   time.Time // of the first chunk
 	ended   time.Time
+
+	question  *question      // that it answers
+	noted     []parley.Chunk // as the model gave them, for the response cache
+	noteBytes int            // of their contents
 }
 
 func newAnswer(t *turn, step int) *answer {

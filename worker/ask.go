@@ -14,6 +14,8 @@ type question struct {
 	request *parley.ModelRequest // if the turn keeps it, and for an observer that reads contents; else nil
 	encoded parley.EncodedRequest
 	filter  parley.AnswerFilter // of the middleware; nil: answers are kept as they come
+	key     parley.Hash         // of the response cache, if the turn uses it
+	served  *served             // the answer that was in there; nil: the model is asked
 	call    parley.Call         // all but ID, MessageID and Attempt
 	system  string
 	tools   []byte
@@ -33,13 +35,13 @@ type question struct {
 // is the store's; CodeMore asks for the request to be built again.
 func (t *turn) ask(q *question) (*answer, error) {
 	a := newAnswer(t, q.place.step)
-	a.attempt = q.place.attempt
+	a.attempt, a.question = q.place.attempt, q
 	credential := q.call.Provider
 	if t.info.Simulator {
 		credential = string(t.settings.Model) // a simulated pause concerns nobody else
 	}
 	for tries := 1; ; tries++ {
-		if !t.w.pauses.wait(t.ctx, credential, &t.w.options) {
+		if q.served == nil && !t.w.pauses.wait(t.ctx, credential, &t.w.options) {
 			return a, nil
 		}
 		err := t.attempt(a, q)
@@ -112,7 +114,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 	a.started = time.Now()
 	var broken, refused error
-	chunks := t.model.Stream(ctx, q.encoded)
+	chunks := t.stream(ctx, a, q)
 	if q.filter != nil {
 		chunks = q.filter(chunks)
 	}
@@ -206,6 +208,9 @@ func (a *answer) record() {
 	}
 	a.call.Usage, a.call.Finish, a.call.Error = a.usage, a.finish, a.failure
 	a.call.Cost, a.call.Saved = a.turn.info.Price.Cost(a.usage), a.turn.info.Price.Saved(a.usage)
+	if served := a.question.served; served != nil {
+		a.call.Cost, a.call.Saved = new(parley.Money), served.cost
+	}
 	switch {
 	case a.failure != nil:
 		a.call.Outcome = parley.CallFailed

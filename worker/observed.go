@@ -24,6 +24,7 @@ func (unobserved) ToolBegan(ctx context.Context, _ parley.ToolBegun) context.Con
 func (unobserved) ToolEnded(context.Context, parley.ToolEnded)                       {}
 func (unobserved) Claimed(int, bool)                                                 {}
 func (unobserved) LeaseLost()                                                        {}
+func (unobserved) CachedResponses(parley.ResponseCacheOutcome, int)                  {}
 func (unobserved) Swept(int)                                                         {}
 func (unobserved) Stored(parley.Operation, time.Duration, error)                     {}
 

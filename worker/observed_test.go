@@ -79,8 +79,9 @@ func (d *diary) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
 func (d *diary) Claimed(turns int, posted bool) {
 	d.note(context.Background(), "claimed %d %t", turns, posted)
 }
-func (d *diary) LeaseLost() { d.note(context.Background(), "lease lost") }
-func (d *diary) Swept(int)  {}
+func (d *diary) LeaseLost()                                       { d.note(context.Background(), "lease lost") }
+func (d *diary) CachedResponses(parley.ResponseCacheOutcome, int) {}
+func (d *diary) Swept(int)                                        {}
 func (d *diary) Stored(operation parley.Operation, _ time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -57,6 +57,9 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	}
 	if err == nil {
 		q.encoded, q.filter, err = t.encode(&request, &manifest)
+		if err == nil && t.responses != nil {
+			q.key, err = t.responseKey(&request, q.encoded)
+		}
 		if t.keeps || t.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
 		}

@@ -85,6 +85,7 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 		a.drop()
 		return false, err
 	}
+	t.remember(a)
 	return settled.More, nil
 }
 

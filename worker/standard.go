@@ -53,6 +53,7 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 		return err
 	}
 	defer t.bounds.stop()
+	defer t.keepResponses() //nolint:contextcheck // the turn holds its contexts
 	at := place{step: 1, attempt: 1, steers: claim.Steers}
 	if claim.Turn.Attempt > 1 {
 		if at, err = t.resume(failure); err != nil { //nolint:contextcheck // the turn holds its contexts
@@ -127,6 +128,8 @@ type turn struct {
 	seen       seen // of the latest request
 	compacting bool // this run has asked for a compaction
 	overflowed bool // a request of this run was too long, and was made again
+	// responses is nil unless answers may be kept and given again.
+	responses *responses
 }
 
 // place is where a turn stands: before the attempt of a step, or over.
@@ -171,6 +174,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
 	}
 	if err == nil {
+		t.useResponses()
 		t.awaitTools()
 		err = t.findTools()
 	}
@@ -311,8 +315,10 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *parley.Refusal
-	if q.reservation, refusal, err = t.afford(q); err != nil {
-		return over(), err
+	if t.lookUp(q); q.served == nil { // what was kept costs nothing
+		if q.reservation, refusal, err = t.afford(q); err != nil {
+			return over(), err
+		}
 	}
 	if refusal != nil {
 		return t.parkRefused(at, refusal)

@@ -37,7 +37,7 @@ func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parle
 
 // observe compares what a provider counted with the estimate.
 func (t *turn) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil {
+	if usage.InputTokens != nil && q.served == nil { // a kept answer's 0 is nobody's count
 		t.w.ratios.Observe(t.settings.Model, int64(q.estimate), *usage.InputTokens)
 	}
 }

@@ -39,6 +39,8 @@ type Worker struct {
 	ratios   *prompt.Ratios
 	pauses   *pauses
 	script   *script // of a dry run: it answers for all tools; else nil
+	// responses is the store's response cache; nil where there is none, and in dry runs.
+	responses parley.ResponseCache
 
 	compactor *compactor
 
@@ -97,6 +99,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
 	}
+	w.responses, _ = store.(parley.ResponseCache)
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	hub.FlushWith(w.flusher.want)

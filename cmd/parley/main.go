@@ -88,6 +88,7 @@ func rootCommand(term terminal) *cobra.Command {
 		keysCommand(shared, term),
 		auditCommand(shared, term),
 		usageCommand(shared, term),
+		cacheCommand(shared, term),
 		backupCommand(shared, term),
 		restoreCommand(shared, term),
 		migrateCommand(shared, term),

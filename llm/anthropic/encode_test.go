@@ -68,6 +68,14 @@ func TestEncode(t *testing.T) {
 		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
 		{Name: "cached image", Request: with(parley.ModelRequest{Model: older, System: " ", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?"), llmtest.Say(" ")}}, caching)},
 	}...))
+	t.Run("leaves", func(t *testing.T) {
+		// Reasoning and a call's arguments go as they came; who thinks takes no sampling, others one of the two kinds.
+		signed := []byte(`{"type":"thinking","thinking":"A call.","signature":"EqQB/+0="}`)
+		unsent := []string{".Messages[0].Parts[0].Name", ".Messages[0].Parts[0].Width", ".Messages[0].Parts[0].Height", ".Messages[0].Parts[0].Sequence", ".Messages[1].Parts[0].Text", ".Messages[1].Parts[2].Arguments",
+			".Parameters.Seed", ".Think", ".CacheKey"}
+		llmtest.RunLeaves(t, model, "anthropic/claude-sonnet-4-5", signed, append(unsent, ".Parameters.Temperature", ".Parameters.TopP")...)
+		llmtest.RunLeaves(t, model, "anthropic/claude-3-5-haiku-latest", signed, append(unsent, ".Parameters.TopP", ".Parameters.ReasoningEffort")...)
+	})
 	t.Run("prefix", func(t *testing.T) {
 		llmtest.RunPrefix(t, model, with(llmtest.Conversation(older, signed), caching))
 	})

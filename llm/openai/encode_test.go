@@ -54,6 +54,12 @@ func TestEncode(t *testing.T) {
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
 		{Name: "cached image dashscope", Request: with(parley.ModelRequest{Model: "dashscope/qwen3.5-plus", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}, caching)},
 	}...))
+	t.Run("leaves", func(t *testing.T) {
+		// An effort says what think would; provider data hold a call's very arguments.
+		unsent := []string{".Messages[0].Parts[0].Name", ".Messages[0].Parts[0].Width", ".Messages[0].Parts[0].Height", ".Messages[0].Parts[0].Sequence", ".Messages[1].Parts[2].Arguments", ".Think", ".CacheKey"}
+		llmtest.RunLeaves(t, model, "deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`), unsent...)
+		llmtest.RunLeaves(t, model, "openai/gpt-5", nil, append(unsent, ".Messages[1].Parts[0].Kind", ".Messages[1].Parts[0].Text")...)
+	})
 	t.Run("prefix", func(t *testing.T) {
 		for _, id := range []parley.ModelID{"openai/gpt-5", "dashscope/qwen-plus"} {
 			llmtest.RunPrefix(t, model, with(llmtest.Conversation(id, nil), caching))
