@@ -21,6 +21,8 @@ type AgentInput struct {
 	Grants       []parley.Grant   `json:"grants,omitempty"`
 	// Middleware says what stands around its calls.
 	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
+	// ResponseCache asks for kept answers to equal requests; nil: none.
+	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty"`
 }
 
 // ToolNames are tools of the server by their names.
@@ -42,6 +44,8 @@ type SessionInput struct {
 	Grants  []parley.Grant `json:"grants,omitempty"`
 	// Middleware replaces, field by field, what the agent says of it.
 	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
+	// ResponseCache replaces the agent's.
+	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty"`
 }
 
 // MessageInput is a user message.
