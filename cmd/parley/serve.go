@@ -77,7 +77,7 @@ func (s *server) greet(term terminal) {
 		fmt.Fprintf(term.out, "  role   worker: runs turns, answers probes only\n")
 		return
 	}
-	fmt.Fprintf(term.out, "  API    %s/v1   docs %s/docs\n", s.url(), s.url())
+	fmt.Fprintf(term.out, "  page   %s/\n  API    %s/v1   docs %s/docs\n", s.url(), s.url(), s.url())
 }
 
 // databaseName says where a PostgreSQL database is without who opens it.
