@@ -119,7 +119,8 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 		chunks = q.filter(chunks)
 	}
 	for chunk, err := range chunks {
-		if waiting {
+		begins := waiting
+		if begins {
 			if err == nil {
 				a.first = time.Now()
 			}
@@ -129,6 +130,9 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 		}
 		if err == nil {
 			err = a.take(&chunk)
+		}
+		if begins && err == nil {
+			t.shortenBeside(t.seen.due)
 		}
 		if err != nil {
 			broken = err

@@ -13,27 +13,31 @@ type seen struct {
 	others   int64 // of them not the turn's own
 	tokens   int64 // of all of it
 	last     int64 // the record's last sequence then
+
+	due parley.CompactionReason // why a summary is to be written of it; "" while it is not
 }
 
-// look notes what a request shows of the record, and has a summary written beside
-// it when that has come to its limit.
+// look notes what a request shows of the record, and whether a summary is due. It is
+// asked for when the answer has begun, so that no first token waits for what it takes.
 func (t *turn) look(selection *prompt.Selection) {
 	if t.settings.Policy.Kind != parley.PolicySummary {
 		return
 	}
 	t.seen.messages, t.seen.others = prompt.Uncovered(*selection, t.claim.Turn)
 	t.seen.tokens, t.seen.last = int64(selection.Tokens), t.last
-	t.keepShort()
+	t.seen.due = prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages, t.seen.tokens)
 }
 
-// keepShort has a summary written when the context has come to its limit: once in a
-// run, and only when there are turns that it could cover.
+// keepShort has a summary written when the context has come to its limit as the run
+// ends.
 func (t *turn) keepShort() {
-	if t.settings.Policy.Kind != parley.PolicySummary || t.seen.others == 0 || t.compacting {
-		return
-	}
-	reason := prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages+t.last-t.seen.last, t.seen.tokens)
-	if reason == "" {
+	t.shortenBeside(prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages+t.last-t.seen.last, t.seen.tokens))
+}
+
+// shortenBeside has a summary written for a reason, "" for none: once in a run, and
+// only when there are turns that it could cover.
+func (t *turn) shortenBeside(reason parley.CompactionReason) {
+	if reason == "" || t.seen.others == 0 || t.compacting {
 		return
 	}
 	t.compacting = true
