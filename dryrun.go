@@ -63,6 +63,7 @@ type Previewed struct {
 	Shown   []Message // of the record, by sequence
 	Refused string    // why it would not be sent, "" when it would
 	Output  int       // tokens of the longest answer that may come
+	Tokens  int       // of the request, as budgets reserve them: corrected by what the provider counted before; 0: not estimated
 }
 
 // DryRunner answers questions without writing anything. CodeUnavailable when this

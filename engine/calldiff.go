@@ -114,8 +114,12 @@ func (e *Engine) stepCall(ctx context.Context, scope parley.Scope, sessionID, be
 
 // news says what the difference means for the provider's cache.
 func (d *CallDiff) news(call *parley.Call) {
-	d.Cache.PossibleTokens = d.Shared.Tokens
-	shared := fmt.Sprintf("about %d of %d tokens", d.Shared.Tokens, d.Shared.OfTokens)
+	possible, all := d.Shared.Tokens, d.Shared.OfTokens
+	if counted := call.Usage.InputTokens; counted != nil && all > 0 { // beside what the provider says, its own count
+		possible, all = int(int64(possible)**counted/int64(all)), int(*counted)
+	}
+	d.Cache.PossibleTokens = possible
+	shared := fmt.Sprintf("about %d of %d tokens", possible, all)
 	reported := "The provider did not say how many tokens its cache held."
 	if cached := call.Usage.CachedTokens; cached != nil {
 		reported = fmt.Sprintf("The provider took %d tokens from its cache.", *cached)

@@ -92,6 +92,10 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 	if p.Parts == nil {
 		p.Parts = []prompt.Part{}
 	}
+	counted := p.EstimatedTokens
+	if q.Tokens > 0 { // what the provider will count, roles and borders too, as far as it is known
+		p.EstimatedTokens = q.Tokens
+	}
 	p.Window = windowOf(q.Info, p.EstimatedTokens, parley.Usage{})
 	read, err := e.manifestMessages(ctx, scope, parley.Call{SessionID: of.Session.ID, Manifest: q.Call.Manifest})
 	if err == nil {
@@ -101,10 +105,15 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 		return Preview{}, err
 	}
 	p.LeftOut = prompt.Omitted(q.Call.Manifest, read, of.Session.LastSequence)
+	if of.Session.Context.Cleared && of.Message.ID.IsZero() {
+		for i := range p.LeftOut {
+			p.LeftOut[i].Reason = "cleared: the window begins with the next message"
+		}
+	}
 	if p.Cache, err = e.predictCache(ctx, scope, of.Session.ID, &q, &sent); err != nil {
 		return Preview{}, err
 	}
-	p.Cost = predictCost(&q, p.EstimatedTokens, p.Cache.Tokens)
+	p.Cost = predictCost(&q, p.EstimatedTokens, p.Cache.Tokens*p.EstimatedTokens/max(1, counted))
 	return p, nil
 }
 

@@ -36,6 +36,9 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	if shown.Cache.Tokens == 0 || shown.Cost.Input == nil || *shown.Cost.Cached > *shown.Cost.Input || shown.Cost.Output == nil || shown.Refused != nil {
 		t.Errorf("cache %+v, cost %+v", shown.Cache, shown.Cost)
 	}
+	if est, counted := float64(shown.EstimatedTokens), float64(*sent.Usage.InputTokens); est < 0.9*counted || est > 1.1*counted || shown.Window.Used != shown.EstimatedTokens {
+		t.Errorf("%d tokens are foretold after four calls, the provider counted %v", shown.EstimatedTokens, counted)
+	}
 	if len(shown.LeftOut) == 0 || shown.LeftOut[0].From != 1 || shown.Policy != sent.Manifest.Policy {
 		t.Errorf("left out: %+v under %s", shown.LeftOut, shown.Policy)
 	}

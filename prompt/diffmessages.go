@@ -155,7 +155,8 @@ func firstByte(before, after *Sent) *FirstByte {
 	var nearest *Part // that it lies in, or whose frame it lies in
 	for i := range after.Parts {
 		p := &after.Parts[i]
-		if p.Span != nil && p.Span.end() > at && (nearest == nil || p.Span.Offset < nearest.Span.Offset) {
+		// The byte behind a text ends it, so a text that became shorter differs there.
+		if p.Span != nil && p.Span.end() >= at && (nearest == nil || p.Span.Offset < nearest.Span.Offset) {
 			nearest = p
 		}
 	}

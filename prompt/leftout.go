@@ -3,6 +3,7 @@ package prompt
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -89,9 +90,11 @@ func (o *omissions) excepted(sequence int64) bool {
 // outside says why the window does not reach a message.
 func (o *omissions) outside() func(int64) string {
 	var summary, covers, edge int64
-	first := int64(0)
+	first := int64(0) // of the window: what is carried before it begins nothing
 	for _, r := range o.manifest.Ranges {
-		if first == 0 || r.From < first {
+		reason, _, _ := strings.Cut(r.Reason, ";")
+		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned
+		if !carried && (first == 0 || r.From < first) {
 			first = r.From
 		}
 	}
@@ -113,7 +116,7 @@ func (o *omissions) outside() func(int64) string {
 			return fmt.Sprintf(reasonCovered, summary)
 		case sequence < edge:
 			return fmt.Sprintf(reasonEdge, edge)
-		case first == 0:
+		case len(o.manifest.Ranges) == 0:
 			return reasonNoLonger
 		}
 		return reasonOutside + " (" + o.manifest.Policy + ")"

@@ -205,6 +205,37 @@ func TestCompareNamesTheCause(t *testing.T) {
 	}
 }
 
+// A system prompt that only lost its end differs at the quote behind it, which is
+// the system prompt's and not the first message's.
+func TestCompareNamesAShorterSystemPrompt(t *testing.T) {
+	t.Parallel()
+	all := parley.Policy{Kind: parley.PolicyAll}
+	with := func(system string) *prompt.Sent {
+		return sentOf(t, crowded(), all, 2, func(s *prompt.Settings) { s.System, s.Tools = system, nil })
+	}
+	d := prompt.Compare(with("You are old. It is 10:02."), with("You are old."))
+	if d.First == nil || d.First.Kind != prompt.KindSystem {
+		t.Errorf("they part in %+v", d.First)
+	}
+}
+
+// What is pinned before a context edge does not hide that the edge cut the window.
+func TestOmittedNamesTheEdgeBehindPins(t *testing.T) {
+	t.Parallel()
+	r := plain(12)
+	r.rows[9].Marks.ContextEdge = true
+	manifest := parley.Manifest{Policy: "recent(10)", Ranges: []parley.ManifestRange{{From: 3, To: 3, Reason: "pinned"}, {From: 10, To: 12, Reason: "recent(10)"}}}
+	omitted := prompt.Omitted(manifest, append(r.rows[2:3:3], r.rows[9:]...), 12)
+	for _, o := range omitted {
+		if o.Reason != "before the context edge at message 10" {
+			t.Errorf("left out: %+v", o)
+		}
+	}
+	if len(omitted) != 2 {
+		t.Errorf("left out: %+v", omitted)
+	}
+}
+
 // Messages that a call was not shown are listed with the reason.
 func TestOmittedSaysWhy(t *testing.T) {
 	t.Parallel()

@@ -279,14 +279,14 @@ func (t *turn) preview() (parley.Previewed, error) {
 		return parley.Previewed{}, err
 	}
 	if failure != nil && q != nil && q.request != nil && t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
-		return parley.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q)}, nil
+		return parley.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q), Tokens: int(q.tokens)}, nil
 	}
 	if failure != nil {
 		return parley.Previewed{}, refusedBy(failure, nil)
 	}
 	out := parley.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
-		Output: t.longestAnswer(q),
+		Output: t.longestAnswer(q), Tokens: int(q.tokens),
 	}
 	_, refusal, err := t.afford(q)
 	if refusal != nil {

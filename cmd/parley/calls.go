@@ -41,7 +41,11 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			rows := make([][]string, len(page.Data))
 			for i, c := range page.Data {
-				rows[i] = []string{c.ID.String(), modelLabel(c.Model), strconv.Itoa(c.Step), string(c.Outcome), known(c.Usage.InputTokens), known(c.Usage.CachedTokens), known(c.Usage.OutputTokens), price(c.Cost), c.CreatedAt.String()}
+				step := strconv.Itoa(c.Step)
+				if c.Purpose != "" { // a call of no turn's step
+					step = string(c.Purpose)
+				}
+				rows[i] = []string{c.ID.String(), modelLabel(c.Model), step, string(c.Outcome), known(c.Usage.InputTokens), known(c.Usage.CachedTokens), known(c.Usage.OutputTokens), price(c.Cost), c.CreatedAt.String()}
 			}
 			return term.printTable([]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"}, rows)
 		})}
