@@ -74,6 +74,7 @@ type MessageRef struct {
 // TurnQuery lists turns of a session, newest first unless Ascending.
 type TurnQuery struct {
 	Status    TurnStatus
+	Number    int64 // only the session's turn of this number, from 1; 0: all
 	Ascending bool
 	AfterID   ID
 	Limit     int

@@ -10,6 +10,7 @@ import (
 type TurnList struct {
 	Paging
 	Status parley.TurnStatus
+	Number int64 // only the session's turn of this number, from 1; 0: all
 }
 
 // CallList asks for calls, newest first by default.
@@ -43,7 +44,7 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 		return Page[parley.Turn]{}, err
 	}
 	rows, err := e.store.Turns(ctx, scope, sessionID, parley.TurnQuery{
-		Status: list.Status, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+		Status: list.Status, Number: list.Number, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
 		return Page[parley.Turn]{}, err

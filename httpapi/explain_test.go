@@ -26,18 +26,18 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 			want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"For the audit alone."},"internal":true,"respond":false}`)
 		}
 	}
-	var turns []parley.Turn
-	for path := "?order=asc&limit=200"; path != ""; {
-		list := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns"+path, "")
-		turns, path = append(turns, list.Data...), ""
-		if list.Next != nil {
-			path = "?order=asc&limit=200&cursor=" + *list.Next
-		}
+	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns?number=412", "").Data
+	if len(turns) != 1 {
+		t.Fatalf("%d turns are number 412", len(turns))
 	}
-	turn := turns[411]
+	turn := turns[0]
+	trigger := want[parley.Message](s, 200, "GET", "/v1/messages/"+turn.TriggerMessageID.String(), "")
+	if !strings.Contains(string(trigger.Content), "Message 412.") {
+		t.Errorf("turn 412 answers %s", trigger.Content)
+	}
 	calls := want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+session+"/calls?turn_id="+turn.ID.String(), "")
-	if len(turns) != 500 || len(calls.Data) != 1 {
-		t.Fatalf("%d turns, %d calls of turn 412", len(turns), len(calls.Data))
+	if len(calls.Data) != 1 {
+		t.Fatalf("%d calls of turn 412", len(calls.Data))
 	}
 	call := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+calls.Data[0].ID.String(), "")
 	if !call.Exact || call.Cost == nil || turn.Cost == nil || *call.Cost != *turn.Cost {

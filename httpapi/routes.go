@@ -110,7 +110,7 @@ func routes() []route {
 			headers: []parameter{{name: "Last-Event-ID", about: "The last event seen; sent by browsers when they connect again.", schema: huma.Schema{Type: huma.TypeString}}},
 			serve:   serveSessionEvents, answers: streamed()},
 		{method: http.MethodGet, paths: bothPaths("/turns"), name: "listTurns", tag: "turns", verb: engine.ReadSessions,
-			says: "List turns", about: "Newest first.", query: with(paging(), listOf[parley.TurnStatus]("status", "Only turns of this status.")),
+			says: "List turns", about: "Newest first.", query: with(paging(), listOf[parley.TurnStatus]("status", "Only turns of this status."), parameter{name: "number", about: "Only the turn of this number: 1 is the session's first.", schema: integer(1, maxTurnNumber)}),
 			serve: serveListTurns, answers: listed[parley.Turn](turnExample)},
 		{method: http.MethodGet, paths: bothPaths("/calls"), name: "listCalls", tag: "turns", verb: engine.ReadSessions,
 			says: "List model calls", about: "Every attempt at a model request, newest first.", query: with(paging(), id("turn_id", "Only calls of this turn.")),

@@ -23,9 +23,15 @@ func sendPage[List, Row any](x *exchange, session parley.ID, list List, verb lis
 	return sendJSON(x, http.StatusOK, rows)
 }
 
+// maxTurnNumber bounds the number by which a turn is asked for.
+const maxTurnNumber = 1_000_000_000
+
 func serveListTurns(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.TurnList{Paging: args.paging(), Status: parley.TurnStatus(args.text("status"))}
+	if number := args.number("number", 1, maxTurnNumber); number != nil {
+		list.Number = int64(*number)
+	}
 	if args.err != nil {
 		return args.err
 	}

@@ -35,6 +35,9 @@ func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int,
 	if q.Status != "" {
 		l.must("t.status = ?", string(q.Status))
 	}
+	if q.Number > 0 {
+		l.must("t.ordinal = ?", q.Number)
+	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must("t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)

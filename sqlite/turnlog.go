@@ -33,6 +33,9 @@ func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.
 	if query.Status != "" {
 		l.must("t.status = ?", string(query.Status))
 	}
+	if query.Number > 0 {
+		l.must("t.ordinal = ?", query.Number)
+	}
 	word, after := direction(query.Ascending)
 	if !query.AfterID.IsZero() {
 		l.must("t.ordinal "+after+" (SELECT ordinal FROM turns WHERE id = ? AND session_id = ?)", query.AfterID, sessionID)

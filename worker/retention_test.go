@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,14 +14,24 @@ import (
 // thinning is a store with so many transactions' worth of old versions.
 type thinning struct {
 	Store
-	left   int
+	left int
+
+	mu     sync.Mutex    // guards before
 	before []parley.Time // of the calls
 }
 
 func (s *thinning) ThinVersions(_ context.Context, before parley.Time) (bool, error) {
 	s.left--
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.before = append(s.before, before)
 	return s.left > 0, nil
+}
+
+func (s *thinning) calls() []parley.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.before)
 }
 
 // TestVersionsThinOutHourly: soon after the start and every hour all that is old
@@ -37,13 +49,13 @@ func TestVersionsThinOutHourly(t *testing.T) {
 			w.thinLoop()
 		}()
 		synctest.Wait()
-		if len(store.before) != 3 || store.before[0] != parley.TimeOf(began.Add(-48*time.Hour)) {
-			t.Errorf("at the start it was asked for %v", store.before)
+		if calls := store.calls(); len(calls) != 3 || calls[0] != parley.TimeOf(began.Add(-48*time.Hour)) {
+			t.Errorf("at the start it was asked for %v", calls)
 		}
 		time.Sleep(thinEvery) // of synctest's clock
 		synctest.Wait()
-		if len(store.before) != 4 {
-			t.Errorf("an hour later it had been asked %d times", len(store.before))
+		if calls := store.calls(); len(calls) != 4 {
+			t.Errorf("an hour later it had been asked %d times", len(calls))
 		}
 		close(w.stopping)
 		<-done

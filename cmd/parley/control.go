@@ -90,13 +90,17 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 func turnsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "turns", Short: "List turns, cancel, retry and continue them"}
 
-	var limit int
+	var limit, number int
 	list := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		id, err := parley.ParseID(args[0])
 		if err != nil {
 			return err
 		}
-		page, err := server.Turns(ctx, id, url.Values{"limit": {strconv.Itoa(limit)}})
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		if number > 0 {
+			query.Set("number", strconv.Itoa(number))
+		}
+		page, err := server.Turns(ctx, id, query)
 		if err != nil {
 			return err
 		}
@@ -109,11 +113,13 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 			if t.Error != nil {
 				why = t.Error.Sentence
 			}
-			rows[i] = []string{t.ID.String(), string(t.Status), strconv.Itoa(t.Step), t.CreatedAt.String(), why}
+			rows[i] = []string{t.ID.String(), string(t.Status), strconv.Itoa(t.Step), strconv.FormatInt(t.Usage.InputTokens, 10),
+				strconv.FormatInt(t.Usage.CachedTokens, 10), price(t.Cost), t.CreatedAt.String(), why}
 		}
-		return term.printTable([]string{"TURN", "STATUS", "STEPS", "CREATED", "WHY"}, rows)
+		return term.printTable([]string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"}, rows)
 	})}
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
+	list.Flags().IntVar(&number, "number", 0, "only the turn of this number, from 1")
 
 	var queued bool
 	cancel := &cobra.Command{Use: "cancel SESSION", Short: "Stop a session's running turn; its text so far is kept", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
