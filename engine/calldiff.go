@@ -69,7 +69,11 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 		diff.Shared.OfTokens = prompt.Tokens(after.Parts)
 		diff.Cache.Reason = new(firstCall)
 		diff.Cache.Says = "This is the first call of the session: there is no request before it that a cache could hold."
-		return diff, nil
+		session, err := e.store.Session(ctx, scope, call.SessionID)
+		if err == nil && session.ForkedThrough != nil {
+			diff.Cache.Says = "This is the fork's first call. The conversation that it was forked from begins alike, so its requests may stand in the provider's cache: compare it with one of their calls by ?with=."
+		}
+		return diff, err
 	}
 	before, err := e.comparable(ctx, scope, *earlier)
 	if err != nil {

@@ -141,6 +141,15 @@ func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, se
 	if err != nil {
 		return parley.Message{}, err
 	}
+	if marks.ContextEdge != nil && *marks.ContextEdge {
+		message, err := e.store.Message(ctx, scope, id)
+		if err != nil {
+			return parley.Message{}, err
+		}
+		if message.Role == parley.RoleToolResult {
+			return parley.Message{}, parley.InvalidField("context_edge", "a window cannot begin between a call and its result: mark the message before the call, or the one behind the result")
+		}
+	}
 	return e.store.MarkMessage(ctx, scope, sessionID, id, parley.MarksChange(marks))
 }
 

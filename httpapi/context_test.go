@@ -51,3 +51,20 @@ func TestSummaryPolicyIsASetting(t *testing.T) {
 		}
 	}
 }
+
+// A window begins anywhere but between a call and its result.
+func TestEdgesKeepPairsWhole(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"model":"sim/tool"}`).ID.String()
+	s.told(session, `{"content":{"text":"What time is it?"}}`)
+	for _, m := range want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data {
+		status := 200
+		if m.Role == parley.RoleToolResult {
+			status = 422
+		}
+		if got := s.do("PUT", "/v1/messages/"+m.ID.String()+"/marks", `{"context_edge":true}`); got.status != status {
+			t.Errorf("an edge at a %s: %d %s, want %d", m.Role, got.status, got.body, status)
+		}
+	}
+}

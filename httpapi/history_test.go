@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"parley"
@@ -48,6 +49,9 @@ func TestForkOverHTTP(t *testing.T) {
 	call := want[page[parley.Call]](s, 200, "GET", there+"/calls", "").Data[0]
 	if detail := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+call.ID.String(), ""); !detail.Exact {
 		t.Errorf("the fork's request cannot be rebuilt: %s", detail.Reason)
+	}
+	if diff := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+call.ID.String()+"/diff", ""); !strings.Contains(diff.Cache.Says, "forked from") {
+		t.Errorf("of the fork's first call it is said: %s", diff.Cache.Says)
 	}
 	if len(s.recordOf(at)) != 6 {
 		t.Error("the parent has changed")

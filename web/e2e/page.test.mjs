@@ -179,6 +179,10 @@ test('queued messages can be changed and removed, and a turn stopped', async () 
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}/messages?status=queued`)).data[0]?.content.text === 'and then that');
   await page.getByRole('button', { name: 'Remove from the queue' }).click();
   await queued.waitFor({ state: 'detached' });
+  await page.fill(composer, 'at once');
+  await page.press(composer, 'Enter');
+  await page.getByRole('button', { name: 'Send now, to the running turn' }).click();
+  await page.getByText('at the next step').waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('stopped', { exact: true }).waitFor();
   right(page);
@@ -201,6 +205,24 @@ test('a message is edited in a branch, and the original stays', async () => {
   await page.getByRole('button', { name: 'Branches' }).click();
   await page.getByRole('menuitem').first().click();
   await page.locator('.prose-chat', { hasText: 'Other words' }).waitFor();
+  right(page);
+});
+
+test('a message is pinned, set aside, and the context cleared', async () => {
+  const session = await server.session('Keep this');
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  const marks = async () => (await server.ask('GET', `/v1/sessions/${session.id}/messages`)).data[0].marks;
+  await page.locator('article').first().hover();
+  await page.getByRole('button', { name: 'Pin to the context' }).first().click();
+  await page.getByRole('button', { name: 'Unpin from the context' }).waitFor();
+  assert.equal((await marks()).pinned, true);
+  await page.locator('article').first().getByRole('button', { name: /Set aside/ }).click();
+  await page.getByRole('button', { name: 'Show to the model again' }).waitFor();
+  assert.equal((await marks()).set_aside, true);
+  await page.getByRole('button', { name: 'Conversation menu' }).click();
+  await page.getByRole('menuitem', { name: 'Clear context' }).click();
+  await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).context.messages === 0);
   right(page);
 });
 

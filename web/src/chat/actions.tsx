@@ -23,7 +23,7 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
   const [copied, setCopied] = useState(false);
   const [error, setError] = useState('');
   const told = (failure: unknown) => setError(sentence(failure));
-  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PATCH', body: marks }).catch(told);
+  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', body: marks }).catch(told);
   const branch = (made: Promise<Session>) => void made.then((session) => navigate({ to: '/c/$id', params: { id: session.id } }), told);
   const turned = message.turn_id !== null && (message.role === 'user' || message.role === 'assistant');
   return (

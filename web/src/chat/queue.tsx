@@ -32,7 +32,7 @@ export function Queue({ transcript }: { transcript: Transcript }) {
             />
             {message.steer && <span className="text-xs text-faint">at the next step</span>}
             {!message.steer && (
-              <IconButton name="Send now, to the running turn" onClick={() => act(request(`/v1/messages/${message.id}/send`, { body: { during: 'steer' } }))}>
+              <IconButton name="Send now, to the running turn" onClick={() => act(request(`/v1/messages/${message.id}/send`, { body: { how: 'steer' } }))}>
                 <Zap size={14} />
               </IconButton>
             )}
