@@ -99,6 +99,9 @@ type LoopContext struct {
 	Recent int // 0: fresh
 }
 
+// LoopContextForms says what a LoopContext may be.
+const LoopContextForms = `is "fresh", or {"recent": n} with n from 1 to 1000`
+
 // MarshalJSON writes a string or an object.
 func (c LoopContext) MarshalJSON() ([]byte, error) {
 	if c.Recent == 0 {
@@ -120,7 +123,7 @@ func (c *LoopContext) UnmarshalJSON(data []byte) error {
 		Recent *int `json:"recent"`
 	}
 	if json.Unmarshal(data, &recent) != nil || recent.Recent == nil || *recent.Recent < 1 || *recent.Recent > MaxLoopIterations {
-		return InvalidField("context", `is "fresh", or {"recent": n} with n from 1 to %d`, MaxLoopIterations)
+		return InvalidField("context", "%s", LoopContextForms)
 	}
 	c.Recent = *recent.Recent
 	return nil

@@ -152,8 +152,11 @@ func problemAt(detail *huma.ErrorDetail) FieldProblem {
 		field = strings.TrimPrefix(field+"."+strings.TrimSuffix(name, after), ".")
 		message = "is missing"
 	}
-	if message == validation.MsgExpectedMatchExactlyOneSchema { // the one thing that has several forms
+	if message == validation.MsgExpectedMatchExactlyOneSchema { // two things have several forms
 		message = parley.ToolForms
+		if field == "context" {
+			message = parley.LoopContextForms
+		}
 	}
 	return FieldProblem{Field: parley.Clip(field, maxProblemField), Message: message}
 }

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -46,9 +45,7 @@ func (t currentTime) Call(_ context.Context, call parley.ToolCall) (json.RawMess
 	var arguments struct {
 		Timezone *string `json:"timezone"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&arguments); err != nil {
+	if err := readArguments(call, &arguments); err != nil {
 		return nil, parley.Errorf(parley.CodeInvalid, `current_time takes an object with at most the string "timezone"`)
 	}
 	zone := time.UTC

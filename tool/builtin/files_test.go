@@ -75,6 +75,23 @@ func TestReadFile(t *testing.T) {
 }
 
 // TestReadFileInPieces: a large file is read whole by following next_line.
+// Grants match arguments by their exact names, so the tools take them by no others.
+func TestNamesOfArgumentsAreExact(t *testing.T) {
+	dir := project(t)
+	for _, call := range [][2]string{
+		{"read_file", `{"Path":"readme.md"}`},
+		{"read_file", `{"path":"readme.md","PATH":"empty"}`},
+		{"list_files", `{"Path":"src"}`},
+		{"search_files", `{"pattern":"find","Path":"src"}`},
+		{"write_file", `{"Path":"new","text":"x"}`},
+		{"current_time", `{"TIMEZONE":"Europe/Berlin"}`},
+	} {
+		if got, err := callTool(t, dir, call[0], call[1]); parley.ErrorCode(err) != parley.CodeInvalid {
+			t.Errorf("%s %s: got %s, %v; want %s", call[0], call[1], got, err, parley.CodeInvalid)
+		}
+	}
+}
+
 func TestReadFileInPieces(t *testing.T) {
 	dir := t.TempDir()
 	var whole strings.Builder

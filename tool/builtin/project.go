@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -59,8 +60,22 @@ func insidePath(text string) (string, error) {
 	return cleaned, nil
 }
 
-// readArguments reads a call's arguments strictly.
+// readArguments reads a call's arguments into a struct, strictly: by the very names
+// that grants know them by. The decoder alone would take "Path" for "path", and so past
+// a rule about path.
 func readArguments(call parley.ToolCall, into any) error {
+	known := map[string]bool{}
+	for i, t := 0, reflect.TypeOf(into).Elem(); i < t.NumField(); i++ {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		known[name] = true
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(call.Arguments, &given) // what is no object is refused below
+	for name := range given {
+		if !known[name] {
+			return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: unknown field %q", parley.Clip(name, 128))
+		}
+	}
 	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
