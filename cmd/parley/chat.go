@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +32,10 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model), during: parley.During(during)}
-			// Ctrl-C belongs to the running turn here, not to the whole command.
-			ctx := context.WithoutCancel(cmd.Context())
+			// Ctrl-C belongs to the running turn here, not to the whole command. SIGTERM
+			// ends it; the turn goes on without it.
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
+			defer stop()
 			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
 				return err
 			}
@@ -114,6 +117,8 @@ func (c *chat) loop(ctx context.Context) error {
 			fmt.Fprint(c.term.err, "> ")
 		}
 		select {
+		case <-ctx.Done():
+			return errQuiet
 		case <-interrupts:
 			fmt.Fprintln(c.term.err)
 			return nil

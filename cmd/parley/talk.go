@@ -95,6 +95,9 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 	for {
 		select {
 		case next, ok := <-incoming:
+			if ctx.Err() != nil { // told to end: the turn goes on by itself
+				return true, nil, errQuiet
+			}
 			if !ok || next.err != nil {
 				return false, next.err, nil
 			}

@@ -60,7 +60,6 @@ func TestReadFile(t *testing.T) {
 	dir := project(t)
 	for arguments, want := range map[string]string{
 		`{"path":"readme.md"}`:                         `{"path":"readme.md","text":"# One\ntwo\nthree\n","from_line":1,"lines":3,"next_line":null}`,
-		`{"path":"./src/../readme.md"}`:                `{"path":"readme.md","text":"# One\ntwo\nthree\n","from_line":1,"lines":3,"next_line":null}`,
 		`{"path":"inside.md"}`:                         `{"path":"inside.md","text":"# One\ntwo\nthree\n","from_line":1,"lines":3,"next_line":null}`,
 		`{"path":"readme.md","from_line":2,"lines":1}`: `{"path":"readme.md","text":"two\n","from_line":2,"lines":1,"next_line":3}`,
 		`{"path":"readme.md","from_line":3,"lines":1}`: `{"path":"readme.md","text":"three\n","from_line":3,"lines":1,"next_line":null}`,
@@ -272,6 +271,22 @@ func TestSearchFiles(t *testing.T) {
 	} {
 		if got, err := callTool(t, dir, "search_files", arguments); err != nil || got != want {
 			t.Errorf("%s: got %s, %v", arguments, got, err)
+		}
+	}
+}
+
+// A rule about a path has to see it: other spellings of the same file are refused,
+// with the one to write.
+func TestPathsHaveOneSpelling(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"./secret/a.txt", "drafts/../secret/a.txt", "secret//a.txt", "secret/./a.txt"} {
+		if name, err := insidePath(text); err == nil {
+			t.Errorf("%q is taken as %q", text, name)
+		}
+	}
+	for text, want := range map[string]string{"secret/a.txt": "secret/a.txt", "src/": "src", ".": ".", "": "."} {
+		if name, err := insidePath(text); err != nil || name != want {
+			t.Errorf("%q is %q, %v", text, name, err)
 		}
 	}
 }

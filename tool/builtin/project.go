@@ -57,6 +57,9 @@ func insidePath(text string) (string, error) {
 	if cleaned == ".." || strings.HasPrefix(cleaned, "../") {
 		return "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(text, 128))
 	}
+	if simple := strings.TrimSuffix(text, "/"); simple != cleaned && simple != "" { // a grant about a path sees one spelling of it
+		return "", parley.InvalidField("path", "%q is a detour: write %q", parley.Clip(text, 128), parley.Clip(cleaned, 128))
+	}
 	return cleaned, nil
 }
 
