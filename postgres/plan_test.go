@@ -254,7 +254,7 @@ func contextPlans(p *planned, forked []transition.Part) {
 	text, args = firstTask(id, forked)
 	p.served(false, "messages_role", text, args)
 	text, args = pinnedMessages(id, forked)
-	p.served(true, "messages_pinned", text, args)
+	p.served(true, "messages_pinned|messages_marked", text, args)
 }
 
 func approvalPlans(p *planned) {
