@@ -40,4 +40,4 @@ func (*Memory) Compaction(_ context.Context, scope parley.Scope, sessionID parle
 	return parley.Compaction{WorkspaceID: scope.WorkspaceID, SessionID: sessionID, State: parley.CompactionNone}, nil
 }
 
-var errNoClaim = parley.Errorf(parley.CodeFenced, "a dry run claims no compaction") //nolint:gochecknoglobals // never written
+var errNoClaim = parley.Errorf(parley.CodeFenced, "a dry run claims no compaction")
