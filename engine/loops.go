@@ -6,9 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley"
+	"parley/internal/schema"
 )
 
 // LoopInput is a loop to start.
@@ -127,11 +126,7 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 	if err := parley.CheckJSON(until.Schema); err != nil {
 		return err
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(until.Schema, &schema); err != nil {
-		return parley.InvalidField("until.schema", "is no JSON Schema")
-	}
-	if _, err := schema.Resolve(nil); err != nil {
+	if _, err := schema.Read(until.Schema); err != nil {
 		return parley.InvalidField("until.schema", "the JSON Schema does not hold together: %s", parley.Clip(err.Error(), 200))
 	}
 	canonical, err := parley.CanonicalJSON(until.Schema)

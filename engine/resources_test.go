@@ -187,7 +187,7 @@ func TestProjectsStayInsideTheirRoots(t *testing.T) {
 	}
 	e := engine.New(engine.Options{Store: h.store, Models: models(t), ProjectRoots: []string{root}})
 	for _, path := range []string{
-		"", "work", outside, filepath.Join(root, "escape"), filepath.Join(root, "..", "root-not"), root + "/work/../../root-not",
+		"", "work", outside, filepath.Join(root, "escape"), filepath.Join(root, "..", "root-not"), root + "/inside/../../root-not",
 		filepath.Join(root, "file"), filepath.Join(root, "missing"), "/", root + "/\x00",
 	} {
 		_, _, err := e.ChooseProject(t.Context(), h.member, engine.ProjectInput{Path: path})

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley"
+	"parley/internal/schema"
 	"parley/prompt"
 )
 
@@ -283,14 +282,13 @@ func checkDefinition(definition parley.ToolDefinition) error {
 	if err := parley.CheckJSON(raw); err != nil {
 		return err
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return parley.InvalidField("tools.parameters", "%s: this is no JSON Schema", parley.Clip(definition.Name, 64))
+	var of struct {
+		Type any `json:"type"`
 	}
-	if schema.Type != "object" {
+	if json.Unmarshal(raw, &of) != nil || of.Type != "object" {
 		return parley.InvalidField("tools.parameters", "%s: the schema's type must be object, for arguments are one", parley.Clip(definition.Name, 64))
 	}
-	if _, err := schema.Resolve(nil); err != nil {
+	if _, err := schema.Read(raw); err != nil {
 		return parley.InvalidField("tools.parameters", "%s: the JSON Schema does not hold together: %s", parley.Clip(definition.Name, 64), parley.Clip(err.Error(), 200))
 	}
 	return nil

@@ -5,9 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley"
+	"parley/internal/schema"
 )
 
 // completed is the end of a turn that is complete. Of an iteration of a loop it
@@ -47,16 +46,15 @@ func holds(until *parley.LoopUntil, text string) (bool, error) {
 		pattern, err := regexp.Compile(until.TextMatches)
 		return err == nil && pattern.MatchString(text), err
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(until.Schema, &schema); err != nil {
-		return false, err
-	}
-	resolved, err := schema.Resolve(nil)
+	wanted, err := schema.Read(until.Schema)
 	if err != nil {
 		return false, err
 	}
 	var value any
-	return json.Unmarshal([]byte(jsonOf(text)), &value) == nil && resolved.Validate(value) == nil, nil
+	if json.Unmarshal([]byte(jsonOf(text)), &value) != nil {
+		return false, nil
+	}
+	return wanted.Fits(value)
 }
 
 // jsonOf is the JSON in an answer: all of its text, or what its one fenced block

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/schema"
 	"parley/prompt"
 )
 
@@ -27,6 +28,7 @@ const (
 const (
 	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
 	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
+	resultUnfit     = "Not run: the arguments do not fit the tool's schema: %s. Call the tool again with arguments that do."
 	resultUnknown   = "Not run: there is no tool named %q."
 	resultAway      = "Not run: the server of the tool %q does not answer. Try again later or go on without it."
 	resultCancelled = "Cancelled by the user. Whether it took effect is unknown."
@@ -69,8 +71,10 @@ func (t *turn) sort(call *toolCall) {
 			call.refusal = resultMalformed
 		case ref.Agent != nil:
 			call.child = ref.Agent
+			call.refusal = t.unfit(call, ref.Agent.Definition())
 		case ref.Definition != nil:
 			call.client = true
+			call.refusal = t.unfit(call, *ref.Definition)
 		case call.name == parley.AskUserTool:
 			if _, err := parley.ReadQuestion(call.arguments); err != nil {
 				call.refusal = resultNoQuestion
@@ -86,6 +90,23 @@ func (t *turn) sort(call *toolCall) {
 	if call.tool == nil && call.child == nil && !call.client && !call.question && call.refusal == "" {
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	}
+}
+
+// unfit is why a call that is answered elsewhere is refused: its arguments do not
+// fit. The server's own tools look at theirs by themselves.
+func (t *turn) unfit(call *toolCall, definition parley.ToolDefinition) string {
+	wanted, err := schema.Read(definition.Parameters)
+	wrong := ""
+	if err == nil {
+		wrong, err = wanted.Check(call.arguments)
+	}
+	switch {
+	case err != nil: // it held together when the agent was made, by an earlier version perhaps
+		t.log().WarnContext(t.ctx, "the arguments of a call could not be checked", "tool", call.name, "error", err)
+	case wrong != "":
+		return fmt.Sprintf(resultUnfit, wrong)
+	}
+	return ""
 }
 
 // runCalls brings the settled calls of a step to their results, as far as they

@@ -368,3 +368,24 @@ func TestProgressIsToldButMerged(t *testing.T) {
 		t.Errorf("%d events, the first %.300s", len(told), strings.Join(told, "\n"))
 	}
 }
+
+// A client is not asked with arguments that its schema forbids: the model hears what
+// is wrong, and the turn goes on without anybody.
+func TestClientsGetArgumentsThatFit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start(nil)
+	refs := []parley.ToolRef{{Name: "look_up", Definition: &parley.ToolDefinition{
+		Name: "look_up", Description: "Looks up.", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`),
+	}}}
+	r.model.play(calls(parley.FinishToolCalls, "look_up", `{"q":7}`), says("I see."))
+	turn := r.ended(r.post(r.session(parley.Overrides{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
+	if turn.Status != parley.TurnCompleted {
+		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
+	}
+	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, parley.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
+	r.must(err)
+	if len(messages) != 1 || !strings.Contains(string(messages[0].Content), "do not fit the tool's schema") {
+		t.Errorf("the call's result is %v", messages)
+	}
+}

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/internal/schema"
 )
 
 const (
@@ -20,8 +19,6 @@ const (
 	MaxSchemaBytes = 64 << 10
 	// maxDescriptionBytes bounds a description, which is cut there.
 	maxDescriptionBytes = 8 << 10
-	// maxViolationBytes bounds what a model is told of arguments that do not fit.
-	maxViolationBytes = 1024
 )
 
 // noArguments is the schema of a tool that names none.
@@ -33,7 +30,7 @@ type tool struct {
 	original    string // the server's name for it
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
-	schema      *jsonschema.Resolved // nil: arguments go unchecked
+	schema      schema.Schema // the zero one: arguments go unchecked
 }
 
 var _ parley.Tool = (*tool)(nil)
@@ -41,19 +38,19 @@ var _ parley.Tool = (*tool)(nil)
 // newTool reads what a server says of a tool. An error says why it is left out;
 // unchecked, why its arguments cannot be checked.
 func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
-	schema := noArguments
+	raw := noArguments
 	if given.InputSchema != nil {
-		if schema, err = json.Marshal(given.InputSchema); err != nil {
+		if raw, err = json.Marshal(given.InputSchema); err != nil {
 			return nil, nil, fmt.Errorf("its input schema is no JSON: %w", err)
 		}
 	}
 	switch {
-	case len(schema) > MaxSchemaBytes:
+	case len(raw) > MaxSchemaBytes:
 		return nil, nil, fmt.Errorf("its input schema is longer than %d bytes", MaxSchemaBytes)
-	case !bytes.HasPrefix(schema, []byte("{")):
+	case !bytes.HasPrefix(raw, []byte("{")):
 		return nil, nil, errors.New("its input schema is no object")
 	}
-	if err := parley.CheckJSON(schema); err != nil {
+	if err := parley.CheckJSON(raw); err != nil {
 		return nil, nil, fmt.Errorf("its input schema cannot be kept: %w", err)
 	}
 	made = &tool{
@@ -61,11 +58,11 @@ func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
 		definition: parley.ToolDefinition{
 			Name:        toolName(l.server.Name, given.Name),
 			Description: parley.Clip(withoutNUL(describe(given)), maxDescriptionBytes),
-			Parameters:  schema,
+			Parameters:  raw,
 		},
 		annotations: l.server.annotations(given),
 	}
-	made.schema, unchecked = resolve(schema)
+	made.schema, unchecked = schema.Read(raw)
 	return made, unchecked, nil
 }
 
@@ -93,21 +90,6 @@ func annotate(given *sdk.ToolAnnotations) parley.ToolAnnotations {
 		ReadOnly: &given.ReadOnlyHint, Idempotent: &given.IdempotentHint, Destructive: given.DestructiveHint, OpenWorld: given.OpenWorldHint,
 	}
 	return own.Over(a)
-}
-
-// resolve reads a schema for checking. What it refers to elsewhere is never
-// fetched: without a loader such a reference is an error.
-func resolve(raw json.RawMessage) (resolved *jsonschema.Resolved, err error) {
-	defer func() {
-		if value := recover(); value != nil { // a schema of strangers must not end the process
-			resolved, err = nil, fmt.Errorf("the schema broke the validator: %v", value)
-		}
-	}()
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return nil, err
-	}
-	return schema.Resolve(nil)
 }
 
 // Definition implements parley.Tool.
@@ -147,30 +129,14 @@ func (e errSlow) Error() string {
 }
 
 // check holds arguments against the schema.
-func (t *tool) check(arguments json.RawMessage) (err error) {
-	if t.schema == nil {
+func (t *tool) check(arguments json.RawMessage) error {
+	wrong, err := t.schema.Check(arguments)
+	if err != nil {
+		t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked", "tool", t.definition.Name, "error", err)
 		return nil
 	}
-	defer func() {
-		if value := recover(); value != nil {
-			t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked",
-				"tool", t.definition.Name, "error", fmt.Sprint(value))
-			err = nil
-		}
-	}()
-	var value map[string]any
-	if err := json.Unmarshal(arguments, &value); err != nil || value == nil {
-		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments of %s are not a JSON object.", t.definition.Name)
-	}
-	err = t.schema.Validate(value)
-	if err == nil {
-		return nil
-	}
-	// Models write null for what they leave out, and the protocol reads it so: it
-	// may stand where an argument need not.
-	maps.DeleteFunc(value, func(_ string, given any) bool { return given == nil })
-	if t.schema.Validate(value) != nil {
-		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, parley.Clip(err.Error(), maxViolationBytes))
+	if wrong != "" {
+		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, wrong)
 	}
 	return nil
 }
