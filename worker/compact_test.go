@@ -56,6 +56,14 @@ func (r *rig) compaction(sessionID parley.ID) parley.Compaction {
 	return c
 }
 
+// entered is as much of a compaction as the event of its end tells: the session may
+// have asked for its next one by now.
+func (r *rig) entered(e parley.Event) (c parley.Compaction) {
+	r.Helper()
+	r.must(json.Unmarshal(e.Data, &c))
+	return c
+}
+
 func (r *rig) shown(at int) string {
 	r.Helper()
 	asked := r.model.asked()
@@ -132,16 +140,13 @@ func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
 	for n := range 3 {
 		r.exchange(sessionID, n)
 	}
-	r.happened(sessionID, parley.EventCompactionCompleted)
-	first := r.compaction(sessionID)
+	first := r.entered(r.happened(sessionID, parley.EventCompactionCompleted))
 	for n := 3; n < 6; n++ {
 		r.exchange(sessionID, n)
 	}
-	told := r.await(sessionID, "a second summary", func(e parley.Event) bool {
+	done := r.entered(r.await(sessionID, "a second summary", func(e parley.Event) bool {
 		return e.Type == parley.EventCompactionCompleted && !strings.Contains(string(e.Data), first.ID.String())
-	})
-	var done parley.Compaction // the event names as much of it
-	r.must(json.Unmarshal(told.Data, &done))
+	}))
 	second, err := r.store.Message(r.Context(), r.scope, done.MessageID)
 	r.must(err)
 	if origin := parley.OriginOf(second.Metadata); origin.AbsorbsID != first.MessageID || origin.CoversFrom != 1 || *second.CoversThrough <= first.CoversThrough {
