@@ -78,7 +78,7 @@ var permissions = [...]Permission{
 	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
-	{WriteProjects, "choose directories as projects", ReachNone, ReachAll, ReachAll},
+	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
 	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},

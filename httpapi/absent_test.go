@@ -223,6 +223,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
+	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories", "")
+	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories?path="+s.root, "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage?group=session", "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage", "")
 	do("getResponseCache", reflect.TypeFor[parley.ResponseCacheState](), 200, "GET", "/v1/cache", "")

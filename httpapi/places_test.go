@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/engine"
 )
 
 // A project is a directory under an allowed root; no link leads out of it.
@@ -107,5 +108,26 @@ func TestClientsOnTheFeed(t *testing.T) {
 	}
 	if got := s.do("PUT", "/v1/clients/tab/session", open); got.status != 404 {
 		t.Errorf("opening a deleted session: status %d", got.status)
+	}
+}
+
+// What lies outside the roots is not found, and whose project a directory is
+// stays in its workspace.
+func TestDirectoriesOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	inside := s.subdirectory("site")
+	one, two := s.key("one", "one", parley.RoleMember), s.key("two", "two", parley.RoleMember)
+	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, inside), "Authorization", one)
+	for bearer, id := range map[string]parley.ID{one: project.ID, two: {}} {
+		listing := want[engine.Directories](s, 200, "GET", "/v1/directories?path="+s.root, "", "Authorization", bearer)
+		if len(listing.Data) != 1 || listing.Data[0].ProjectID != id || listing.Data[0].Name != "site" {
+			t.Errorf("directories %+v, want the project %s", listing.Data, id)
+		}
+	}
+	for path, status := range map[string]int{t.TempDir(): 404, s.root + "/none": 404, "/": 404, "site": 422} {
+		if got := s.do("GET", "/v1/directories?path="+path, "", "Authorization", one); got.status != status {
+			t.Errorf("%s: status %d %s", path, got.status, got.body)
+		}
 	}
 }

@@ -47,6 +47,21 @@ func serveListProjects(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, projects)
 }
 
+func serveDirectories(a *api, x *exchange) error {
+	args := x.arguments()
+	hidden := args.flag("hidden")
+	if args.err != nil {
+		return args.err
+	}
+	listing, err := a.engine.Directories(x.r.Context(), x.principal, engine.DirectoryQuery{
+		Path: args.text("path"), Name: args.text("name"), Hidden: hidden != nil && *hidden,
+	})
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, listing)
+}
+
 func serveProject(a *api, x *exchange) error {
 	id, err := x.pathID("project")
 	if err != nil {

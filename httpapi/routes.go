@@ -220,6 +220,11 @@ func routes() []route {
 		{method: http.MethodDelete, paths: []string{"/v1/projects/{project}"}, name: "deleteProject", tag: "projects", verb: engine.DropProjects,
 			says: "Delete a project", about: "Its sessions are detached, or deleted with cascade (admins only). The directory itself is not touched.", query: []parameter{flag("cascade", "Delete its sessions too.")}, serve: serveDeleteProject, answers: nothing("Deleted.")},
 
+		{method: http.MethodGet, paths: []string{"/v1/directories"}, name: "listDirectories", tag: "projects", verb: engine.WriteProjects,
+			says: "List directories that may be projects", about: "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. Links are followed as far as they lead to directories inside the roots. What lies outside is 404, whether it exists or not.",
+			query: []parameter{text("path", "The directory to look into, absolute. Without it the roots are listed."), text("name", "Only directories whose names contain this, whatever its case."), flag("hidden", "Also directories whose names begin with a dot.")},
+			serve: serveDirectories, answers: found[engine.Directories]("The directories.", directoriesExample), fails: []parley.Code{parley.CodeNotFound}},
+
 		{method: http.MethodPost, paths: []string{"/v1/files"}, name: "uploadFile", tag: "files", verb: engine.WriteFiles, uploads: true,
 			says: "Upload a file", about: "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again are answered with the file that is there (200).",
 			query: []parameter{text("name", "The file's name; of a form, instead of the one in it.")}, serve: serveUploadFile,

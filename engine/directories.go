@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// Bounds of one directory's listing.
+const (
+	MaxDirectories      = 1000    // directories that are shown
+	maxDirectoryEntries = 100_000 // entries that are looked at
+	directoryBatch      = 1024    // entries that are read at once
+)
+
+// DirectoryQuery says which directories to list.
+type DirectoryQuery struct {
+	Path   string // absolute, inside an allowed root; "" lists the roots
+	Name   string // only names that contain it, whatever its case
+	Hidden bool   // those whose names begin with a dot too
+}
+
+// Directory is one that may be chosen as a project.
+type Directory struct {
+	Name      string    `json:"name" doc:"Its last part; of a root the whole path."`
+	Path      string    `json:"path" doc:"Absolute, symbolic links resolved."`
+	ProjectID parley.ID `json:"project_id" doc:"Of the project that it is already."`
+}
+
+// Directories is a directory with the directories in it, or the roots that
+// projects may lie in.
+type Directories struct {
+	Path      *string     `json:"path" doc:"Absolute, symbolic links resolved; null for the list of roots."`
+	Root      *string     `json:"root" doc:"The allowed root that it lies in."`
+	Parent    *string     `json:"parent" doc:"The directory above it, as far as that lies in the root; null at the root."`
+	ProjectID parley.ID   `json:"project_id" doc:"Of the project that it is already."`
+	Data      []Directory `json:"data"`
+	Truncated bool        `json:"truncated" doc:"There are more than are shown."`
+}
+
+// Directories lists the directories in one inside the allowed roots, by name, for
+// whoever may choose them as projects. CodeNotFound for what lies outside the
+// roots, whether it exists or not.
+func (e *Engine) Directories(ctx context.Context, principal parley.Principal, query DirectoryQuery) (Directories, error) {
+	scope, err := authorise(principal, WriteProjects)
+	if err != nil {
+		return Directories{}, err
+	}
+	if err := checkTexts(textBound{"path", query.Path, maxPathBytes}, textBound{"name", query.Name, parley.MaxNameBytes}); err != nil {
+		return Directories{}, err
+	}
+	roots, err := e.allowedRoots()
+	if err != nil {
+		return Directories{}, err
+	}
+	var listing Directories
+	if query.Path == "" {
+		listing = listRoots(roots, query)
+	} else if listing, err = listDirectory(ctx, roots, query); err != nil {
+		return Directories{}, err
+	}
+	return listing, e.nameProjects(ctx, scope.WorkspaceID, &listing)
+}
+
+func listRoots(roots []string, query DirectoryQuery) Directories {
+	listing := Directories{Data: make([]Directory, 0, len(roots))}
+	for _, root := range roots {
+		if query.takes(root) {
+			listing.Data = append(listing.Data, Directory{Name: root, Path: root})
+		}
+	}
+	return listing
+}
+
+// takes tells whether a name is asked for.
+func (q *DirectoryQuery) takes(name string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(q.Name)) && (q.Hidden || !strings.HasPrefix(name, "."))
+}
+
+// listDirectory reads one directory. It is opened below its root, so that a link
+// which takes a directory's place meanwhile leads nowhere else.
+func listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (Directories, error) {
+	if !filepath.IsAbs(query.Path) {
+		return Directories{}, parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(query.Path, 128))
+	}
+	resolved, err := filepath.EvalSymlinks(filepath.Clean(query.Path))
+	if err != nil {
+		return Directories{}, noDirectory(query.Path) // why is not told: a link may lead outside
+	}
+	root, relative, ok := below(roots, resolved)
+	if !ok {
+		return Directories{}, noDirectory(query.Path)
+	}
+	inside, err := os.OpenRoot(root)
+	if err != nil {
+		return Directories{}, noDirectory(query.Path)
+	}
+	defer inside.Close() //nolint:errcheck // it was read from
+	listing := Directories{Path: &resolved, Root: &root, Data: []Directory{}}
+	if relative != "." {
+		parent := filepath.Dir(resolved)
+		listing.Parent = &parent
+	}
+	switch err := listing.read(ctx, inside, relative, roots, query); {
+	case err == nil:
+		return listing, nil
+	case errors.Is(err, fs.ErrPermission):
+		return Directories{}, parley.InvalidField("path", "%q cannot be read by the server", parley.Clip(query.Path, 128))
+	case ctx.Err() != nil:
+		return Directories{}, err
+	default:
+		return Directories{}, noDirectory(query.Path)
+	}
+}
+
+func noDirectory(path string) error {
+	return parley.Errorf(parley.CodeNotFound, "There is no directory %q within those allowed for projects.", parley.Clip(path, 128))
+}
+
+// below finds the root that a resolved path lies in, the deepest one.
+func below(roots []string, path string) (root, relative string, ok bool) {
+	for _, one := range roots {
+		if insideAny([]string{one}, path) && len(one) >= len(root) {
+			root, ok = one, true
+		}
+	}
+	if !ok {
+		return "", "", false
+	}
+	relative, err := filepath.Rel(root, path)
+	return root, relative, err == nil
+}
+
+// read takes the directories among the entries, in batches.
+func (d *Directories) read(ctx context.Context, inside *os.Root, relative string, roots []string, query DirectoryQuery) error {
+	folder, err := inside.Open(relative)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() //nolint:errcheck // it was read from
+	for seen := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := folder.ReadDir(directoryBatch)
+		for _, entry := range entries {
+			if !query.takes(entry.Name()) || parley.CheckText("name", entry.Name(), maxPathBytes) != nil {
+				continue // the latter could not be asked for again
+			}
+			if path, ok := directoryAt(filepath.Join(*d.Path, entry.Name()), entry, roots); ok {
+				d.Data = append(d.Data, Directory{Name: entry.Name(), Path: path})
+			}
+		}
+		seen += len(entries)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		d.Truncated = err == nil && seen >= maxDirectoryEntries
+		if err != nil || d.Truncated {
+			break
+		}
+	}
+	slices.SortFunc(d.Data, func(a, b Directory) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	if len(d.Data) > MaxDirectories {
+		d.Data, d.Truncated = d.Data[:MaxDirectories], true
+	}
+	return nil
+}
+
+// directoryAt is where an entry leads, if that is a directory inside the roots.
+func directoryAt(path string, entry fs.DirEntry, roots []string) (string, bool) {
+	if entry.IsDir() {
+		return path, true
+	}
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return "", false
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil || !insideAny(roots, target) {
+		return "", false
+	}
+	info, err := os.Stat(target)
+	return target, err == nil && info.IsDir()
+}
+
+// nameProjects says which of the directories are projects of the workspace.
+func (e *Engine) nameProjects(ctx context.Context, workspace parley.ID, listing *Directories) error {
+	known := map[string]parley.ID{}
+	query := parley.ProjectQuery{Limit: parley.MaxPage}
+	for {
+		projects, err := e.store.Projects(ctx, workspace, query)
+		if err != nil {
+			return err
+		}
+		for i := range projects {
+			known[projects[i].Path] = projects[i].ID
+		}
+		if len(projects) < query.Limit {
+			break
+		}
+		last := projects[len(projects)-1]
+		query.AfterAccess, query.AfterID = last.LastAccessAt, last.ID
+	}
+	if listing.Path != nil {
+		listing.ProjectID = known[*listing.Path]
+	}
+	for i := range listing.Data {
+		listing.Data[i].ProjectID = known[listing.Data[i].Path]
+	}
+	return nil
+}
