@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request } from './http';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, Directories, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -39,6 +39,12 @@ const list = <T>(path: string, name: string, query: Record<string, string | numb
 
 export const agentList = (status = 'active') => list<Agent>('/v1/agents', 'agents', { status });
 export const projectList = () => list<Project>('/v1/projects', 'projects');
+export const directoriesIn = (path: string, name: string, hidden: boolean) =>
+  queryOptions({
+    queryKey: ['directories', path, name, hidden],
+    queryFn: ({ signal }) => request<Directories>('/v1/directories', { query: { path, name, hidden }, signal }),
+    staleTime: 0, // it is the disk that changes
+  });
 export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
 
 // These lists are whole and take no limit.

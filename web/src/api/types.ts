@@ -327,6 +327,16 @@ export interface Project {
   last_access_at: string;
 }
 
+// Directories is a directory with those in it; without a path, the roots that projects may lie in.
+export interface Directories {
+  path: string | null;
+  root: string | null;
+  parent: string | null;
+  project_id: ID | null;
+  data: { name: string; path: string; project_id: ID | null }[];
+  truncated: boolean;
+}
+
 export interface FileInfo {
   id: ID;
   name: string;

@@ -1,12 +1,13 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Bot, Plus } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { request, sentence } from '../api/http';
+import { request } from '../api/http';
 import { agentList } from '../api/queries';
 import type { Agent } from '../api/types';
 import { time } from '../components/format';
-import { Badge, Button, Dialog, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
+import { CreateDialog } from '../components/create';
+import { Badge, Button, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
 
 export function AgentsPage() {
   const [archived, setArchived] = useState(false);
@@ -58,41 +59,23 @@ export function AgentsPage() {
 }
 
 function NewAgent({ open, onClose }: { open: boolean; onClose: () => void }) {
-  const queries = useQueryClient();
   const navigate = useNavigate();
   const [name, setName] = useState('');
-  const [error, setError] = useState('');
   return (
-    <Dialog open={open} onClose={onClose} title="New agent" about="A name is enough; the rest can be said on its page.">
-      <form
-        className="space-y-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          request<Agent>('/v1/agents', { body: { name } }).then(
-            (agent) => {
-              void queries.invalidateQueries({ queryKey: ['agents'] });
-              onClose();
-              void navigate({ to: '/agents/$id', params: { id: agent.id } });
-            },
-            (failure: unknown) => setError(sentence(failure)),
-          );
-        }}
-      >
-        <Field label="Name">
-          <Input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} />
-        </Field>
-        {error && (
-          <p role="alert" className="text-sm text-bad">
-            {error}
-          </p>
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={name.trim() === ''}>
-            Create
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <CreateDialog
+      open={open}
+      onClose={onClose}
+      title="New agent"
+      about="A name is enough; the rest can be said on its page."
+      label="Create"
+      ready={name.trim() !== ''}
+      list="agents"
+      create={() => request<Agent>('/v1/agents', { body: { name } })}
+      onCreated={(agent) => void navigate({ to: '/agents/$id', params: { id: agent.id } })}
+    >
+      <Field label="Name">
+        <Input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} />
+      </Field>
+    </CreateDialog>
   );
 }

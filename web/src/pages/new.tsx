@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { request } from '../api/http';
 import { agentList, modelList, projectList } from '../api/queries';
 import type { Session } from '../api/types';
@@ -11,6 +11,9 @@ import { feed } from '../live/feed';
 const EFFORTS = ['minimal', 'low', 'medium', 'high'];
 const KEY = 'parley.new'; // what was chosen last, so that it survives a reload without the address
 
+const DirectoryDialog = lazy(() => import('../projects/directory').then((module) => ({ default: module.DirectoryDialog })));
+const OTHER = 'directory'; // the project choice that looks for another one
+
 type Choice = { project?: string; agent?: string; model?: string; effort?: string };
 
 export function NewPage() {
@@ -19,6 +22,7 @@ export function NewPage() {
   const agents = useQuery(agentList());
   const models = useQuery(modelList());
   const projects = useQuery(projectList());
+  const [looking, setLooking] = useState(false);
   useEffect(() => {
     document.title = 'New conversation – Parley';
     if (Object.values(choice).some(Boolean)) return;
@@ -49,9 +53,14 @@ export function NewPage() {
       <div className="mx-auto mb-2 flex w-full max-w-3xl flex-wrap gap-2 px-4">
         <Choose name="Agent" value={agent?.id ?? ''} onChange={(id) => choose({ agent: id || undefined })} none="Parley" options={(agents.data ?? []).filter((one) => one.slug !== 'parley').map((one) => [one.id, one.name])} />
         <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={agent?.model ?? models.data?.default ?? 'default'} options={(models.data?.data ?? []).map((one) => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])} />
-        <Choose name="Project" value={choice.project ?? ''} onChange={(id) => choose({ project: id || undefined })} none="No project" options={(projects.data ?? []).map((one) => [one.id, one.name])} />
+        <Choose name="Project" value={choice.project ?? ''} onChange={(id) => (id === OTHER ? setLooking(true) : choose({ project: id || undefined }))} none="No project" options={[...(projects.data ?? []).map((one): [string, string] => [one.id, one.name]), [OTHER, 'Choose a directory…']]} />
         {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={EFFORTS.map((effort) => [effort, effort])} />}
       </div>
+      {looking && (
+        <Suspense>
+          <DirectoryDialog open onClose={() => setLooking(false)} onChosen={(project) => choose({ project: project.id })} />
+        </Suspense>
+      )}
       <Composer
         draftKey="new"
         placeholder="Ask anything. Shift Enter begins a new line."

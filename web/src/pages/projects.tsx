@@ -1,15 +1,15 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Folder, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { request, sentence } from '../api/http';
 import { projectList } from '../api/queries';
-import type { Project } from '../api/types';
 import { time } from '../components/format';
-import { Button, Dialog, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
+import { Button, Empty, Failed, Loading, Page } from '../components/ui';
+import { DirectoryDialog } from '../projects/directory';
 
 export function ProjectsPage() {
   const projects = useQuery(projectList());
+  const navigate = useNavigate();
   const [adding, setAdding] = useState(false);
   useEffect(() => {
     document.title = 'Projects – Parley';
@@ -42,47 +42,7 @@ export function ProjectsPage() {
           </li>
         ))}
       </ul>
-      <AddProject open={adding} onClose={() => setAdding(false)} />
+      <DirectoryDialog open={adding} onClose={() => setAdding(false)} onChosen={(project) => void navigate({ to: '/projects/$id', params: { id: project.id } })} />
     </Page>
-  );
-}
-
-function AddProject({ open, onClose }: { open: boolean; onClose: () => void }) {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const [path, setPath] = useState('');
-  const [error, setError] = useState('');
-  return (
-    <Dialog open={open} onClose={onClose} title="Add a directory" about="The server decides which roots are allowed.">
-      <form
-        className="space-y-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          request<Project>('/v1/projects', { body: { path } }).then(
-            (project) => {
-              void queries.invalidateQueries({ queryKey: ['projects'] });
-              onClose();
-              void navigate({ to: '/projects/$id', params: { id: project.id } });
-            },
-            (failure: unknown) => setError(sentence(failure)),
-          );
-        }}
-      >
-        <Field label="Path">
-          <Input value={path} onChange={(event) => setPath(event.target.value)} placeholder="/home/me/work" required className="font-mono" />
-        </Field>
-        {error && (
-          <p role="alert" className="text-sm text-bad">
-            {error}
-          </p>
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={path.trim() === ''}>
-            Add
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
