@@ -43,6 +43,7 @@ type MarksPatch struct {
 // MessageList asks for messages, oldest first by default.
 type MessageList struct {
 	Paging
+	From      int64 // the sequence that the first page begins with, in either order; 0: at the list's beginning
 	Roles     []parley.Role
 	Status    parley.MessageStatus
 	Internal  *bool

@@ -55,6 +55,8 @@ func (e *Engine) RecentMessages(ctx context.Context, principal parley.Principal,
 		return Page[parley.Message]{}, parley.InvalidField("cursor", "the view recent is one page; view=user has more")
 	case list.Order != "":
 		return Page[parley.Message]{}, parley.InvalidField("order", "the view recent is oldest first; view=user takes an order")
+	case list.From != 0:
+		return Page[parley.Message]{}, parley.InvalidField("from_sequence", "the view recent is the end of the record; view=user begins anywhere")
 	}
 	list.Order = Descending
 	if list.Limit == 0 {
@@ -184,6 +186,14 @@ func messageQuery(principal parley.Principal, list MessageList) (parley.Scope, p
 		textBound{"agent_type", list.AgentType, parley.MaxNameBytes},
 	); err != nil {
 		return scope, parley.MessageQuery{}, "", err
+	}
+	if list.From < 0 {
+		return scope, parley.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
+	}
+	if list.From > 0 && list.Cursor == "" {
+		if from.Sequence = list.From - 1; order == Descending {
+			from.Sequence = list.From + 1
+		}
 	}
 	return scope, parley.MessageQuery{
 		Roles: list.Roles, Status: list.Status, Internal: list.Internal, TurnID: list.TurnID, Iteration: list.Iteration,

@@ -91,6 +91,13 @@ func TestMessageFilters(t *testing.T) {
 		"view=recent":              {1, 2, 3, 4, 5},
 		"view=recent&limit=2":      {4, 5},
 		"view=user&order=desc&limit=2&role=assistant": {5, 2},
+		"from_sequence=3":                    {3, 4, 5, 6},
+		"from_sequence=3&order=desc":         {3, 2, 1},
+		"from_sequence=3&role=assistant":     {5},
+		"from_sequence=9":                    nil,
+		"from_sequence=9&order=desc&limit=2": {6, 5},
+		"from_sequence=1&order=desc":         {1},
+		"from_sequence=4&view=user":          {4, 5},
 	} {
 		var got []int64
 		for _, message := range want[page[parley.Message]](s, 200, "GET", messages+"?"+query, "").Data {
@@ -103,6 +110,33 @@ func TestMessageFilters(t *testing.T) {
 	for _, view := range []string{"transcript", "chat"} {
 		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 || strings.Contains(string(got.body), `"note"`) {
 			t.Errorf("view %s: status %d, or it shows an internal message: %s", view, got.status, got.body)
+		}
+	}
+}
+
+// A list that begins in the middle goes on by its cursor, in both directions.
+func TestMessagesFromTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	messages := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
+	for i := range 9 {
+		want[parley.Message](s, 201, "POST", messages, fmt.Sprintf(`{"content":{"text":"%d"},"respond":false}`, i))
+	}
+	for order, sequences := range map[string][]int64{"asc": {5, 6, 7, 8, 9}, "desc": {5, 4, 3, 2, 1}} {
+		var got []int64
+		query := "?from_sequence=5&limit=2&order=" + order
+		for cursor := ""; ; {
+			listed := want[page[parley.Message]](s, 200, "GET", messages+query+cursor, "")
+			for _, message := range listed.Data {
+				got = append(got, message.Sequence)
+			}
+			if listed.Next == nil || len(got) > len(sequences) {
+				break
+			}
+			cursor = "&cursor=" + *listed.Next
+		}
+		if !slices.Equal(got, sequences) {
+			t.Errorf("%s lists %v, want %v", order, got, sequences)
 		}
 	}
 }

@@ -46,6 +46,8 @@ func TestRefusals(t *testing.T) {
 		{name: "limit of zero", method: "GET", path: "/v1/agents?limit=0", status: 422, code: parley.CodeInvalid, field: "limit"},
 		{name: "order", method: "GET", path: "/v1/sessions?order=up", status: 422, code: parley.CodeInvalid, field: "order"},
 		{name: "cursor", method: "GET", path: messages + "?cursor=" + secret, status: 422, code: parley.CodeInvalid, field: "cursor"},
+		{name: "place in the record", method: "GET", path: messages + "?from_sequence=0", status: 422, code: parley.CodeInvalid, field: "from_sequence"},
+		{name: "place of the recent view", method: "GET", path: messages + "?from_sequence=1&view=recent", status: 422, code: parley.CodeInvalid, field: "from_sequence"},
 		{name: "view", method: "GET", path: messages + "?view=x", status: 422, code: parley.CodeInvalid, field: "view"},
 		{name: "id in a filter", method: "GET", path: "/v1/sessions?project_id=x", status: 422, code: parley.CodeInvalid, field: "project_id"},
 		{name: "pace", method: "GET", path: "/v1/events?flush_ms=-1", status: 422, code: parley.CodeInvalid, field: "flush_ms"},

@@ -112,6 +112,9 @@ func serveListMessages(a *api, x *exchange) error {
 		TurnID: args.id("turn_id"), Iteration: args.number("iteration", 0, maxIteration),
 		ToolName: args.text("tool_name"), AgentType: args.text("agent_type"),
 	}
+	if from := args.number("from_sequence", 1, maxSequence); from != nil {
+		list.From = int64(*from)
+	}
 	for _, role := range x.query["role"] {
 		list.Roles = append(list.Roles, parley.Role(role))
 	}

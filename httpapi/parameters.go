@@ -77,8 +77,12 @@ func messageFilters() []parameter {
 		flag("internal", "Only internal messages, or only others."), id("turn_id", "Only messages of this turn."),
 		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
 		text("tool_name", "Only calls and results of this tool."), text("agent_type", "Only messages of this agent type."),
+		parameter{name: "from_sequence", about: "The first page begins with this message of the record, in either order; the pages after it go by their cursor.", schema: integer(1, maxSequence)},
 	)
 }
+
+// maxSequence bounds a place in a record: whole in every client's numbers.
+const maxSequence = 1<<53 - 1
 
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30

@@ -38,9 +38,10 @@ export const chatRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id',
   component: ChatPage,
-  validateSearch: (search: Record<string, unknown>): { panel?: Panel } => {
+  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string } => {
     const panel = PANELS.find((one) => one === search.panel);
-    return panel ? { panel } : {};
+    const at = typeof search.at === 'number' ? String(search.at) : search.at; // a message, by its id or its sequence
+    return { ...(panel ? { panel } : {}), ...(typeof at === 'string' && at !== '' ? { at } : {}) };
   },
 });
 

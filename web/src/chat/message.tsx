@@ -14,9 +14,10 @@ interface Props {
   live: LiveMessage;
   ends: boolean; // the last message of its turn
   latest: boolean; // of the conversation
+  sought?: boolean; // opened, if it is folded
 }
 
-export const MessageRow = memo(function MessageRow({ live, ends, latest }: Props) {
+export const MessageRow = memo(function MessageRow({ live, ends, latest, sought }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const { message } = live;
   switch (message.role) {
@@ -25,7 +26,7 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest }: Props
     case 'assistant':
       return <AssistantRow live={live} ends={ends} latest={latest} />;
     default:
-      return <NoteRow message={message} />;
+      return <NoteRow message={message} sought={sought} />;
   }
 });
 

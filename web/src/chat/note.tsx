@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { ChevronRight } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { coveredBy } from '../api/queries';
 import type { Message } from '../api/types';
 import { Button, cx, Failed, Loading } from '../components/ui';
@@ -8,9 +8,12 @@ import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
 
 // NoteRow shows summaries, with what they stand for, and imported system messages.
-export function NoteRow({ message }: { message: Message }) {
+export function NoteRow({ message, sought }: { message: Message; sought?: boolean }) {
   const [open, setOpen] = useState(false);
   const [covered, setCovered] = useState(false);
+  useEffect(() => {
+    if (sought) setOpen(true);
+  }, [sought]);
   const summary = message.role === 'summary';
   return (
     <article className={cx('group/message rounded-xl border border-dashed border-line-strong bg-raised px-4 py-2 text-sm', message.marks.set_aside && 'opacity-50')} data-message={message.id}>

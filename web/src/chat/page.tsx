@@ -1,5 +1,5 @@
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useEffect, useState, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { request } from '../api/http';
 import { Loading } from '../components/ui';
 import { feed } from '../live/feed';
@@ -16,14 +16,24 @@ export function ChatPage() {
 }
 
 function Chat({ id }: { id: string }) {
-  const { panel } = useSearch({ from: '/c/$id' });
+  const { panel, at } = useSearch({ from: '/c/$id' });
   const navigate = useNavigate();
   const [transcript] = useState(() => new Transcript(id));
   useSyncExternalStore(transcript.subscribe, transcript.snapshot);
+  const opened = useRef(at);
   useEffect(() => {
-    transcript.open();
+    transcript.open(opened.current);
     return () => transcript.close();
   }, [transcript]);
+  useEffect(() => {
+    if (at === opened.current) return;
+    opened.current = at;
+    if (at) void transcript.goTo(at);
+  }, [transcript, at]);
+  const toEnd = () => {
+    if (at) void navigate({ to: '/c/$id', params: { id }, search: { panel }, replace: true }); // so that a reload stays there
+    void transcript.goToEnd();
+  };
   usePresence(id);
   const { session, activity } = transcript;
   useEffect(() => {
@@ -38,7 +48,7 @@ function Chat({ id }: { id: string }) {
             <Loading what="the conversation" />
           </div>
         ) : (
-          <TranscriptView transcript={transcript} />
+          <TranscriptView transcript={transcript} onLatest={toEnd} />
         )}
         <Queue transcript={transcript} />
         <Composer
@@ -49,6 +59,7 @@ function Chat({ id }: { id: string }) {
           onSend={async ({ text, files, during, key }) => {
             const content = { text, ...(files.length > 0 ? { files } : {}) };
             await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });
+            if (transcript.newer) toEnd(); // where the message is
           }}
           onStop={async () => {
             await request(`/v1/sessions/${id}/cancel`, { method: 'POST', body: {} });

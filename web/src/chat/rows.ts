@@ -41,3 +41,15 @@ function saysNothing(live: LiveMessage): boolean {
   if (!live.silent) return false;
   return live.message.status !== 'failed' || live.message.error?.class === 'interrupted';
 }
+
+// beginsAt is the sequence of a row's first message.
+export function beginsAt(row: Row): number {
+  return (row.kind === 'tools' ? row.calls[0]!.call : row.live).message.sequence ?? 0;
+}
+
+// rowAt finds the row that shows the message of a sequence: the last one that begins
+// no later, since calls are shown with their results and some messages have no row.
+export function rowAt(rows: Row[], sequence: number): number {
+  const result = rows.findIndex((row) => row.kind === 'tools' && row.calls.some((one) => one.result?.message.sequence === sequence));
+  return result >= 0 ? result : Math.max(0, rows.findLastIndex((row) => beginsAt(row) <= sequence));
+}

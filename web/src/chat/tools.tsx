@@ -1,5 +1,5 @@
 import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
-import { memo, useState, useSyncExternalStore } from 'react';
+import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link } from '@tanstack/react-router';
 import type { Approval } from '../api/types';
 import { duration } from '../components/format';
@@ -12,10 +12,16 @@ import type { Call } from './rows';
 const CLIP = 4_000; // characters shown of a payload before "show more"
 const open = new Map<string, boolean>(); // which cards a person opened or closed; kept while the page lives
 
-export const ToolsRow = memo(function ToolsRow({ calls, transcript }: { calls: Call[]; transcript: Transcript; version: number }) {
+export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null }) {
   const key = calls[0]!.call.message.id;
   const asking = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
   const [expanded, setExpanded] = useState(open.get(key) ?? false);
+  useEffect(() => {
+    if (sought === null) return;
+    open.set(key, true);
+    setExpanded(true);
+  }, [key, sought]);
+  const marked = sought === null ? null : (calls.find(({ call, result }) => call.message.sequence === sought || result?.message.sequence === sought) ?? calls[0]);
   const shown = expanded || asking || calls.some((one) => question(one));
   const failures = calls.filter(({ result }) => result && !result.message.content.success).length;
   const total = calls.reduce((sum, { result }) => sum + (result?.message.content.execution_time_ms ?? 0), 0);
@@ -41,7 +47,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript }: { calls: C
       {shown && (
         <ul className="divide-y divide-line border-t border-line">
           {calls.map((one) => (
-            <li key={one.call.message.id} className="px-3 py-2">
+            <li key={one.call.message.id} className={cx('px-3 py-2', marked === one && 'sought')} data-sought={marked === one || undefined}>
               <OneCall one={one} transcript={transcript} />
             </li>
           ))}

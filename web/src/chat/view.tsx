@@ -1,28 +1,31 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { Failed } from '../components/ui';
+import { cx, Failed, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { ActivityLine } from './activity';
 import { MessageRow } from './message';
-import { rowsOf } from './rows';
+import { beginsAt, rowsOf } from './rows';
+import { useSought } from './sought';
 import { ToolsRow } from './tools';
 
-const NEAR_TOP = 800; // pixels from the first row at which older ones are read
+const NEAR_EDGE = 800; // pixels from the first and last row at which more are read
 const NEAR_END = 24; // pixels from the end that count as the end
 const ESTIMATE = 120;
 const GAP = 20;
 
 // TranscriptView shows a conversation. It stays at the end while a person is there,
-// and lets go at once when they scroll up.
-export function TranscriptView({ transcript }: { transcript: Transcript }) {
+// and lets go at once when they scroll up. It goes to the transcript's target, and
+// stays there. onLatest is asked for the end of a record of which another part is shown.
+export function TranscriptView({ transcript, onLatest }: { transcript: Transcript; onLatest: () => void }) {
   const version = useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const rows = useMemo(() => rowsOf(transcript), [transcript, version]);
   const scroller = useRef<HTMLDivElement>(null);
-  const [pinned, setPinned] = useState(true);
-  const pin = useRef(true);
+  const [pinned, setPinned] = useState(transcript.target?.kind !== 'message');
+  const pin = useRef(pinned);
   const stick = (at: boolean) => {
     pin.current = at;
+    if (at) transcript.reading = null;
     setPinned(at);
   };
   const count = rows.length + 1; // the line of activity is the last row
@@ -36,21 +39,33 @@ export function TranscriptView({ transcript }: { transcript: Transcript }) {
     paddingStart: 48,
     paddingEnd: 24,
     anchorTo: 'end',
-    scrollEndThreshold: NEAR_END,
+    scrollEndThreshold: pinned ? NEAR_END : -1, // what is let go of is not held by the end
   });
   const total = virtual.getTotalSize();
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element && pin.current) element.scrollTop = element.scrollHeight;
   }, [total, count]);
+  const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick);
+  const edges = () => {
+    const element = scroller.current;
+    if (!element || holds.current === 'lands') return;
+    if (element.scrollTop < NEAR_EDGE) void transcript.loadOlder();
+    if (element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_EDGE) void transcript.loadNewer();
+  };
+  useEffect(edges, [count, sought]);
+  const shown = useRef(rows);
+  shown.current = rows;
   useEffect(() => {
     const element = scroller.current!;
     let last = element.scrollTop;
     const onScroll = () => {
       const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight <= NEAR_END;
-      if (atEnd && element.scrollTop >= last) stick(true);
+      if (atEnd && element.scrollTop >= last && !holds.current && !transcript.newer) stick(true);
       last = element.scrollTop;
-      if (element.scrollTop < NEAR_TOP) void transcript.loadOlder();
+      const row = shown.current[virtual.getVirtualItemForOffset(last)?.index ?? 0];
+      if (!pin.current && row) transcript.reading = beginsAt(row);
+      edges();
     };
     // Any intent to go up unpins before the scroll itself is seen.
     const onWheel = (event: WheelEvent) => event.deltaY < 0 && stick(false);
@@ -61,6 +76,8 @@ export function TranscriptView({ transcript }: { transcript: Transcript }) {
       if (['PageUp', 'ArrowUp', 'Home'].includes(event.key)) stick(false);
     };
     const onPointer = (event: PointerEvent) => event.target === element && stick(false); // the scroll bar
+    const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
+    for (const gesture of gestures) element.addEventListener(gesture, release, { passive: true });
     element.addEventListener('scroll', onScroll, { passive: true });
     element.addEventListener('wheel', onWheel, { passive: true });
     element.addEventListener('touchstart', onTouchStart, { passive: true });
@@ -68,6 +85,7 @@ export function TranscriptView({ transcript }: { transcript: Transcript }) {
     element.addEventListener('keydown', onKey);
     element.addEventListener('pointerdown', onPointer);
     return () => {
+      for (const gesture of gestures) element.removeEventListener(gesture, release);
       element.removeEventListener('scroll', onScroll);
       element.removeEventListener('wheel', onWheel);
       element.removeEventListener('touchstart', onTouchStart);
@@ -76,33 +94,31 @@ export function TranscriptView({ transcript }: { transcript: Transcript }) {
       element.removeEventListener('pointerdown', onPointer);
     };
   }, [transcript]);
-  const jump = () => {
-    stick(true);
-    const element = scroller.current!;
-    element.scrollTop = element.scrollHeight;
-  };
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'End' && !(event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement)) jump();
+      if (event.key === 'End' && !(event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement)) onLatest();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   });
-  const latest = rows.length - 1;
+  const latest = transcript.newer ? -1 : rows.length - 1;
   return (
     <div className="relative min-h-0 flex-1">
-      <div ref={scroller} className="h-full overflow-y-auto [overflow-anchor:none]" tabIndex={0} role="log" aria-live="off" aria-label="Conversation" data-transcript>
+      <div ref={scroller} className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]" tabIndex={0} role="log" aria-live="off" aria-label="Conversation" data-transcript>
         <div className="relative mx-auto w-full max-w-3xl px-4" style={{ height: total }}>
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
+            const marked = row?.kind === 'message' && row.key === sought?.key;
             return (
-              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className="absolute inset-x-4 top-0" style={{ transform: `translateY(${item.start}px)` }}>
-                {!row ? (
-                  <ActivityLine transcript={transcript} />
-                ) : row.kind === 'tools' ? (
-                  <ToolsRow calls={row.calls} transcript={transcript} version={version} />
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && 'sought')} data-sought={marked || undefined} style={{ transform: `translateY(${item.start}px)` }}>
+                {row?.kind === 'tools' ? (
+                  <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key ? sought.sequence : null} />
+                ) : row ? (
+                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} />
+                ) : transcript.newer ? (
+                  <Loading what="what came after" />
                 ) : (
-                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} />
+                  <ActivityLine transcript={transcript} />
                 )}
               </div>
             );
@@ -114,10 +130,15 @@ export function TranscriptView({ transcript }: { transcript: Transcript }) {
           <Failed error={transcript.error} onRetry={() => transcript.retry()} />
         </div>
       )}
-      {!pinned && (
+      {transcript.target?.kind === 'missing' && (
+        <p role="status" className="absolute inset-x-4 top-2 mx-auto w-fit rounded-lg border border-line bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-pop">
+          The message that was to be shown is not in this conversation. This is its end.
+        </p>
+      )}
+      {(!pinned || transcript.newer) && (
         <button
           type="button"
-          onClick={jump}
+          onClick={onLatest}
           className="absolute bottom-3 left-1/2 flex h-8 -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-bg px-3 text-xs font-medium shadow-pop hover:bg-hover"
         >
           <ArrowDown size={14} aria-hidden /> Jump to latest

@@ -112,6 +112,60 @@ test('consecutive calls of a turn are one row, with their results', async () => 
   expect(rows[1]!.kind === 'tools' && rows[1]!.calls.map((call) => call.result?.message.id)).toEqual(['m4', 'm5']);
 });
 
+const long = (path: string) => {
+  const url = new URL(path, 'http://x');
+  const from = Number(url.searchParams.get('from_sequence'));
+  if (url.pathname === '/v1/messages/m200') return message('m200', 200, 'user');
+  if (url.pathname !== '/v1/sessions/s/messages' || url.searchParams.has('status')) return answers[path];
+  const all = Array.from({ length: 400 }, (_, i) => message(`m${i + 1}`, i + 1, 'user'));
+  if (url.searchParams.get('order') === 'desc') {
+    const data = all.slice(0, from || 400).reverse().slice(0, 60);
+    return { data, next: data.at(-1)!.sequence === 1 ? null : 'older' };
+  }
+  const data = all.slice(from - 1, from + 59);
+  return { data, next: data.at(-1)?.sequence === 400 ? null : 'newer' };
+};
+const sequences = (transcript: Transcript) => [transcript.order[0]!.message.sequence, transcript.order.at(-1)!.message.sequence, transcript.order.length];
+
+test('a message far up is gone to without what lies between, and more is read behind it up to the end', async () => {
+  vi.stubGlobal('fetch', async (path: string) => new Response(JSON.stringify(long(path) ?? null), { status: long(path) ? 200 : 404 }));
+  const transcript = await opened();
+  expect(sequences(transcript)).toEqual([341, 400, 60]);
+  await transcript.goTo('m200');
+  expect(sequences(transcript)).toEqual([141, 260, 120]);
+  expect(transcript.target).toEqual({ kind: 'message', sequence: 200 });
+  expect([transcript.older, transcript.newer]).toEqual([true, true]);
+  transcript.place(message('m401', 401, 'user')); // what is said now is not shown in the middle
+  expect(sequences(transcript)).toEqual([141, 260, 120]);
+  await transcript.loadNewer();
+  await transcript.loadNewer();
+  expect(sequences(transcript)).toEqual([141, 380, 240]);
+  await transcript.loadNewer();
+  expect(sequences(transcript)).toEqual([141, 400, 260]);
+  expect(transcript.newer).toBe(true); // 401 came meanwhile
+  await transcript.goToEnd();
+  expect(transcript.target).toEqual({ kind: 'end' });
+  expect(transcript.order.at(-1)!.message.sequence).toBe(400);
+});
+
+test('what happens while another part is read is shown in it', async () => {
+  vi.stubGlobal('fetch', async (path: string) => new Response(JSON.stringify(long(path) ?? null), { status: long(path) ? 200 : 404 }));
+  const transcript = await opened();
+  const there = transcript.goTo('200');
+  tell(event(3, 'session.started', { turn_id: 't2', attempt: 1 }));
+  expect(transcript.activity.turn).not.toBe('t2');
+  await there;
+  expect(transcript.activity.turn).toBe('t2');
+});
+
+test('a message that is not there is said to be missing, and the end is shown', async () => {
+  const transcript = new Transcript('s');
+  transcript.open('gone');
+  await vi.waitFor(() => expect(transcript.state).toBe('ready'));
+  expect(transcript.target).toEqual({ kind: 'missing' });
+  expect(transcript.order).toHaveLength(1);
+});
+
 test('internal messages are not shown', async () => {
   const transcript = await opened();
   transcript.place(message('m2', 2, 'user', { internal: true }));

@@ -2,8 +2,9 @@ import { request } from '../api/http';
 import type { Approval, Delta, Failure, ID, Message, Page, Session, StreamEvent, WaitReason } from '../api/types';
 import { feed } from './feed';
 import { LiveMessage } from './message';
+import { type Read, sequenceOf, Stretch } from './stretch';
 
-const PAGE = 60; // messages of the first page, and of each older one
+const RELOAD_MS = 2_000;
 const PENDING = 200; // queued messages and open approvals that are read
 
 // ToolRun is what is known of a call beyond its rows.
@@ -30,20 +31,25 @@ export interface Activity {
   failure: Failure | null;
 }
 
+// Target is what the view is to bring into sight: a message of the record, its end,
+// or a word that the message is not there.
+export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
+
 const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null };
 
 // Transcript is the record of one session as the page has it: a snapshot with its
-// event sequence, and every event after it.
+// event sequence, and every event after it. What is shown is a stretch of it: the end,
+// unless goTo chose another one.
 export class Transcript {
   readonly messages = new Map<ID, LiveMessage>();
-  order: LiveMessage[] = []; // in the record, by sequence
   queue: LiveMessage[] = []; // waiting to enter it
   approvals = new Map<string, Approval>(); // by tool call
   runs = new Map<string, ToolRun>(); // by tool call
   activity: Activity = IDLE;
   events: StreamEvent[] = []; // those that came since the snapshot, for the inspector
   session: Session | null = null;
-  private cursor: string | null = null; // of the page before the first message
+  target: Target | null = null; // each goTo makes a new one
+  reading: number | null = null; // sequence of what a person reads away from the end, as the view tells
   state: 'loading' | 'ready' | 'failed' = 'loading';
   error: unknown = null;
 
@@ -51,11 +57,16 @@ export class Transcript {
   private listeners = new Set<() => void>();
   private unwatch: (() => void) | null = null;
   private ending = 0;
-  private loadingOlder: Promise<void> | null = null;
+  private rereads = 0;
+  private readonly stretch: Stretch;
+  private held: StreamEvent[] | null = null; // those that come while another stretch is read
   private wanted = new Set<ID>(); // messages to be read
-  private planned: ReturnType<typeof setTimeout> | undefined;
+  private planned: ReturnType<typeof setTimeout> | undefined; // the reading of those
+  private again: ReturnType<typeof setTimeout> | undefined; // the next try to load
 
-  constructor(readonly id: ID) {}
+  constructor(readonly id: ID) {
+    this.stretch = new Stretch(id, (message) => this.keep(message));
+  }
 
   subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
@@ -64,14 +75,24 @@ export class Transcript {
 
   snapshot = (): number => this.version;
 
-  // older tells whether there is more before the first message.
-  get older(): boolean {
-    return this.cursor !== null;
+  // order is what is shown of the record, by sequence.
+  get order(): LiveMessage[] {
+    return this.stretch.order;
   }
 
-  // open reads the tail and follows the session; close ends that.
-  open(): void {
-    void this.load();
+  // older and newer tell whether there is more before the first message and behind the last.
+  get older(): boolean {
+    return this.stretch.older;
+  }
+
+  get newer(): boolean {
+    return this.stretch.newer;
+  }
+
+  // open reads the end of the record, or what stands around a message (by its id or
+  // sequence), and follows the session; close ends that.
+  open(at?: string): void {
+    void this.load(at);
   }
 
   close(): void {
@@ -79,26 +100,31 @@ export class Transcript {
     this.unwatch?.();
     this.unwatch = null;
     clearTimeout(this.planned);
+    clearTimeout(this.again);
+    this.planned = undefined;
   }
 
-  private async load(): Promise<void> {
+  private async load(at?: string, aims = true): Promise<void> {
     const run = ++this.ending;
     this.unwatch?.();
     this.unwatch = null;
+    this.held = null;
     const path = `/v1/sessions/${this.id}`;
     try {
       // The session first: what happens after its event sequence comes as events.
       const session = await request<Session>(path);
-      const [tail, queued, approvals] = await Promise.all([
-        request<Page<Message>>(`${path}/messages`, { query: { order: 'desc', limit: PAGE } }),
+      const [tail, part, queued, approvals] = await Promise.all([
+        this.stretch.tail(),
+        at === undefined ? null : this.partAt(at),
         request<Page<Message>>(`${path}/messages`, { query: { status: 'queued', limit: PENDING } }),
         request<Page<Approval>>(`${path}/approvals`, { query: { state: 'pending', limit: PENDING } }),
       ]);
       if (run !== this.ending) return;
       this.messages.clear();
-      this.order = tail.data.reverse().map((message) => this.keep(message));
+      this.stretch.take(tail); // known in any case: it has what streams
+      if (part?.read) this.stretch.take(part.read);
+      if (part && aims) this.target = part.target;
       this.queue = queued.data.map((message) => this.keep(message));
-      this.cursor = tail.next;
       this.approvals = new Map(approvals.data.map((approval) => [approval.tool_call_id, approval]));
       this.session = session;
       this.activity = {
@@ -113,7 +139,7 @@ export class Transcript {
     } catch (error) {
       if (run !== this.ending) return;
       if (this.state === 'ready') {
-        this.planned = setTimeout(() => void this.load(), 2_000); // shown as it was until the server is back
+        this.again = setTimeout(() => void this.load(at, aims), RELOAD_MS); // shown as it was until the server is back
         return;
       }
       this.state = 'failed';
@@ -128,21 +154,63 @@ export class Transcript {
     void this.load();
   }
 
-  // loadOlder reads the page before the first message.
-  loadOlder(): Promise<void> {
-    if (!this.cursor) return Promise.resolve();
-    this.loadingOlder ??= request<Page<Message>>(`/v1/sessions/${this.id}/messages`, {
-      query: { order: 'desc', limit: PAGE, cursor: this.cursor },
-    })
-      .then((page) => {
-        const before = page.data.reverse().filter((message) => !this.messages.has(message.id));
-        this.order = [...before.map((message) => this.keep(message)), ...this.order];
-        this.cursor = page.next;
-        this.changed();
-      })
-      .catch(() => undefined) // asked for again by the next scroll
-      .finally(() => (this.loadingOlder = null));
-    return this.loadingOlder;
+  // partAt reads what stands around a message.
+  private async partAt(at: string): Promise<{ read: Read | null; target: Target }> {
+    const sequence = await sequenceOf(at);
+    const read = sequence === null ? null : await this.stretch.around(sequence);
+    const there = read?.messages.some((message) => message.sequence === sequence && (message.id === at || /^\d+$/.test(at)));
+    return there ? { read, target: { kind: 'message', sequence: sequence! } } : { read: null, target: { kind: 'missing' } };
+  }
+
+  // goTo brings a message into sight, named by its id or its sequence, wherever in the
+  // record it stands: the view scrolls to target and marks it.
+  async goTo(at: string): Promise<void> {
+    if (this.state !== 'ready') return this.load(at);
+    const shown = this.order.find(({ message }) => message.id === at || String(message.sequence) === at);
+    if (shown) this.aim({ kind: 'message', sequence: shown.message.sequence! });
+    else await this.reread(() => this.partAt(at));
+  }
+
+  // goToEnd brings the end of the record into sight.
+  async goToEnd(): Promise<void> {
+    if (!this.newer) this.aim({ kind: 'end' });
+    else await this.reread(async () => ({ read: await this.stretch.tail(), target: { kind: 'end' } }));
+  }
+
+  private aim(target: Target): void {
+    this.target = target;
+    this.changed();
+  }
+
+  // reread shows another stretch. Events that come meanwhile are applied to it: they
+  // may be newer than what was read.
+  private async reread(read: () => Promise<{ read: Read | null; target: Target }>): Promise<void> {
+    const run = ++this.rereads;
+    const ending = this.ending;
+    this.held ??= [];
+    try {
+      const part = await read();
+      if (run !== this.rereads || ending !== this.ending) return;
+      if (part.read) this.stretch.take(part.read);
+      this.aim(part.target);
+    } catch {
+      // offline: what is shown stays, and the banner says so
+    } finally {
+      if (run === this.rereads && ending === this.ending) {
+        const held = this.held ?? [];
+        this.held = null;
+        for (const event of held) this.apply(event);
+      }
+    }
+  }
+
+  // loadOlder reads the page before the first message, loadNewer the one behind the last.
+  async loadOlder(): Promise<void> {
+    if (await this.stretch.loadOlder()) this.changed();
+  }
+
+  async loadNewer(): Promise<void> {
+    if (await this.stretch.loadNewer()) this.changed();
   }
 
   private keep(message: Message): LiveMessage {
@@ -164,11 +232,8 @@ export class Transcript {
       if (message.status === 'queued') {
         this.queue = [...this.queue, live].sort((a, b) => (a.message.position ?? 0) - (b.message.position ?? 0));
       }
-    } else if (!this.order.includes(live)) {
-      let at = this.order.length;
-      while (at > 0 && (this.order[at - 1]!.message.sequence ?? 0) > message.sequence) at--;
-      if (at === 0 && this.older) return; // before what is shown
-      this.order = [...this.order.slice(0, at), live, ...this.order.slice(at)];
+    } else {
+      this.stretch.place(live);
     }
     this.changed();
   }
@@ -205,6 +270,10 @@ export class Transcript {
   }
 
   private apply(event: StreamEvent): void {
+    if (this.held) {
+      this.held.push(event);
+      return;
+    }
     const data = event.data;
     if (event.type === 'step.generating') {
       const delta = data as Delta;
@@ -218,7 +287,7 @@ export class Transcript {
     if (event.sequence) this.events = [...this.events.slice(-999), event];
     switch (event.type) {
       case 'resync':
-        void this.load();
+        void this.load(this.reading === null ? undefined : String(this.reading), false);
         return;
       case 'message.created':
         this.created(event);

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { browser, open, right, Server, until } from './harness.mjs';
+
+let server, chrome, context;
+
+before(async () => {
+  [server, chrome] = await Promise.all([Server.start(), browser()]);
+});
+after(async () => {
+  await chrome?.close();
+  await server?.end();
+});
+
+afterEach(() => context?.close());
+
+async function tab(address, options = {}) {
+  context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  return open(context, server, address);
+}
+
+const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
+
+// talk writes a conversation of so many messages, without a turn; text says what each one is.
+async function talk(count, text, fields = {}) {
+  const session = await server.ask('POST', '/v1/sessions', { title: `A talk of ${count}`, ...fields });
+  for (let n = 1; n <= count; n += 1) {
+    await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: n % 2 ? 'user' : 'assistant', content: { text: text(n) }, ...(n % 2 ? { respond: false } : {}) });
+  }
+  return session;
+}
+
+const numbered = (n) => `Number ${n}.\n\n${'words and more '.repeat((n * 7) % 60)}`;
+const row = (page, n) => page.locator('article', { hasText: new RegExp(`^Number ${n}\\.`) });
+const top = (page, n) => row(page, n).evaluate((article) => article.getBoundingClientRect().top);
+
+// rests waits until a row has kept its place for a while, and answers it.
+async function rests(page, n) {
+  return row(page, n).evaluate(async (article) => {
+    let still = 0;
+    for (let last = NaN; still < 30; ) {
+      await new Promise(requestAnimationFrame);
+      const now = article.getBoundingClientRect().top;
+      still = now === last ? still + 1 : 0;
+      last = now;
+    }
+    return article.getBoundingClientRect().top;
+  });
+}
+
+once('a message far up is opened where it stands, marked, and left there while more comes around it', async () => {
+  const session = await talk(260, numbered);
+  const page = await tab(`/c/${session.id}?at=100`);
+  await row(page, 100).waitFor();
+  await page.locator('.sought', { hasText: 'Number 100.' }).waitFor();
+  const place = await rests(page, 100);
+  assert.ok(place > 48 && place < 400, `it stands at ${place}`);
+  assert.equal(await row(page, 180).count() + await row(page, 260).count(), 0, 'pages between were loaded');
+  await page.getByText('Jump to latest').waitFor();
+  // What is said now is not shown in the middle of the record.
+  await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: 'Number 261.' } });
+  await page.locator('.sought').waitFor({ state: 'detached' });
+  assert.equal(await top(page, 100), place);
+  // Down to the end, page by page.
+  await page.mouse.move(600, 400);
+  await until(async () => {
+    await page.mouse.wheel(0, 6000);
+    return (await row(page, 261).count()) === 1;
+  }, 'the end is reached by scrolling');
+  await page.getByText('Jump to latest').waitFor({ state: 'detached' });
+  // The same page goes to another message, by its id, and back to the end.
+  const third = (await server.ask('GET', `/v1/sessions/${session.id}/messages?from_sequence=3&limit=1`)).data[0];
+  await page.evaluate((at) => history.pushState({}, '', `?at=${at}`), third.id);
+  await row(page, 3).waitFor();
+  await rests(page, 3);
+  await page.getByText('Jump to latest').click();
+  await row(page, 261).waitFor();
+  await page.getByText('Jump to latest').waitFor({ state: 'detached' });
+  assert.equal(new URL(page.url()).search, '');
+  right(page);
+});
+
+once('a message that is not there is said to be missing', async () => {
+  const session = await talk(2, numbered);
+  const page = await tab(`/c/${session.id}?at=00000000-0000-7000-8000-000000000000`, { reducedMotion: 'reduce' });
+  await page.getByText('is not in this conversation').waitFor();
+  await row(page, 2).waitFor();
+  right(page);
+});

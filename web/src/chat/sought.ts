@@ -1,0 +1,81 @@
+import type { Virtualizer } from '@tanstack/react-virtual';
+import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
+import type { Transcript } from '../live/transcript';
+import { type Row, rowAt } from './rows';
+
+const ABOVE = 72; // pixels that are kept above what was sought
+const STILL = 3; // frames without a change after which it has landed
+const LONGEST = 120; // frames until the landing is given up
+const MARKED_MS = 2_500;
+
+type Hold = 'lands' | 'stays' | null;
+
+export interface Sought {
+  key: string; // of the row
+  sequence: number;
+}
+
+// useSought brings the transcript's target into sight and marks it for a moment. While
+// it lands, and until the person moves (release), nothing else scrolls: holds says so.
+export function useSought(
+  transcript: Transcript,
+  rows: Row[],
+  scroller: RefObject<HTMLDivElement | null>,
+  virtual: Virtualizer<HTMLDivElement, Element>,
+  stick: (at: boolean) => void,
+): { sought: Sought | null; holds: RefObject<Hold>; release: () => void } {
+  const { target } = transcript;
+  const [sought, setSought] = useState<Sought | null>(null);
+  const holds = useRef<Hold>(null);
+  const latest = useRef(rows);
+  latest.current = rows;
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element || !target || target.kind === 'missing') return;
+    if (target.kind === 'end') {
+      holds.current = null;
+      stick(true);
+      element.scrollTop = element.scrollHeight;
+      return;
+    }
+    const row = latest.current[rowAt(latest.current, target.sequence)];
+    if (!row) return;
+    stick(false);
+    holds.current = 'lands';
+    setSought({ key: row.key, sequence: target.sequence });
+    let frame = 0;
+    let still = 0;
+    let frames = 0;
+    const land = () => {
+      if (holds.current !== 'lands') return; // the person moved
+      const shown = element.querySelector('[data-sought]');
+      const index = latest.current.findIndex((one) => one.key === row.key);
+      const top = shown
+        ? element.scrollTop + shown.getBoundingClientRect().top - element.getBoundingClientRect().top - ABOVE
+        : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - ABOVE;
+      const most = element.scrollHeight - element.clientHeight;
+      const wanted = Math.round(Math.max(0, Math.min(top, most)));
+      if (Math.abs(element.scrollTop - wanted) > 1 || !shown) {
+        virtual.scrollToOffset(wanted);
+        still = 0;
+      } else {
+        still++;
+      }
+      if (still >= STILL || ++frames > LONGEST) {
+        holds.current = 'stays';
+        setSought((was) => was && { ...was }); // landed: the edges may be read now
+        if (document.activeElement === document.body) element.focus({ preventScroll: true }); // so that keys scroll it
+      } else {
+        frame = requestAnimationFrame(land);
+      }
+    };
+    frame = requestAnimationFrame(land);
+    const timer = setTimeout(() => setSought(null), MARKED_MS);
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+    // oxlint-disable-next-line exhaustive-deps -- once for each target; the rest is read as it is then
+  }, [target]);
+  return { sought, holds, release: () => (holds.current = null) };
+}
