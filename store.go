@@ -24,6 +24,7 @@ type Store interface {
 	ProjectStore
 	KeyStore
 	ClientStore
+	ClientSweep
 	OutboxStore
 	ChildStore
 	AuditStore
@@ -67,13 +68,6 @@ type Fence struct {
 type Idempotency struct {
 	Key         string
 	Fingerprint Hash // SHA-256 of route, principal and raw body
-}
-
-// ClientStore keeps what each client (window, tab) of a principal has open.
-type ClientStore interface {
-	SetClientSession(ctx context.Context, scope Scope, principalID ID, client string, sessionID ID) error
-	ClientSession(ctx context.Context, scope Scope, principalID ID, client string) (Session, error)
-	ClearClientSession(ctx context.Context, scope Scope, principalID ID, client string) error
 }
 
 // OutboxStore applies what transactions left to be done elsewhere.

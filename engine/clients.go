@@ -44,3 +44,23 @@ func (e *Engine) client(principal parley.Principal, client string) (parley.Scope
 	}
 	return scope, parley.CheckText("client", client, parley.MaxNameBytes)
 }
+
+// SessionClientList is the clients that have a session open.
+type SessionClientList struct {
+	Data []parley.SessionClient `json:"data"`
+}
+
+// SessionClients lists the clients that have a session open and said so within
+// ClientLease, by principal and name.
+func (e *Engine) SessionClients(ctx context.Context, principal parley.Principal, sessionID parley.ID) (SessionClientList, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return SessionClientList{}, err
+	}
+	lease := parley.Time(parley.ClientLease.Milliseconds())
+	clients, err := e.store.SessionClients(ctx, scope, sessionID, parley.Now()-lease)
+	for i := range clients {
+		clients[i].ExpiresAt = clients[i].SeenAt + lease
+	}
+	return SessionClientList{Data: orEmpty(clients)}, err
+}

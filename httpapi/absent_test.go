@@ -142,6 +142,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listSessions", reflect.TypeFor[page[parley.Session]](), 200, "GET", "/v1/sessions", "")
 	do("setClientSession", session, 200, "PUT", "/v1/clients/tab/session", `{"session_id":"`+id+`"}`)
 	do("getClientSession", session, 200, "GET", "/v1/clients/tab/session", "")
+	do("listSessionClients", reflect.TypeFor[page[parley.SessionClient]](), 200, "GET", at+"/clients", "")
 
 	// A turn with a tool, one that fails and one that is cancelled.
 	posted := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"What time is it?"}}`))

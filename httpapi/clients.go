@@ -40,3 +40,15 @@ func serveClearClient(a *api, x *exchange) error {
 	}
 	return x.sendNothing()
 }
+
+func serveSessionClients(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	clients, err := a.engine.SessionClients(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, page[parley.SessionClient]{Data: clients.Data})
+}

@@ -35,9 +35,10 @@ const (
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
-	grownExample   = `{"message_id":"` + messageIDExample + `","session_id":"` + sessionIDExample + `","text_end":10,"reasoning_end":0,"due_at":"` + timeExample + `"}`
-	outsideExample = `{"message":` + messageExample + `,"turn":` + turnExample + `,"tool_calls":[]}`
-	shareExample   = `{"session_id":"` + sessionIDExample + `","reader_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","shared_by":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"created_at":"` + timeExample + `"}`
+	grownExample         = `{"message_id":"` + messageIDExample + `","session_id":"` + sessionIDExample + `","text_end":10,"reasoning_end":0,"due_at":"` + timeExample + `"}`
+	outsideExample       = `{"message":` + messageExample + `,"turn":` + turnExample + `,"tool_calls":[]}`
+	sessionClientExample = `{"client_id":"window-1","principal":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"seen_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
+	shareExample         = `{"session_id":"` + sessionIDExample + `","reader_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","shared_by":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"created_at":"` + timeExample + `"}`
 
 	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","trigger_message_id":"` + messageIDExample + `","continues_id":null,"status":"completed","wait_reason":null,"attempt":1,"takeovers":0,"step":1,` +
 		`"agent_id":"` + agentIDExample + `","agent_version":1,"loop_id":null,"iteration":null,"error":null,"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +

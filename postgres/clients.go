@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 
 	"parley"
 	"parley/internal/transition"
@@ -38,4 +39,47 @@ func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principal
 		return parley.Session{}, transition.NotFound("session")
 	}
 	return session, nil
+}
+
+// SessionClients implements parley.ClientStore.
+func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
+	err = s.page(ctx, scope, sessionID, func(b *batch) {
+		clients = []parley.SessionClient{}
+		b.inOrder = false // few rows
+		b.read(`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM parley.clients c JOIN parley.principals p ON p.workspace_id = `+here+` AND p.id = c.principal_id
+ WHERE c.workspace_id = `+here+` AND c.session_id = $1 AND c.updated_at >= $2 ORDER BY p.name COLLATE "C", p.id, c.client COLLATE "C" LIMIT $3`, func(r *row) error {
+			clients = append(clients, parley.SessionClient{ClientID: r.text(), Principal: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, SeenAt: r.time()})
+			return nil
+		}, sessionID, int64(since), parley.MaxSessionClients)
+	})
+	return clients, err
+}
+
+// ExpireClients implements parley.ClientSweep: a transaction for each, since each
+// may be of another workspace.
+func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, error) {
+	type client struct {
+		workspaceID, principalID parley.ID
+		name                     string
+	}
+	gone, err := all(ctx, s, system(), func(r *row) (client, error) { return client{r.id(), r.id(), r.text()}, nil },
+		"SELECT workspace_id, principal_id, client FROM parley.clients WHERE updated_at < $1 LIMIT "+strconv.Itoa(parley.PurgeBatch), parley.PurgeBatch, before)
+	if err != nil {
+		return false, mapError(err)
+	}
+	for _, c := range gone {
+		err := alone(ctx, s, c.workspaceID, func(a *attempt) error {
+			id, err := a.id("SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND updated_at < $4", c.workspaceID, c.principalID, c.name, before)
+			if err != nil || id.IsZero() {
+				return err
+			}
+			a.extra = append(a.extra, statement{query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND updated_at < $4",
+				args: []arg{c.workspaceID, c.principalID, c.name, before}})
+			return a.tx.Deactivate(id, c.name)
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return len(gone) == parley.PurgeBatch, nil
 }

@@ -46,3 +46,46 @@ func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, prin
 		return err
 	})
 }
+
+// SessionClients implements parley.ClientStore.
+func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		if _, err := placeOf(c, scope, sessionID); err != nil {
+			return err
+		}
+		clients = []parley.SessionClient{}
+		return c.each(`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM clients c JOIN principals p ON p.id = c.principal_id
+ WHERE c.session_id = ? AND c.updated_at >= ? ORDER BY p.name, p.id, c.client LIMIT ?`, func(r *row) error {
+			clients = append(clients, parley.SessionClient{ClientID: r.text(), Principal: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, SeenAt: r.time()})
+			return nil
+		}, sessionID, int64(since), parley.MaxSessionClients)
+	})
+	return clients, err
+}
+
+// ExpireClients implements parley.ClientSweep.
+func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, error) {
+	return transact(ctx, s, func(tx *txn) (bool, error) {
+		type client struct {
+			workspaceID, principalID, sessionID parley.ID
+			name                                string
+		}
+		var gone []client
+		err := tx.each("SELECT workspace_id, principal_id, session_id, client FROM clients WHERE updated_at < ? LIMIT ?", func(r *row) error {
+			gone = append(gone, client{r.id(), r.id(), r.id(), r.text()})
+			return nil
+		}, before, parley.PurgeBatch)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range gone {
+			if err := tx.core.Deactivate(c.sessionID, c.name); err != nil {
+				return false, err
+			}
+			if _, err := tx.exec("DELETE FROM clients WHERE workspace_id = ? AND principal_id = ? AND client = ?", c.workspaceID, c.principalID, c.name); err != nil {
+				return false, err
+			}
+		}
+		return len(gone) == parley.PurgeBatch, nil
+	})
+}

@@ -14,6 +14,7 @@ func testClients(t *testing.T, open Open) {
 		"a client has one session open":     testClientSession,
 		"a client shows what may be seen":   testClientScope,
 		"a new session opens in its client": testClientOfNewSession,
+		"who has a session open":            testSessionClients,
 	})
 	t.Run("the feed is told", func(t *testing.T) {
 		t.Parallel()
@@ -33,6 +34,73 @@ func testClients(t *testing.T, open Open) {
 			}
 		}
 	})
+	t.Run("a silent client is ended", func(t *testing.T) {
+		t.Parallel()
+		w, heard := recorded(t, open)
+		session, other := w.session(t), w.neighbour(t, "other")
+		foreign := other.session(t)
+		must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "window", session))
+		must(t, "SetClientSession", w.store.SetClientSession(w.ctx, other.scope, other.owner.ID, "window", foreign))
+		w.expireClients(t, parley.Now()-60_000)
+		if got := w.clients(t, session, 0); len(got) != 1 {
+			t.Fatalf("who spoke a minute later is gone: %+v", got)
+		}
+		w.expireClients(t, parley.Now()+60_000)
+		for name, at := range map[string]*world{"here": w, "in another workspace": other} {
+			_, err := w.store.ClientSession(w.ctx, at.scope, at.owner.ID, "window")
+			refused(t, "an expired client "+name, err, parley.CodeNotFound)
+		}
+		for name, id := range map[string]parley.ID{"here": session, "in another workspace": foreign} {
+			if told := heard.feed(id); !slices.Contains(told, parley.FeedSessionDeactivated) {
+				t.Errorf("%s the feed was told %v", name, told)
+			}
+		}
+	})
+}
+
+func (w *world) expireClients(t reporter, before parley.Time) {
+	t.Helper()
+	more, err := w.store.ExpireClients(w.ctx, before)
+	must(t, "ExpireClients", err)
+	if more {
+		t.Errorf("there is said to be more")
+	}
+}
+
+func (w *world) clients(t reporter, session parley.ID, since parley.Time) []parley.SessionClient {
+	t.Helper()
+	clients, err := w.store.SessionClients(w.ctx, w.scope, session, since)
+	must(t, "SessionClients", err)
+	return clients
+}
+
+func testSessionClients(t *testing.T, w *world) {
+	session, other := w.session(t), w.session(t)
+	set := func(client string, session parley.ID) {
+		must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, client, session))
+	}
+	set("b", session)
+	set("a", session)
+	set("c", other)
+	before := w.clients(t, session, 0)
+	if len(before) != 2 || before[0].ClientID != "a" || before[1].ClientID != "b" || before[0].Principal != w.owner.Author() || before[0].SeenAt == 0 {
+		t.Fatalf("open in %+v", before)
+	}
+	for again := before[0].SeenAt; again == before[0].SeenAt; { // the clock has milliseconds
+		set("b", session)
+		again = w.clients(t, session, 0)[1].SeenAt
+	}
+	if got := w.clients(t, session, before[0].SeenAt+1); len(got) != 1 || got[0].ClientID != "b" {
+		t.Errorf("heard of since then: %+v", got)
+	}
+	set("b", other)
+	if got := w.clients(t, session, 0); len(got) != 1 {
+		t.Errorf("with one gone elsewhere: %+v", got)
+	}
+	for name, scope := range map[string]parley.Scope{"a stranger": w.guest(), "another workspace": w.neighbour(t, "neighbour").scope} {
+		_, err := w.store.SessionClients(w.ctx, scope, session, 0)
+		refused(t, name, err, parley.CodeNotFound)
+	}
 }
 
 func testClientSession(t *testing.T, w *world) {

@@ -11,6 +11,7 @@ type Store interface {
 	parley.LeaseStore
 	parley.OutboxStore
 	parley.RetentionStore
+	parley.ClientSweep
 	parley.BudgetStore
 	parley.CompactionStore
 

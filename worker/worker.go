@@ -140,6 +140,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.options.KeepVersions > 0 {
 		w.claimers.Go(w.thinLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	}
+	w.claimers.Go(w.clientLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.compactLoop)
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {

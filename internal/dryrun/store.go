@@ -279,6 +279,11 @@ func (m *Memory) ThinVersions(context.Context, parley.Time) (bool, error) {
 	return false, errNoProcess()
 }
 
+// ExpireClients implements parley.ClientSweep.
+func (m *Memory) ExpireClients(context.Context, parley.Time) (bool, error) {
+	return false, errNoProcess()
+}
+
 // ApplyOutbox implements parley.OutboxStore.
 func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errNoProcess() }
 

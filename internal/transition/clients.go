@@ -18,13 +18,15 @@ func (t *Tx) SetClientSession(scope parley.Scope, principalID parley.ID, client 
 // activate opens a locked session in a client and tells the feed.
 func (t *Tx) activate(h *Head, principalID parley.ID, client string) error {
 	before, err := t.rows.OpenedIn(h.WorkspaceID, principalID, client)
-	if err != nil || before == h.ID {
+	if err != nil {
 		return err
 	}
-	if err := t.Deactivate(before, client); err != nil {
-		return err
+	if before != h.ID { // else it says that it is still there
+		if err := t.Deactivate(before, client); err != nil {
+			return err
+		}
+		t.feed(h, parley.FeedSessionActivated, clientData(client))
 	}
-	t.feed(h, parley.FeedSessionActivated, clientData(client))
 	h.Changes.Opened = append(h.Changes.Opened, ClientOpened{PrincipalID: principalID, Client: client})
 	return nil
 }
