@@ -89,14 +89,27 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 	return settled.More, nil
 }
 
-// metadata is the timing of an answer on its first row, as canonical JSON.
+// metadata is what an answer took, in time and money, on its first row, as
+// canonical JSON.
 func (a *answer) metadata() []byte {
-	out := append(make([]byte, 0, 96), '{')
+	out := append(make([]byte, 0, 128), '{')
+	if a.question != nil && a.question.served != nil {
+		out = append(out, `"cached_response":true,`...)
+	}
+	if a.call.Cost != nil {
+		out = append(append(append(out, `"cost":`...), a.call.Cost.String()...), ',')
+	}
+	if a.finish == parley.FinishLength {
+		out = append(out, `"finish":"length",`...) // cut off: somebody may want to go on
+	}
 	if a.call.FirstTokenMS != nil {
 		out = strconv.AppendInt(append(out, `"first_token_ms":`...), *a.call.FirstTokenMS, 10)
 		out = append(out, ',')
 	}
 	out = parley.AppendJSONString(append(out, `"provider":`...), a.turn.settings.Model.Provider())
+	if a.call.Saved != nil && *a.call.Saved != 0 {
+		out = append(append(out, `,"saved":`...), a.call.Saved.String()...)
+	}
 	if a.call.TotalMS != nil {
 		out = strconv.AppendInt(append(out, `,"total_ms":`...), *a.call.TotalMS, 10)
 	}
