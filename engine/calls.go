@@ -61,6 +61,9 @@ func (e *Engine) reconstruct(ctx context.Context, scope parley.Scope, call parle
 	again.Manifest = call.Manifest
 	again.Shown = prompt.Shown(call.Manifest, again.read)
 	again.Parts = prompt.Parts(&again.Request, again.Encoded, call.Manifest, again.Shown)
+	if counted := call.Usage.InputTokens; counted != nil {
+		prompt.Fit(again.Parts, int(*counted))
+	}
 	prompt.MarkCached(again.Parts, call.Usage)
 	return detail, again, nil
 }

@@ -53,7 +53,7 @@ func (d CallDetail) MarshalJSON() ([]byte, error) {
 type Explanation struct {
 	Parts           []prompt.Part    `json:"parts" doc:"What was sent, in the order in which providers read it; span says where in request."`
 	Totals          []prompt.Total   `json:"totals" doc:"The parts by kind."`
-	EstimatedTokens int              `json:"estimated_tokens" doc:"Of the whole request; usage has what the provider counted."`
+	EstimatedTokens int              `json:"estimated_tokens" doc:"Of the whole request: the sum of its parts, which is what the provider counted, once it has."`
 	LeftOut         []prompt.LeftOut `json:"left_out" doc:"The messages of the record up to this call that it was not shown, and why."`
 	Window          Window           `json:"window"`
 }

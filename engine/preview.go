@@ -84,6 +84,7 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 	}
 	sent := prompt.Sent{Request: q.Request, Encoded: q.Encoded, Manifest: q.Call.Manifest, Shown: q.Shown}
 	sent.Parts = prompt.Parts(&q.Request, q.Encoded, q.Call.Manifest, q.Shown)
+	prompt.Fit(sent.Parts, q.Tokens) // what the provider will count, as far as it is known
 	p := Preview{SessionID: of.Session.ID, Model: q.Call.Model, Policy: q.Call.Manifest.Policy, Refused: parley.OrNull(q.Refused)}
 	if json.Valid(q.Encoded) {
 		p.Request = q.Encoded
@@ -91,10 +92,6 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 	p.Parts, p.Totals, p.EstimatedTokens = sent.Parts, prompt.Sum(sent.Parts), prompt.Tokens(sent.Parts)
 	if p.Parts == nil {
 		p.Parts = []prompt.Part{}
-	}
-	counted := p.EstimatedTokens
-	if q.Tokens > 0 { // what the provider will count, roles and borders too, as far as it is known
-		p.EstimatedTokens = q.Tokens
 	}
 	p.Window = windowOf(q.Info, p.EstimatedTokens, parley.Usage{})
 	read, err := e.manifestMessages(ctx, scope, parley.Call{SessionID: of.Session.ID, Manifest: q.Call.Manifest})
@@ -113,7 +110,7 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 	if p.Cache, err = e.predictCache(ctx, scope, of.Session.ID, &q, &sent); err != nil {
 		return Preview{}, err
 	}
-	p.Cost = predictCost(&q, p.EstimatedTokens, p.Cache.Tokens*p.EstimatedTokens/max(1, counted))
+	p.Cost = predictCost(&q, p.EstimatedTokens, p.Cache.Tokens)
 	return p, nil
 }
 

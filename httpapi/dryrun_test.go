@@ -39,6 +39,17 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	if est, counted := float64(shown.EstimatedTokens), float64(*sent.Usage.InputTokens); est < 0.9*counted || est > 1.1*counted || shown.Window.Used != shown.EstimatedTokens {
 		t.Errorf("%d tokens are foretold after four calls, the provider counted %v", shown.EstimatedTokens, counted)
 	}
+	for _, one := range []struct {
+		parts       []prompt.Part
+		all, window int
+	}{{shown.Parts, shown.EstimatedTokens, shown.Window.Used}, {sent.Parts, sent.EstimatedTokens, sent.Window.Used}} {
+		if sum := prompt.Tokens(one.parts); sum == 0 || sum != one.all || one.all != one.window {
+			t.Errorf("the parts have %d tokens, the request %d, the window %d", sum, one.all, one.window)
+		}
+	}
+	if sent.EstimatedTokens != int(*sent.Usage.InputTokens) {
+		t.Errorf("the provider counted %d tokens, the parts have %d", *sent.Usage.InputTokens, sent.EstimatedTokens)
+	}
 	if len(shown.LeftOut) == 0 || shown.LeftOut[0].From != 1 || shown.Policy != sent.Manifest.Policy {
 		t.Errorf("left out: %+v under %s", shown.LeftOut, shown.Policy)
 	}

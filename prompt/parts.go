@@ -30,7 +30,7 @@ type Part struct {
 	Role     *string `json:"role" enum:"user,assistant,tool" doc:"As whom the model reads it: user, assistant or tool."`
 	Reason   string  `json:"reason" doc:"Why it is in the request."`
 	Bytes    int     `json:"bytes" doc:"In the request, without the wire's frame around it where its place is known."`
-	Tokens   int     `json:"tokens" doc:"An estimate."`
+	Tokens   int     `json:"tokens" doc:"An estimate; all of them add up to what the provider counted, once it has."`
 	Span     *Span   `json:"span" doc:"Where it stands in the request's bytes; null where that cannot be told."`
 
 	// Cached is how many of its tokens the provider's cache held, as far as the number
@@ -38,6 +38,7 @@ type Part struct {
 	Cached *int `json:"cached_tokens" doc:"How many of its tokens the provider took from its cache; null when it did not say."`
 
 	weighed string // what its tokens are counted of
+	beside  int    // and those that it takes besides: its borders, its images
 }
 
 // Total sums the parts of a kind.
@@ -74,8 +75,8 @@ func Parts(request *parley.ModelRequest, encoded []byte, manifest parley.Manifes
 		if p.Bytes = len(p.weighed); p.Span != nil {
 			p.Bytes = p.Span.Length
 		}
-		p.Tokens = EstimateTokens(p.weighed)
-		p.weighed = ""
+		p.Tokens = Estimate(request.Model, p.weighed) + p.beside
+		p.weighed, p.beside = "", 0
 	}
 	return t.parts
 }
@@ -136,6 +137,7 @@ func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.Reque
 	if last := len(t.parts) - 1; last >= 0 {
 		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence && *one.Role == string(role) {
 			one.weighed += weight(p)
+			one.beside += imageWeight(p)
 			if found {
 				if one.Span == nil {
 					one.Span = &Span{}
@@ -146,7 +148,10 @@ func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.Reque
 			return
 		}
 	}
-	part := Part{Kind: kind, Role: new(string(role)), Reason: reasonIn(t.manifest, p.Sequence), weighed: weight(p)}
+	part := Part{Kind: kind, Role: new(string(role)), Reason: reasonIn(t.manifest, p.Sequence), weighed: weight(p), beside: imageWeight(p)}
+	if kind != KindNote { // which stands in its message's borders
+		part.beside += overheadTokens
+	}
 	if p.Sequence != 0 {
 		part.Sequence = &p.Sequence
 	}
@@ -190,12 +195,19 @@ func place(in *finder, p *parley.RequestPart) (Span, bool) {
 	return at, found
 }
 
-// weight is what a part's tokens are counted of; an image's are the provider's secret.
+// weight is what a part's tokens are counted of, but for an image's.
 func weight(p *parley.RequestPart) string {
 	if p.Kind == parley.PartToolCall {
 		return p.Name + string(p.Arguments)
 	}
 	return p.Text
+}
+
+func imageWeight(p *parley.RequestPart) int {
+	if p.Kind != parley.PartImage {
+		return 0
+	}
+	return imageTokens(p.Width, p.Height)
 }
 
 // rest are the members of the request's outermost object that hold nothing else.
@@ -245,6 +257,21 @@ func Tokens(parts []Part) (sum int) {
 		sum += parts[i].Tokens
 	}
 	return sum
+}
+
+// Fit stretches the estimates of parts so that they add up to the tokens that a
+// request has, as its provider counted them or as the calls before it foretell.
+func Fit(parts []Part, tokens int) {
+	all := Tokens(parts)
+	if all == 0 || tokens <= 0 {
+		return
+	}
+	before, seen := 0, 0
+	for i := range parts {
+		seen += parts[i].Tokens
+		through := int(float64(seen)/float64(all)*float64(tokens) + 0.5)
+		parts[i].Tokens, before = through-before, through
+	}
 }
 
 // MarkCached tells which parts the provider's cache held. Providers match from

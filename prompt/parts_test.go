@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"parley"
 	"parley/llm/anthropic"
 	"parley/llm/openai"
@@ -96,6 +98,57 @@ func toolNames() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// However a provider counts, the parts add up to its count, none is less than
+// nothing, and what has no tokens gets none.
+func TestFittedPartsAddUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		estimates := rapid.SliceOfN(rapid.IntRange(0, 5000), 1, 20).Draw(t, "estimates")
+		counted := rapid.IntRange(0, 1_000_000).Draw(t, "counted")
+		parts := make([]prompt.Part, len(estimates))
+		for i, tokens := range estimates {
+			parts[i].Tokens = tokens
+		}
+		all := prompt.Tokens(parts)
+		prompt.Fit(parts, counted)
+		want := counted
+		if all == 0 || counted == 0 { // nothing to stretch, or nothing counted
+			want = all
+		}
+		if got := prompt.Tokens(parts); got != want {
+			t.Fatalf("%v fitted to %d are %d", estimates, counted, got)
+		}
+		for i, tokens := range estimates {
+			if parts[i].Tokens < 0 || tokens == 0 && parts[i].Tokens != 0 {
+				t.Fatalf("%d tokens became %d", tokens, parts[i].Tokens)
+			}
+		}
+	})
+}
+
+// A part weighs what its message does: by the model's own tokenizer where there is
+// one, with its borders, and with the area of its images.
+func TestPartsWeighAsMessages(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("Ein Satz auf Deutsch, der anders zählt. ", 20)
+	request := parley.ModelRequest{Model: "openai/gpt-5", Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{
+		{Kind: parley.PartText, Text: text, Sequence: 1}, {Kind: parley.PartImage, Width: 1500, Height: 750, Sequence: 1},
+	}}}}
+	content, err := parley.EncodeJSON(parley.UserContent{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := prompt.EstimateContent(request.Model, parley.RoleUser, content)
+	if message == prompt.EstimateTokens(text) {
+		t.Fatal("the text counts alike by either rule")
+	}
+	message = prompt.TokensOf(&parley.Message{Role: parley.RoleUser, Status: parley.MessageCompleted, Content: content, TokenEstimate: message}) + prompt.EstimateFile(parley.File{MediaType: "image/png", Width: 1500, Height: 750})
+	parts := prompt.Parts(&request, []byte("{}"), parley.Manifest{}, nil)
+	if len(parts) != 1 || parts[0].Tokens != message {
+		t.Errorf("parts %+v, want one of %d tokens", parts, message)
+	}
 }
 
 // The tokens that a provider's cache held are the first ones.

@@ -97,11 +97,15 @@ const (
 	mostImage      = 1600
 )
 
+func imageTokens(width, height int) int {
+	return min(mostImage, max(leastImage, width*height/pixelsPerToken))
+}
+
 // EstimateFile is how many tokens a file of a user message takes in a request.
 func EstimateFile(file parley.File) int {
 	switch {
 	case file.IsImage():
-		return min(mostImage, max(leastImage, file.Width*file.Height/pixelsPerToken))
+		return imageTokens(file.Width, file.Height)
 	case file.IsText() && Shows(file):
 		return int(file.Size)/4 + len(file.Name)/4 + fileBorders
 	}
