@@ -87,3 +87,25 @@ once('a message that is not there is said to be missing', async () => {
   await row(page, 2).waitFor();
   right(page);
 });
+
+test('what happens while nobody looks is unread in every tab, until one of them shows it', async () => {
+  const session = await server.session('Old news');
+  await server.settled(session.id);
+  const first = await tab('/new');
+  const second = await open(context, server, '/inbox');
+  const marks = (page) => page.locator('[data-session-list] a', { hasText: 'Old news' }).getByRole('img', { name: 'Unread' });
+  for (const page of [first, second]) {
+    await page.locator('[data-session-list] a', { hasText: 'Old news' }).waitFor();
+    assert.equal(await marks(page).count(), 0, 'what was there before is unread');
+  }
+  await server.ask('POST', `/v1/sessions/${session.id}/messages`, { content: { text: 'Fresh news' } });
+  await server.settled(session.id);
+  for (const page of [first, second]) await marks(page).waitFor();
+  await first.getByRole('link', { name: /Old news Unread/ }).click();
+  await first.locator('.prose-chat', { hasText: 'Fresh news' }).waitFor();
+  for (const page of [first, second]) await marks(page).waitFor({ state: 'detached' });
+  await first.reload();
+  await first.locator('.prose-chat', { hasText: 'Fresh news' }).waitFor();
+  assert.equal(await marks(first).count(), 0);
+  for (const page of [first, second]) right(page);
+});

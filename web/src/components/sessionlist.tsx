@@ -7,6 +7,7 @@ import type { Session } from '../api/types';
 import { dayName, time } from './format';
 import { StatusDot } from './status';
 import { cx, Failed, Menu } from './ui';
+import { unread, useSaw, useSeen } from './unread';
 
 type Grouping = 'date' | 'agent' | 'project';
 const KEY = 'parley.grouping';
@@ -83,18 +84,20 @@ export function SessionList() {
 
 function Row({ session }: { session: Session }) {
   const open = useParams({ strict: false }).id === session.id;
+  const news = unread(session, useSeen()) && !open;
+  useSaw(open ? session : undefined);
   return (
     <li>
       <Link
         to="/c/$id"
         params={{ id: session.id }}
-       
         aria-current={open ? 'page' : undefined}
-        className={cx('flex h-9 items-center gap-2 rounded-lg px-2 text-sm', open ? 'bg-hover font-medium text-text' : 'text-soft hover:bg-hover hover:text-text')}
+        className={cx('flex h-9 items-center gap-2 rounded-lg px-2 text-sm', open ? 'bg-hover font-medium text-text' : news ? 'font-semibold text-text hover:bg-hover' : 'text-soft hover:bg-hover hover:text-text')}
       >
         <StatusDot status={session.status} wait={session.wait_reason} />
         <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
-        <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
+        {news && <span role="img" aria-label="Unread" title="Unread" className="size-2 shrink-0 rounded-full bg-accent" />}
+        <time className="shrink-0 text-xs font-normal text-faint" dateTime={session.updated_at}>
           {time(session.updated_at)}
         </time>
       </Link>

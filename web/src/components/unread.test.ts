@@ -1,0 +1,36 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test } from 'vitest';
+import type { Session } from '../api/types';
+import { saw, unread } from './unread';
+
+const seen = () => JSON.parse(localStorage.getItem('parley.seen')!) as { since: number; at: Record<string, number> };
+const session = (id: string, at: number) => ({ id, updated_at: new Date(at).toISOString() }) as Session;
+
+beforeEach(() => localStorage.setItem('parley.seen', JSON.stringify({ since: 1_000, at: {} })));
+
+test('what happened before this browser first looked is no news, what happens after is', () => {
+  expect(unread(session('a', 1_000), seen())).toBe(false);
+  expect(unread(session('a', 1_001), seen())).toBe(true);
+});
+
+test('what was seen is no news until something happens, and an older sight changes nothing', () => {
+  saw(session('a', 2_000));
+  saw(session('a', 1_500));
+  expect(unread(session('a', 2_000), seen())).toBe(false);
+  expect(unread(session('a', 2_001), seen())).toBe(true);
+  expect(unread(session('b', 1_600), seen())).toBe(true);
+});
+
+test('what is kept is bounded, and what is forgotten does not become news', () => {
+  for (let n = 0; n < 600; n++) saw(session(`s${n}`, 2_000 + n));
+  expect(Object.keys(seen().at)).toHaveLength(500);
+  expect(unread(session('s0', 2_000), seen())).toBe(false);
+  expect(unread(session('s99', 2_099), seen())).toBe(false);
+  expect(unread(session('s599', 2_600), seen())).toBe(true);
+});
+
+test('a spoilt entry begins anew', () => {
+  localStorage.setItem('parley.seen', '{"since":"x"');
+  saw(session('a', 5));
+  expect(seen().at).toEqual({ a: 5 });
+});

@@ -1,0 +1,86 @@
+import { useEffect, useSyncExternalStore } from 'react';
+import type { Session } from '../api/types';
+
+const KEY = 'parley.seen';
+const MOST = 500; // conversations whose last sight is kept; the others count as seen as they were when the newest of them was
+
+// Seen is what this browser has shown: of each conversation the time of its last
+// activity then, by the server's clock. What it has not had open counts from since on.
+interface Seen {
+  since: number;
+  at: Record<string, number>;
+}
+
+const listeners = new Set<() => void>();
+let known: { text: string | null; seen: Seen } | null = null;
+
+function read(): Seen {
+  const text = localStorage.getItem(KEY);
+  if (known && known.text === text) return known.seen;
+  let seen: Seen | null = null;
+  try {
+    const kept = JSON.parse(text ?? 'null') as Partial<Seen> | null;
+    if (typeof kept?.since === 'number' && typeof kept.at === 'object' && kept.at) seen = { since: kept.since, at: kept.at };
+  } catch {
+    // written by hand: it begins anew
+  }
+  if (!seen) return keep({ since: Date.now(), at: {} });
+  known = { text, seen };
+  return seen;
+}
+
+function keep(seen: Seen): Seen {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(seen));
+  } catch {
+    // full: it holds for this tab
+  }
+  known = { text: localStorage.getItem(KEY), seen };
+  return seen;
+}
+
+// saw notes that a conversation was shown as it is.
+export function saw(session: Session): void {
+  const at = Date.parse(session.updated_at);
+  const seen = read();
+  if ((seen.at[session.id] ?? 0) >= at) return;
+  const entries = Object.entries({ ...seen.at, [session.id]: at }).sort((a, b) => b[1] - a[1]);
+  const forgotten = entries[MOST]?.[1] ?? 0;
+  keep({ since: Math.max(seen.since, forgotten), at: Object.fromEntries(entries.slice(0, MOST)) });
+  for (const listener of listeners) listener();
+}
+
+// unread tells whether something happened since this browser showed a conversation.
+export function unread(session: Session, seen: Seen): boolean {
+  return Date.parse(session.updated_at) > (seen.at[session.id] ?? seen.since);
+}
+
+// useSeen follows what was seen, in other tabs too.
+export function useSeen(): Seen {
+  return useSyncExternalStore(subscribe, read);
+}
+
+function subscribe(listener: () => void): () => void {
+  const onStorage = (event: StorageEvent) => {
+    if (event.key === KEY || event.key === null) listener();
+  };
+  listeners.add(listener);
+  addEventListener('storage', onStorage);
+  return () => {
+    listeners.delete(listener);
+    removeEventListener('storage', onStorage);
+  };
+}
+
+// useSaw notes the conversation that is open, whenever it changes and this tab can be seen.
+export function useSaw(session: Session | undefined): void {
+  useEffect(() => {
+    if (!session) return;
+    const look = () => {
+      if (document.visibilityState === 'visible') saw(session);
+    };
+    look();
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  }, [session]);
+}
