@@ -35,7 +35,7 @@ func killAtRandomInstants(t *testing.T, at place) {
 	if testing.Short() {
 		kills = 5
 	}
-	const lanes = 2
+	const lanes = 5 // most of their time is waiting for leases
 	for n := range lanes {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()

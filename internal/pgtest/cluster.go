@@ -30,6 +30,9 @@ const (
 	port       = "5432"           // part of the socket's name
 	startBound = 60 * time.Second // to answer, after an immediate stop as well
 	askAgain   = 20 * time.Millisecond
+
+	sharedMemory = "/dev/shm"
+	roomInMemory = 6 << 30 // bytes: several clusters run beside each other
 )
 
 // Options of a cluster; the zero value is fast and forgets everything when its
@@ -60,7 +63,7 @@ func Start(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "parley-pg-")
+	dir, err := os.MkdirTemp(place(options), "parley-pg-")
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +72,16 @@ func Start(options Options) (*Cluster, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// place is where a cluster's data goes: into memory, where there is room and nothing
+// has to last, else into the system's directory for temporary files ("").
+func place(options Options) string {
+	var memory syscall.Statfs_t
+	if options.Durable || syscall.Statfs(sharedMemory, &memory) != nil || memory.Bavail*uint64(memory.Bsize) < roomInMemory { //nolint:gosec // a size of blocks is positive
+		return ""
+	}
+	return sharedMemory
 }
 
 func (c *Cluster) make() error {
