@@ -51,11 +51,7 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func showApprovalCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{Use: "show APPROVAL", Short: "Show an approval with the exact arguments of its call", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	return &cobra.Command{Use: "show APPROVAL", Short: "Show an approval with the exact arguments of its call", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		approval, err := server.Approval(ctx, id)
 		if err != nil {
 			return err

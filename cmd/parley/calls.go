@@ -23,11 +23,7 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 	var turn string
 	var limit int
 	list := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
 			if turn != "" {
 				query.Set("turn_id", turn)
@@ -57,11 +53,7 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 func showCallCommand(shared *flags, term terminal) *cobra.Command {
 	var request bool
 	show := &cobra.Command{Use: "show CALL", Short: "Explain a call: the parts of its request, what was left out, what it cost", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			call, err := server.Call(ctx, id)
 			switch {
 			case err != nil:
@@ -134,16 +126,10 @@ func printExplanation(term terminal, e *client.Explanation) error {
 func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 	var with string
 	diff := &cobra.Command{Use: "diff CALL", Short: "Compare a call's request with the one before: what changed, and what that means for the provider's cache", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			other, err := idIfGiven(with)
 			if err != nil {
 				return err
-			}
-			var other parley.ID
-			if with != "" {
-				if other, err = parley.ParseID(with); err != nil {
-					return err
-				}
 			}
 			d, err := server.DiffCall(ctx, id, other)
 			if err != nil {
@@ -171,11 +157,7 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 	var model string
 	replay := &cobra.Command{Use: "replay CALL", Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no conversation", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
 			if err != nil {
 				return err
@@ -207,11 +189,7 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 
 func contextCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{Use: "context SESSION", Short: "Show what the model's window holds now, by part, and what is left out", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			shown, err := server.Context(ctx, id)
 			if err != nil {
 				return err
@@ -222,11 +200,7 @@ func contextCommand(shared *flags, term terminal) *cobra.Command {
 
 func previewCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{Use: "preview SESSION TEXT", Short: "Show what would be sent for a message, and what it would cost; nothing is written", Args: cobra.MinimumNArgs(2),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			shown, err := server.Preview(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
 			if err != nil {
 				return err

@@ -63,6 +63,26 @@ func (f *flags) asking(run func(ctx context.Context, server *client.Client, args
 	}
 }
 
+// about makes a command's RunE of what it asks the server about the one thing that
+// its first argument names; args are all of them.
+func (f *flags) about(run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error) func(*cobra.Command, []string) error {
+	return f.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		id, err := parley.ParseID(args[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, server, id, args)
+	})
+}
+
+// idIfGiven reads a flag that names something: zero when it was not given.
+func idIfGiven(flag string) (parley.ID, error) {
+	if flag == "" {
+		return parley.ID{}, nil
+	}
+	return parley.ParseID(flag)
+}
+
 // localToken reads the data directory's token file, making it if it is not there.
 func localToken(dir string) (string, error) {
 	path := filepath.Join(dir, tokenFile)

@@ -16,11 +16,7 @@ import (
 func queueCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send messages that wait behind a turn"}
 
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's queued messages in their order", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "list SESSION", Short: "List a session's queued messages in their order", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := server.Queue(ctx, id)
 		if err != nil {
 			return err
@@ -38,46 +34,28 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printTable([]string{"MESSAGE", "WAY", "TEXT"}, rows)
 	})}
-	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Replace the text of a queued message", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
-		_, err = server.EditMessage(ctx, id, parley.UserContent{Text: args[1]})
+	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Replace the text of a queued message", Args: cobra.ExactArgs(2), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		_, err := server.EditMessage(ctx, id, parley.UserContent{Text: args[1]})
 		return err
 	})}
-	remove := &cobra.Command{Use: "remove MESSAGE", Short: "Take a message out of the queue", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	remove := &cobra.Command{Use: "remove MESSAGE", Short: "Take a message out of the queue", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		return server.RemoveMessage(ctx, id)
 	})}
 	var interrupt bool
-	send := &cobra.Command{Use: "send MESSAGE", Short: "Show a queued message to the running turn, or interrupt that for it", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	send := &cobra.Command{Use: "send MESSAGE", Short: "Show a queued message to the running turn, or interrupt that for it", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		how := parley.DuringSteer
 		if interrupt {
 			how = parley.DuringInterrupt
 		}
-		_, err = server.SendMessage(ctx, id, how)
+		_, err := server.SendMessage(ctx, id, how)
 		return err
 	})}
 	send.Flags().BoolVar(&interrupt, "interrupt", false, "cancel the running turn and run the message")
 	var before string
-	move := &cobra.Command{Use: "move MESSAGE", Short: "Give a queued message another place", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
+	move := &cobra.Command{Use: "move MESSAGE", Short: "Give a queued message another place", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		other, err := idIfGiven(before)
 		if err != nil {
 			return err
-		}
-		var other parley.ID
-		if before != "" {
-			if other, err = parley.ParseID(before); err != nil {
-				return err
-			}
 		}
 		_, err = server.MoveMessage(ctx, id, other)
 		return err
@@ -91,11 +69,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "turns", Short: "List turns, cancel, retry and continue them"}
 
 	var limit, number int
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
 		if number > 0 {
 			query.Set("number", strconv.Itoa(number))
@@ -122,11 +96,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 	list.Flags().IntVar(&number, "number", 0, "only the turn of this number, from 1")
 
 	var queued bool
-	cancel := &cobra.Command{Use: "cancel SESSION", Short: "Stop a session's running turn; its text so far is kept", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	cancel := &cobra.Command{Use: "cancel SESSION", Short: "Stop a session's running turn; its text so far is kept", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		cancelled, err := server.Cancel(ctx, id, client.CancelInput{Queued: queued})
 		if err != nil {
 			return err
@@ -147,11 +117,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 
 // resuming is the command that takes a turn up again.
 func (f *flags) resuming(term terminal, how client.Resume, short string) *cobra.Command {
-	return &cobra.Command{Use: string(how) + " TURN", Short: short, Args: cobra.ExactArgs(1), RunE: f.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	return &cobra.Command{Use: string(how) + " TURN", Short: short, Args: cobra.ExactArgs(1), RunE: f.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		turn, err := server.Turn(ctx, id)
 		if err != nil {
 			return err

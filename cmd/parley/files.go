@@ -32,11 +32,7 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 			return printFiles(shared, term, files.Data)
 		})},
 		getFileCommand(shared, term),
-		&cobra.Command{Use: "delete ID", Short: "Delete a file that no message uses", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		&cobra.Command{Use: "delete ID", Short: "Delete a file that no message uses", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			return server.DeleteFile(ctx, id)
 		})},
 	)
@@ -47,11 +43,7 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	var out string
 	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
 	command.Flags().StringVarP(&out, "output", "o", "", "write it there instead of to the standard output; a directory keeps its name")
-	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		file, err := server.File(ctx, id)
 		if err != nil {
 			return err

@@ -23,15 +23,10 @@ func branchFlags(command *cobra.Command, input *client.BranchInput) {
 func forkCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.ForkInput
 	var at string
-	command := &cobra.Command{Use: "fork SESSION", Short: "Make a session that shares this one's history up to a message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
+	command := &cobra.Command{Use: "fork SESSION", Short: "Make a session that shares this one's history up to a message", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if input.At, err = idIfGiven(at); err != nil {
 			return err
-		}
-		if at != "" {
-			if input.At, err = parley.ParseID(at); err != nil {
-				return err
-			}
 		}
 		session, err := server.Fork(ctx, id, input, "")
 		if err != nil {
@@ -49,11 +44,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "messages", Short: "Edit messages and ask again in a branch, list branches and versions"}
 
 	var edited, again client.BranchInput
-	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Ask a message in other words, in a new session that begins before it", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Ask a message in other words, in a new session that begins before it", Args: cobra.ExactArgs(2), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 		session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
 		if err != nil {
 			return err
@@ -61,11 +52,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 		return term.printBranches([]parley.Session{session}, shared.json)
 	})}
 	branchFlags(edit, &edited)
-	regenerate := &cobra.Command{Use: "regenerate MESSAGE", Short: "Ask a message, or that of an answer, again, in a new session that begins before it", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	regenerate := &cobra.Command{Use: "regenerate MESSAGE", Short: "Ask a message, or that of an answer, again, in a new session that begins before it", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		session, err := server.Regenerate(ctx, id, again, "")
 		if err != nil {
 			return err
@@ -73,22 +60,14 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 		return term.printBranches([]parley.Session{session}, shared.json)
 	})}
 	branchFlags(regenerate, &again)
-	branches := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it anew", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	branches := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it anew", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		sessions, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) })
 		if err != nil {
 			return err
 		}
 		return term.printBranches(sessions, shared.json)
 	})}
-	versions := &cobra.Command{Use: "versions MESSAGE", Short: "List the pieces in which a message was streamed", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	versions := &cobra.Command{Use: "versions MESSAGE", Short: "List the pieces in which a message was streamed", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := server.Versions(ctx, id)
 		if err != nil {
 			return err

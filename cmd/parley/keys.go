@@ -64,11 +64,7 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "CREATED", "STATE"}, rows)
 	})}
-	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		return server.RevokeKey(ctx, id)
 	})}
 	command.AddCommand(create, list, revoke)

@@ -17,22 +17,14 @@ import (
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
 
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's loops, newest first", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "list SESSION", Short: "List a session's loops, newest first", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		loops, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Loop], error) { return server.Loops(ctx, id, q) })
 		if err != nil {
 			return err
 		}
 		return term.printLoops(loops, shared.json)
 	})}
-	show := &cobra.Command{Use: "show LOOP", Short: "Show a loop", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	show := &cobra.Command{Use: "show LOOP", Short: "Show a loop", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		loop, err := server.Loop(ctx, id)
 		if err != nil {
 			return err
@@ -43,11 +35,7 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 		return term.printLoops([]parley.Loop{loop}, false)
 	})}
 	var now bool
-	stop := &cobra.Command{Use: "stop LOOP", Short: "Stop a loop; the iteration that runs is left to its end", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	stop := &cobra.Command{Use: "stop LOOP", Short: "Stop a loop; the iteration that runs is left to its end", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		loop, err := server.StopLoop(ctx, id, now)
 		if err != nil {
 			return err
@@ -67,13 +55,10 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use: "start SESSION PROMPT", Short: "Start a loop and print its iterations as they run", Args: cobra.ExactArgs(2),
 		Long: "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops stop ends it.",
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			input.Prompt = args[1]
 			if schema != "" {
+				var err error
 				if until.Schema, err = os.ReadFile(schema); err != nil { //nolint:gosec // the user's own file
 					return err
 				}

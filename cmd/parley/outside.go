@@ -23,11 +23,7 @@ const (
 
 func recordCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.OutsideInput
-	record := &cobra.Command{Use: "record SESSION", Short: "Stream standard input into a session, as the message of an agent that runs outside", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	record := &cobra.Command{Use: "record SESSION", Short: "Stream standard input into a session, as the message of an agent that runs outside", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		m, err := server.OpenMessage(ctx, id, input, parley.NewID().String())
 		if err != nil {
 			return err
@@ -156,11 +152,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 		return server.Unshare(ctx, session, reader)
 	})}
 	var in bool
-	list := &cobra.Command{Use: "shares SESSION", Short: "List the sessions that may read SESSION", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	list := &cobra.Command{Use: "shares SESSION", Short: "List the sessions that may read SESSION", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := server.Shares(ctx, id, in)
 		if err != nil {
 			return err

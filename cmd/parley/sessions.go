@@ -81,18 +81,10 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
 
-	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		return server.DeleteSession(ctx, id)
 	})}
-	forget := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
+	forget := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		session, err := server.ClearContext(ctx, id)
 		if err != nil || !shared.json {
 			return err

@@ -13,11 +13,7 @@ import (
 
 func treeCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{Use: "tree SESSION", Short: "Show the tool sessions below a session, with what each has used and the sum", Args: cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			id, err := parley.ParseID(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			tree, err := server.SessionTree(ctx, id)
 			if err != nil {
 				return err
