@@ -94,12 +94,6 @@ func (r WaitReason) Answered() bool {
 	return r == WaitApproval || r == WaitInput || r == WaitToolResult || r == WaitChild
 }
 
-// Undisturbed reports whether a steer waits until the turn goes on by itself: a
-// message neither decides for a person nor takes a child's work away.
-func (r WaitReason) Undisturbed() bool {
-	return r == WaitApproval || r == WaitInput || r == WaitChild
-}
-
 // Turn is one run of the agent, from its trigger message until it stops.
 type Turn struct {
 	ID               ID         `json:"id"`

@@ -305,9 +305,10 @@ type TurnStore interface {
 
 	// ParkTurn makes the turn wait; it holds no worker from then on. CodeMore when
 	// nothing is open (for approval, input, tool_result and child: no tool_call of
-	// the turn lacks a result), when an approval of an open call was decided, or,
-	// unless it waits for a person or a child, when a steer is undelivered. A turn
-	// that was asked to stop is cancelled instead.
+	// the turn lacks a result), or when an approval of an open call was decided. An
+	// undelivered steer waits with it: a message neither answers for a person or a
+	// client nor takes a child's work away. A turn that was asked to stop is
+	// cancelled instead.
 	ParkTurn(ctx context.Context, fence Fence, reason WaitReason) (Turn, error)
 
 	// FinishTurn ends a turn outside any step. More as for SettleStep.

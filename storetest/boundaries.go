@@ -14,7 +14,7 @@ func testBoundaries(t *testing.T, open Open) {
 		"AFailureTurnsASteerIntoATurn": boundaryFailedSteer,
 		"ACancelKeepsASteer":           boundaryCancelledSteer,
 		"ParkRefusesWhenNothingIsOpen": boundaryPark,
-		"ParkRefusesForASteer":         boundaryParkSteer,
+		"ASteerWaitsWithTheTurn":       boundaryParkSteer,
 		"ParkingWhenAskedToStop":       boundaryParkFlagged,
 		"AnEditedSteerIsReadAgain":     boundaryEditedSteer,
 		"ARemovedSteerIsReadAgain":     boundaryRemovedSteer,
@@ -139,10 +139,12 @@ func boundaryParkSteer(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	w.callTools(t, claim.Fence, 1, 1)
 	w.steer(t, claim.Fence.SessionID, "also")
-	before := w.snapshot(t, claim.Fence.SessionID)
-	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
-	refused(t, "parking with a steer undelivered", err, parley.CodeMore)
-	w.unchanged(t, "parking with a steer undelivered", claim.Fence.SessionID, before)
+	turn, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
+	must(t, "ParkTurn", err)
+	if steers, err := w.store.PendingSteers(w.ctx, claim.Fence); turn.Status != parley.TurnWaiting || err == nil {
+		t.Errorf("the turn is %s, and whoever parked it reads %d steers", turn.Status, len(steers))
+	}
+	w.check(t, claim.Fence.SessionID)
 }
 
 func boundaryParkFlagged(t *testing.T, w *world) {

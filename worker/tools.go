@@ -160,9 +160,7 @@ func (t *turn) refuseThose(step int, calls []toolCall) error {
 	return nil
 }
 
-// reconsider reads what kept a turn from waiting: answers, or a steer. The step
-// that shows a steer needs a result for every call, so those that only clients
-// are still to answer get one for good.
+// reconsider reads what kept a turn from waiting: results, or decisions.
 func (t *turn) reconsider(step int, calls []toolCall) error {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
@@ -180,18 +178,6 @@ func (t *turn) reconsider(step int, calls []toolCall) error {
 	for i := range calls {
 		if calls[i].waitsFor() == parley.WaitApproval {
 			t.takeUp(&calls[i], state.Approvals, false)
-		}
-	}
-	if waitReason(calls) != parley.WaitToolResult {
-		return nil
-	}
-	steers, err := t.w.store.PendingSteers(t.writes, t.fence)
-	if err != nil || len(steers) == 0 {
-		return err
-	}
-	for i := range calls {
-		if calls[i].waitsFor() == parley.WaitToolResult {
-			calls[i].refusal = prompt.NoResult
 		}
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
-	"parley/prompt"
 )
 
 func jsonHas(text, part string) bool {
@@ -230,9 +229,9 @@ func TestClientToolParksAndIsAnswered(t *testing.T) {
 	}
 }
 
-// TestSteerGoesBeforeAnOpenClientCall: the next step needs a result for every
-// call, so the open one is settled in the record.
-func TestSteerGoesBeforeAnOpenClientCall(t *testing.T) {
+// TestASteerWaitsForTheClient: whenever it comes, it is shown with the result that
+// the next step needs.
+func TestASteerWaitsForTheClient(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
@@ -247,13 +246,15 @@ func TestSteerGoesBeforeAnOpenClientCall(t *testing.T) {
 	r.wait("the tool", reached)
 	r.post(sessionID, "Never mind", parley.DuringSteer)
 	close(goOn)
+	r.waits(sessionID, parley.WaitToolResult, 1)
+	r.replies(sessionID, "ask", `"asked"`)
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted {
 		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 	}
 	ok := parley.MessageCompleted
 	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
 		{parley.RoleToolCall, ok, `ask {}`}, {parley.RoleToolCall, ok, `look {}`},
-		{parley.RoleToolResult, ok, `"seen"`}, {parley.RoleToolResult, ok, prompt.NoResult},
+		{parley.RoleToolResult, ok, `"seen"`}, {parley.RoleToolResult, ok, `"asked"`},
 		{parley.RoleUser, ok, "Never mind"}, {parley.RoleAssistant, ok, "As you say."}}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)

@@ -218,9 +218,6 @@ func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn
 		_, err := t.settleCancelled(h)
 		return *turn, err
 	}
-	if h.Steers > 0 && !reason.Undisturbed() {
-		return parley.Turn{}, parley.Errorf(parley.CodeMore, "a steer is undelivered")
-	}
 	if open, err := t.openOf(h, turn); err != nil {
 		return parley.Turn{}, err
 	} else if len(open.Rows) > 0 {
