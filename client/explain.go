@@ -20,12 +20,15 @@ type Part struct {
 	Kind     string  `json:"kind"` // tool, system, summary, context_note, message or parameters
 	Name     *string `json:"name"` // of a tool, or of the one that a call or result belongs to
 	Sequence *int64  `json:"sequence"`
-	Role     *string `json:"role"`
-	Reason   string  `json:"reason"`
-	Bytes    int     `json:"bytes"`
-	Tokens   int     `json:"tokens"` // an estimate
-	Span     *Span   `json:"span"`   // nil where its place cannot be told
-	Cached   *int    `json:"cached_tokens"`
+	// MessageID is of the message of the record that it shows, zero without one.
+	MessageID parley.ID `json:"message_id"`
+	Pinned    bool      `json:"pinned"` // the message is pinned now
+	Role      *string   `json:"role"`
+	Reason    string    `json:"reason"`
+	Bytes     int       `json:"bytes"`
+	Tokens    int       `json:"tokens"` // an estimate
+	Span      *Span     `json:"span"`   // nil where its place cannot be told
+	Cached    *int      `json:"cached_tokens"`
 }
 
 // PartTotal sums the parts of a kind.

@@ -56,6 +56,9 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	kinds := map[prompt.Kind]int{}
 	for _, p := range now.Parts {
 		kinds[p.Kind]++
+		if (p.Kind == prompt.KindMessage) == p.MessageID.IsZero() || p.Pinned {
+			t.Errorf("part %+v has message %s", p, p.MessageID)
+		}
 	}
 	if kinds[prompt.KindTool] != 1 || kinds[prompt.KindSystem] != 1 || kinds[prompt.KindMessage] < 4 || *now.Window.ContextLength != 32768 {
 		t.Errorf("the context has %v", kinds)

@@ -27,11 +27,15 @@ type Part struct {
 	Kind     Kind    `json:"kind" enum:"tool,system,summary,context_note,message,parameters"`
 	Name     *string `json:"name" doc:"Of a tool, or of the tool that a call or result belongs to."`
 	Sequence *int64  `json:"sequence" doc:"The message of the record that it shows."`
-	Role     *string `json:"role" enum:"user,assistant,tool" doc:"As whom the model reads it: user, assistant or tool."`
-	Reason   string  `json:"reason" doc:"Why it is in the request."`
-	Bytes    int     `json:"bytes" doc:"In the request, without the wire's frame around it where its place is known."`
-	Tokens   int     `json:"tokens" doc:"An estimate; all of them add up to what the provider counted, once it has."`
-	Span     *Span   `json:"span" doc:"Where it stands in the request's bytes; null where that cannot be told."`
+	// MessageID and Pinned are those of the message: a part without one has neither.
+	MessageID parley.ID `json:"message_id" doc:"Of the message of the record; null of what shows none."`
+	Pinned    bool      `json:"pinned" doc:"The message is pinned now."`
+
+	Role   *string `json:"role" enum:"user,assistant,tool" doc:"As whom the model reads it: user, assistant or tool."`
+	Reason string  `json:"reason" doc:"Why it is in the request."`
+	Bytes  int     `json:"bytes" doc:"In the request, without the wire's frame around it where its place is known."`
+	Tokens int     `json:"tokens" doc:"An estimate; all of them add up to what the provider counted, once it has."`
+	Span   *Span   `json:"span" doc:"Where it stands in the request's bytes; null where that cannot be told."`
 
 	// Cached is how many of its tokens the provider's cache held, as far as the number
 	// that it reported reaches from the front; null when it reported none.
@@ -154,6 +158,9 @@ func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.Reque
 	}
 	if p.Sequence != 0 {
 		part.Sequence = &p.Sequence
+	}
+	if row != nil {
+		part.MessageID, part.Pinned = row.ID, row.Marks.Pinned
 	}
 	if name != "" {
 		part.Name = &name

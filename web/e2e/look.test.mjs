@@ -60,3 +60,32 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await page.getByRole('option', { name: /work/ }).getByText('project').waitFor();
   right(page);
 });
+
+test('what the next call sees is shown to the byte, and follows the conversation', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Brief', system_prompt: 'You are brief.', tools: ['current_time'], context_policy: { kind: 'recent', limit: 2 } });
+  const session = await server.session('Grüße “eins” \\ 1', { agent_id: agent.id });
+  const say = async (text) => {
+    await server.ask('POST', `/v1/sessions/${session.id}/messages`, { content: { text } });
+    return server.settled(session.id);
+  };
+  const [first] = await server.settled(session.id);
+  await server.ask('PUT', `/v1/messages/${first.id}/marks`, { pinned: true });
+  for (const text of ['zwei', 'drei', 'vier']) await say(text);
+  const page = await tab(`/c/${session.id}?panel=context`);
+  const panel = page.getByRole('complementary', { name: 'Context' });
+  await panel.getByText('outside the window (recent(2))').waitFor();
+  await panel.getByRole('button', { name: /^Messages/ }).click();
+  await panel.getByRole('button', { name: /#1 user/ }).click();
+  const { request, parts } = await server.ask('GET', `/v1/sessions/${session.id}/context`);
+  const { span } = parts.find((part) => part.sequence === 1);
+  const bytes = Buffer.from(JSON.stringify(request)).subarray(span.offset, span.offset + span.length).toString();
+  await until(async () => (await panel.locator('pre').innerText()) === bytes, 'the bytes are the server’s');
+  await panel.getByRole('button', { name: 'Unpin from the context' }).click();
+  await panel.getByText('No message is.').waitFor();
+  await say('fünf');
+  await panel.getByRole('button', { name: /#10 / }).waitFor();
+  await panel.getByRole('button', { name: 'Clear context' }).click();
+  await panel.getByText('cleared: the window begins with the next message').first().waitFor();
+  await accessible(page, 'the context');
+  right(page);
+});

@@ -44,6 +44,12 @@ export function address(path: string, query?: Query): string {
 
 // request asks the API; a failure is a Problem, or Offline.
 export async function request<T>(path: string, options: Options = {}): Promise<T> {
+  const text = await requestText(path, options);
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+// requestText is the answer as it was sent.
+export async function requestText(path: string, options: Options = {}): Promise<string> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   let body: BodyInit | undefined;
   if (options.raw) {
@@ -66,9 +72,8 @@ export async function request<T>(path: string, options: Options = {}): Promise<T
     if (options.signal?.aborted) throw error;
     throw new Offline();
   }
-  if (response.status === 204) return undefined as T;
   const text = await response.text();
-  if (response.ok) return (text ? JSON.parse(text) : undefined) as T;
+  if (response.ok) return text;
   throw problemOf(response, text);
 }
 

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
-import { Offline, Problem, request } from './http';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, Directories, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
+import { Offline, Problem, request, requestText } from './http';
+import { rawMember } from './raw';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -69,8 +70,23 @@ export const callList = (session: ID) =>
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
-export const callOf = (id: ID) => queryOptions({ queryKey: ['call', id], queryFn: ({ signal }) => request<CallDetail>(`/v1/calls/${id}`, { signal }) });
-export const callDiff = (id: ID) => queryOptions({ queryKey: ['diff', id], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { signal }), retry: false });
+// explained keeps the request of an explanation as the bytes that it is.
+function explained<T extends { request: string }>(text: string): T {
+  return { ...(JSON.parse(text) as T), request: rawMember(text, 'request') };
+}
+
+export const callOf = (id: ID) => queryOptions({ queryKey: ['call', id], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });
+export const callDiff = (id: ID, other?: ID) => queryOptions({ queryKey: ['diff', id, other], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { query: { with: other }, signal }), retry: false });
+
+// contextOf is what the next call of a session would be shown, with a message or as it stands.
+export const contextOf = (session: ID, stamp: number, text = '') =>
+  queryOptions({
+    queryKey: ['context', session, stamp, text],
+    queryFn: ({ signal }) =>
+      (text ? requestText(`/v1/sessions/${session}/preview`, { body: { content: { text } }, signal }) : requestText(`/v1/sessions/${session}/context`, { signal })).then((answer) => explained<ContextPreview>(answer)),
+    staleTime: 0,
+    gcTime: 60_000,
+  });
 
 export const auditList = (filter: Record<string, string>) =>
   infiniteQueryOptions({

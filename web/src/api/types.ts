@@ -231,6 +231,8 @@ export interface Part {
   kind: PartKind;
   name: string | null;
   sequence: number | null;
+  message_id: ID | null;
+  pinned: boolean;
   role: string | null;
   reason: string;
   bytes: number;
@@ -247,16 +249,30 @@ export interface LeftOut {
   reason: string;
 }
 
-export interface CallDetail extends Call {
+// Explanation is a request taken apart. request is its text, byte by byte.
+export interface Explanation {
+  request: string;
+  parts: Part[];
+  estimated_tokens: number;
+  left_out: LeftOut[];
+  window: { used: number; context_length: number | null; max_output: number | null; share: number | null };
+}
+
+// ContextPreview is what the next call would be shown.
+export interface ContextPreview extends Explanation {
+  model: string;
+  policy: string;
+  refused: string | null;
+  cache: { with_id: ID | null; tokens: number; share: number; likely: boolean; says: string };
+  cost: { input: number | null; input_cached: number | null; output_most: number | null; output_tokens_most: number };
+}
+
+export interface CallDetail extends Call, Explanation {
   system_prompt: string;
   tools: unknown[];
-  request: unknown;
   exact: boolean;
   reason: string | null;
-  parts: Part[];
-  left_out: LeftOut[];
   costs: { input: number; cached: number; cache_write: number; output: number; saved: number; current: boolean } | null;
-  window: { used: number; context_length: number | null; max_output: number | null; share: number | null } | null;
 }
 
 export interface CallDiff {

@@ -1,23 +1,30 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { agentOf } from '../api/queries';
 import { compact, fullTime, money, number } from '../components/format';
 import { statusName } from '../components/status';
-import { IconButton } from '../components/ui';
+import { IconButton, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import type { Panel } from '../router';
 import { EventRows } from '../pages/events';
 
+const ContextPanel = lazy(() => import('../context/panel').then((module) => ({ default: module.ContextPanel })));
+
+const NAMES: Record<Panel, string> = { info: 'Details', context: 'Context', trace: 'Events' };
+
 // Drawer is the panel beside a conversation.
 export function Drawer({ panel, transcript, onClose }: { panel: Panel; transcript: Transcript; onClose: () => void }) {
   return (
-    <aside aria-label={panel === 'info' ? 'Details' : 'Events'} className="flex w-96 shrink-0 flex-col border-l border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop">
+    <aside aria-label={NAMES[panel]} className="flex w-96 shrink-0 flex-col border-l border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop">
       <div className="flex h-12 items-center justify-between border-b border-line px-3">
         <div className="flex gap-1 text-sm">
           <Tab panel="info" open={panel}>
             Details
+          </Tab>
+          <Tab panel="context" open={panel}>
+            Context
           </Tab>
           <Tab panel="trace" open={panel}>
             Events
@@ -27,7 +34,15 @@ export function Drawer({ panel, transcript, onClose }: { panel: Panel; transcrip
           <X size={16} />
         </IconButton>
       </div>
-      <div className="min-h-0 flex-1 overflow-y-auto p-4">{panel === 'info' ? <Details transcript={transcript} /> : <EventRows events={transcript.events} />}</div>
+      <div className="min-h-0 flex-1 overflow-y-auto p-4">
+        {panel === 'info' && <Details transcript={transcript} />}
+        {panel === 'context' && (
+          <Suspense fallback={<Loading what="the context" />}>
+            <ContextPanel transcript={transcript} />
+          </Suspense>
+        )}
+        {panel === 'trace' && <EventRows events={transcript.events} />}
+      </div>
     </aside>
   );
 }

@@ -2,10 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Problem } from '../api/http';
 import { callDiff, callOf } from '../api/queries';
-import type { Call, CallDetail, Part, PartKind } from '../api/types';
+import type { Call, CallDetail } from '../api/types';
 import { Payload } from '../chat/tools';
-import { compact, duration, money, number, size } from '../components/format';
+import { duration, money, number } from '../components/format';
 import { Badge, cx, Failed, Loading } from '../components/ui';
+import { LeftOutList } from '../context/leftout';
+import { KINDS } from '../context/parts';
+import { Sent } from '../context/sent';
 import { Facts } from './detail';
 
 const OUTCOMES = { completed: 'good', failed: 'bad', cancelled: 'plain', interrupted: 'warn', open: 'accent' } as const;
@@ -40,26 +43,19 @@ export function CallView({ call }: { call: Call }) {
 }
 
 function Explained({ detail }: { detail: CallDetail }) {
+  const [part, setPart] = useState<number>();
   return (
     <>
-      <Context detail={detail} />
-      {detail.left_out.length > 0 && (
-        <section>
-          <h3 className="mb-2 text-sm font-medium">What it did not see</h3>
-          <ul className="space-y-1 text-sm">
-            {detail.left_out.map((left) => (
-              <li key={left.from} className="flex gap-3 rounded-lg bg-raised px-3 py-1.5">
-                <span className="w-24 shrink-0 font-mono text-xs leading-5">
-                  #{left.from}
-                  {left.to > left.from && `–${left.to}`}
-                </span>
-                <span className="flex-1 text-soft">{left.reason}</span>
-                <span className="text-xs leading-5 text-faint">{left.tokens === null ? `${number(left.count)} messages` : `${compact(left.tokens)} tokens`}</span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+      <section>
+        <h3 className="mb-2 text-sm font-medium">
+          What the model saw <span className="font-normal text-faint">by the policy {detail.manifest.policy}</span>
+        </h3>
+        <Sent session={detail.session_id} explained={detail} cached={detail.usage.cached_tokens ?? 0} cachedSays="From the cache" open={part} onOpen={setPart} />
+      </section>
+      <section>
+        <h3 className="mb-2 text-sm font-medium">What it did not see</h3>
+        <LeftOutList session={detail.session_id} left={detail.left_out} />
+      </section>
       {detail.costs && (
         <Facts
           facts={[
@@ -82,88 +78,12 @@ function Explained({ detail }: { detail: CallDetail }) {
             </>
           )}
         </p>
-        <Payload name="Request" text={JSON.stringify(detail.request, null, 2)} />
+        <Payload name="Request, byte by byte" text={detail.request} />
         <Payload name="System prompt" text={detail.system_prompt} />
         <Payload name={`Tools (${detail.tools.length})`} text={detail.tools.length > 0 ? JSON.stringify(detail.tools, null, 2) : ''} />
       </section>
     </>
   );
-}
-
-const KINDS: Record<PartKind, { name: string; colour: string }> = {
-  tool: { name: 'Tools', colour: 'bg-warn' },
-  system: { name: 'System prompt', colour: 'bg-bad' },
-  summary: { name: 'Summary', colour: 'bg-faint' },
-  context_note: { name: 'Notes', colour: 'bg-line-strong' },
-  message: { name: 'Messages', colour: 'bg-accent' },
-  parameters: { name: 'Parameters', colour: 'bg-text' },
-};
-
-// Context is the request as a stacked bar of its parts; each opens its exact bytes.
-function Context({ detail }: { detail: CallDetail }) {
-  const [open, setOpen] = useState<Part | null>(null);
-  const total = Math.max(1, detail.parts.reduce((sum, part) => sum + part.tokens, 0));
-  const kinds = [...new Set(detail.parts.map((part) => part.kind))];
-  const { window } = detail;
-  return (
-    <section>
-      <h3 className="mb-2 flex flex-wrap items-baseline gap-x-2 text-sm font-medium">
-        What the model saw
-        <span className="font-normal text-faint">
-          about {compact(total)} tokens by the policy {detail.manifest.policy}
-          {window?.share != null && `, ${(100 * window.share).toFixed(1)} % of its window`}
-        </span>
-      </h3>
-      <div className="flex h-5 w-full gap-px overflow-hidden rounded-md bg-sunken" role="group" aria-label="Parts of the request">
-        {detail.parts.map((part, i) => (
-          <button
-            key={i}
-            type="button"
-            aria-label={`${labelOf(part)}, ${part.tokens} tokens`}
-            aria-pressed={open === part}
-            title={`${labelOf(part)}: ${part.tokens} tokens`}
-            onClick={() => setOpen(open === part ? null : part)}
-            className={cx('h-full min-w-1 hover:opacity-80', KINDS[part.kind].colour, open && open !== part && 'opacity-40', (part.cached_tokens ?? 0) > 0 && 'outline-2 -outline-offset-2 outline-good')}
-            style={{ flexGrow: part.tokens / total, flexBasis: 0 }}
-          />
-        ))}
-      </div>
-      <ul className="mt-2 flex flex-wrap gap-x-4 gap-y-1 text-xs text-soft">
-        {kinds.map((kind) => (
-          <li key={kind} className="flex items-center gap-1.5">
-            <span aria-hidden className={cx('size-2.5 rounded-sm', KINDS[kind].colour)} /> {KINDS[kind].name}{' '}
-            {compact(detail.parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + part.tokens, 0))}
-          </li>
-        ))}
-        {detail.parts.some((part) => (part.cached_tokens ?? 0) > 0) && <li>outlined: from the cache</li>}
-      </ul>
-      {open && (
-        <div className="mt-3 rounded-lg border border-line p-3 text-sm">
-          <p className="mb-2">
-            <span className="font-medium">{labelOf(open)}</span> <span className="text-soft">in because: {open.reason}</span>
-            <span className="text-faint">
-              {' '}
-              · {size(open.bytes)} · {number(open.tokens)} tokens
-            </span>
-          </p>
-          <Payload name="Its bytes in the request" text={bytesOf(detail.request, open)} />
-        </div>
-      )}
-    </section>
-  );
-}
-
-function labelOf(part: Part): string {
-  if (part.kind === 'tool') return `Tool ${part.name ?? ''}`;
-  if (part.kind === 'message') return `#${part.sequence ?? '?'} ${part.role ?? ''}${part.name ? ` (${part.name})` : ''}`;
-  return KINDS[part.kind].name;
-}
-
-// bytesOf cuts a part out of the request, whose bytes are those of its compact JSON.
-function bytesOf(request: unknown, part: Part): string {
-  if (!part.span) return 'It has no place of its own in the request.';
-  const bytes = new TextEncoder().encode(JSON.stringify(request));
-  return new TextDecoder().decode(bytes.subarray(part.span.offset, part.span.offset + part.span.length));
 }
 
 // Difference says how the request differs from the session's one before.

@@ -1,0 +1,153 @@
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Eraser, FoldVertical, PinOff } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { request, sentence } from '../api/http';
+import { contextOf } from '../api/queries';
+import type { ContextPreview, ID } from '../api/types';
+import { readDraft } from '../chat/draft';
+import { money, number } from '../components/format';
+import { Badge, Button, cx, Failed, IconButton, Loading } from '../components/ui';
+import type { Transcript } from '../live/transcript';
+import { LeftOutList } from './leftout';
+import { bytesOf, labelOf } from './parts';
+import { Sent } from './sent';
+
+// What changes the window: not a delta, and not a tool's progress.
+const CHANGES = /^(message\.(created|marked)|step\.(generated|error)|tool\.completed|session\.(completed|failed|cancelled)|context\.cleared|compaction\.(completed|failed))$/;
+
+const SNIPPET = 80; // characters of a pinned message
+
+// ContextPanel is what the next call of a conversation would be shown, what not, and why.
+export function ContextPanel({ transcript }: { transcript: Transcript }) {
+  const session = transcript.session!;
+  const [text, setText] = useState(''); // of the draft, when it is to be counted
+  const [part, setPart] = useState<number>();
+  const stamp = transcript.events.findLast((event) => CHANGES.test(event.type))?.sequence ?? session.last_event_sequence;
+  const context = useQuery({ ...contextOf(session.id, stamp, text), placeholderData: keepPreviousData });
+  if (context.isPending) return <Loading what="the context" />;
+  if (context.isError) return <Failed error={context.error} onRetry={() => void context.refetch()} />;
+  const { data } = context;
+  return (
+    <div className={cx('space-y-6', context.isPlaceholderData && 'opacity-70')}>
+      <section aria-label="The next call" className="space-y-3">
+        <p className="text-sm text-soft">
+          What <span className="font-mono text-[13px] text-text">{data.model}</span> would be shown next, by the policy {data.policy}.
+        </p>
+        <Choice draft={readDraft(session.id)} counted={text} onCount={setText} />
+        {data.refused && (
+          <p role="status" className="rounded-lg bg-warn-soft px-3 py-2 text-sm text-warn">
+            It would not be sent now: {data.refused}
+          </p>
+        )}
+        <Sent session={session.id} explained={data} cached={data.cache.tokens} cachedSays={data.cache.likely ? 'Likely from the cache' : 'Same front as the last call'} open={part} onOpen={setPart} />
+        <Forecast data={data} />
+      </section>
+      <Heading name="Not shown">
+        <LeftOutList session={session.id} left={data.left_out} />
+      </Heading>
+      <Pins session={session.id} data={data} />
+      <Actions session={session.id} cleared={session.context.cleared_at !== null} />
+    </div>
+  );
+}
+
+function Heading({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <section>
+      <h2 className="mb-2 text-sm font-medium">{name}</h2>
+      {children}
+    </section>
+  );
+}
+
+// Choice counts what stands in the composer too, as it is when it is asked for.
+function Choice({ draft, counted, onCount }: { draft: string; counted: string; onCount: (text: string) => void }) {
+  if (!draft.trim() && !counted) return null;
+  return (
+    <div role="group" aria-label="What is counted" className="flex flex-wrap items-center gap-2 text-xs">
+      <Button look="quiet" aria-pressed={!counted} className={cx('text-xs', !counted && 'bg-accent-soft text-accent-strong')} onClick={() => onCount('')}>
+        As it stands
+      </Button>
+      <Button look="quiet" aria-pressed={counted !== ''} className={cx('text-xs', counted && 'bg-accent-soft text-accent-strong')} onClick={() => onCount(draft)}>
+        {counted && counted !== draft ? 'Count the draft again' : 'With your draft'}
+      </Button>
+    </div>
+  );
+}
+
+function Forecast({ data: { cache, cost } }: { data: ContextPreview }) {
+  return (
+    <div className="space-y-1 text-xs text-soft">
+      <p>{cache.says}</p>
+      {!!cost.output_most && cost.input !== null && (
+        <p>
+          Reading it costs {money(cost.input)}
+          {cache.tokens > 0 && cost.input_cached !== null && `, ${money(cost.input_cached)} if the cache holds its front`}; the longest answer ({number(cost.output_tokens_most)} tokens) {money(cost.output_most)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+// Pins are the messages that stay in every window.
+function Pins({ session, data: { parts, request: sent } }: { session: ID; data: ContextPreview }) {
+  const [error, setError] = useState('');
+  const pinned = parts.filter((part, at) => part.pinned && part.message_id && parts.findIndex((one) => one.message_id === part.message_id) === at);
+  return (
+    <Heading name="Pinned">
+      {pinned.length === 0 && <p className="text-sm text-soft">No message is. One that is pinned stays in every window.</p>}
+      {pinned.length > 0 && (
+        <ul className="divide-y divide-line rounded-xl border border-line text-sm">
+          {pinned.map((part) => (
+            <li key={part.message_id} className="flex items-center gap-2 py-0.5 pr-1 pl-3">
+              <Link to="/c/$id" params={{ id: session }} search={{ at: part.message_id! }} className="min-w-0 flex-1 truncate text-accent hover:underline">
+                {labelOf(part)} <span className="text-soft">{bytesOf(sent, part).slice(0, SNIPPET)}</span>
+              </Link>
+              <Badge>{number(part.tokens)} tokens</Badge>
+              <IconButton name="Unpin from the context" onClick={() => void request(`/v1/messages/${part.message_id}/marks`, { method: 'PUT', body: { pinned: false } }).catch((failure: unknown) => setError(sentence(failure)))}>
+                <PinOff size={14} />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+      {error && (
+        <p role="alert" className="mt-1 text-sm text-bad">
+          {error}
+        </p>
+      )}
+    </Heading>
+  );
+}
+
+// Actions make room in the window. The record stays in any case.
+function Actions({ session, cleared }: { session: ID; cleared: boolean }) {
+  const queries = useQueryClient();
+  const [error, setError] = useState('');
+  const ask = (action: 'compact' | 'clear') => {
+    setError('');
+    request(`/v1/sessions/${session}/${action}`, { body: {} }).then(
+      () => void queries.invalidateQueries({ queryKey: ['context', session] }),
+      (failure: unknown) => setError(sentence(failure)),
+    );
+  };
+  return (
+    <Heading name="Make room">
+      <div className="flex flex-wrap gap-2">
+        <Button onClick={() => ask('compact')}>
+          <FoldVertical size={14} aria-hidden /> Summarise now
+        </Button>
+        <Button onClick={() => ask('clear')} disabled={cleared}>
+          <Eraser size={14} aria-hidden /> {cleared ? 'Cleared' : 'Clear context'}
+        </Button>
+      </div>
+      <p className="mt-2 text-xs text-faint">The record stays whole: what is summed up or cleared is no longer sent, and can be read at any time.</p>
+      {error && (
+        <p role="alert" className="mt-2 text-sm text-bad">
+          {error}
+        </p>
+      )}
+    </Heading>
+  );
+}
