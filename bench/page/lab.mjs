@@ -1,0 +1,149 @@
+// What the figures stand on: conversations to look at, and what a tab of the browser
+// counts of itself.
+import { createServer, request as ask } from 'node:http';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Server, until } from '../../web/e2e/harness.mjs';
+import { answer } from './text.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+
+export { until };
+export const ANSWER_BYTES = 40_000;
+export const TOKEN_MS = 5; // 200 tokens a second
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
+export const load = () => os.loadavg()[0].toFixed(1);
+
+// Lab is a server with its data folder, both ended by close.
+export class Lab {
+  static async open() {
+    const lab = new Lab();
+    lab.server = await Server.start();
+    lab.text = answer(ANSWER_BYTES);
+    lab.each = await eachToken(lab.server.url);
+    return lab;
+  }
+
+  async close() {
+    this.each?.close();
+    await this.server?.end();
+  }
+
+  ask(method, address, body) {
+    return this.server.ask(method, address, body);
+  }
+
+  // told puts messages that nobody answers into a session: questions and answers in turn.
+  async told(id, count, textOf = (n) => `Message ${n}. ${'A few more words that fill a line. '.repeat(n % 9)}`) {
+    for (let n = 1; n <= count; n++) {
+      const role = n % 2 ? 'user' : 'assistant';
+      await this.ask('POST', `/v1/sessions/${id}/messages`, { role, content: { text: textOf(n) }, ...(role === 'user' ? { respond: false } : {}) });
+    }
+  }
+
+  // scripted is a session whose next turn streams the long answer, at so many
+  // milliseconds per token.
+  async scripted(history = 40) {
+    const session = await this.ask('POST', '/v1/sessions', { model: 'sim/script' });
+    await this.told(session.id, history);
+    const text = JSON.stringify([[{ text: this.text, token_ms: TOKEN_MS }]]);
+    await this.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text } });
+    // Behind it enough that it is no part of what is drawn.
+    for (let n = 1; n <= 20; n++) await this.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Line ${n}` } });
+    return session.id;
+  }
+
+  go(id) {
+    return this.ask('POST', `/v1/sessions/${id}/messages`, { role: 'user', content: { text: 'Go on' } });
+  }
+
+  async ended(id) {
+    return ['completed', 'failed', 'cancelled'].includes((await this.ask('GET', `/v1/sessions/${id}`)).status);
+  }
+}
+
+// eachToken passes everything on to Parley, and asks for each token as a delta of its
+// own where the server would merge those of 120 ms. It serves the page that is measured
+// against as well, since a page may ask its own server alone.
+function eachToken(target) {
+  const files = {
+    '/naive': ['text/html', path.join(here, 'naive.html')],
+    '/naive.mjs': ['text/javascript', path.join(here, 'naive.mjs')],
+    '/marked.mjs': ['text/javascript', path.join(here, '../../web/node_modules/marked/lib/marked.esm.js')],
+  };
+  const server = createServer((request, response) => {
+    const file = files[request.url];
+    if (file) {
+      response.writeHead(200, { 'Content-Type': file[0] }).end(readFileSync(file[1]));
+      return;
+    }
+    const address = request.url.startsWith('/v1/events') ? `${request.url}&flush_ms=0` : request.url;
+    const headers = { ...request.headers, host: new URL(target).host, ...(request.headers.origin ? { origin: target } : {}) };
+    const passed = ask(target + address, { method: request.method, headers }, (answered) => {
+      response.writeHead(answered.statusCode, answered.headers);
+      answered.pipe(response);
+    });
+    passed.on('error', () => response.destroy());
+    response.on('close', () => passed.destroy());
+    request.pipe(passed);
+  });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      resolve({
+        url: `http://127.0.0.1:${server.address().port}`,
+        close() {
+          server.closeAllConnections();
+          server.close();
+        },
+      });
+    });
+  });
+}
+
+// Meter counts what a tab does from start to stop: seconds of script, style, layout
+// and tasks, frames, and its long tasks in milliseconds.
+export class Meter {
+  static async of(page) {
+    const meter = new Meter();
+    meter.page = page;
+    meter.protocol = await page.context().newCDPSession(page);
+    await meter.protocol.send('Performance.enable', { timeDomain: 'threadTicks' }); // what other programs take is not counted
+    return meter;
+  }
+
+  async #counted() {
+    const { metrics } = await this.protocol.send('Performance.getMetrics');
+    return Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
+  }
+
+  async start() {
+    await this.page.evaluate(() => {
+      const count = { frames: 0, long: [], on: true, began: performance.now() };
+      globalThis.counted = count;
+      const frame = () => {
+        count.frames++;
+        if (count.on) requestAnimationFrame(frame);
+      };
+      requestAnimationFrame(frame);
+      new PerformanceObserver((list) => count.long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask' });
+    });
+    this.before = await this.#counted();
+  }
+
+  async stop() {
+    const after = await this.#counted();
+    const own = await this.page.evaluate(() => {
+      globalThis.counted.on = false;
+      return { frames: globalThis.counted.frames, long: globalThis.counted.long, seconds: (performance.now() - globalThis.counted.began) / 1000 };
+    });
+    const spent = (name) => after[name] - this.before[name];
+    return {
+      ...own, perSecond: own.frames / own.seconds,
+      script: spent('ScriptDuration'), layout: spent('LayoutDuration'), style: spent('RecalcStyleDuration'), task: spent('TaskDuration'),
+    };
+  }
+}
