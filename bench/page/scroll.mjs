@@ -44,7 +44,7 @@ export async function scroll(lab, chrome, rounds, say) {
     await lab.go(id);
     await page.locator('article[aria-busy=true] .prose-chat').waitFor();
     await page.mouse.move(600, 300);
-    await page.mouse.wheel(0, -700);
+    await page.mouse.wheel(0, -400);
     await page.getByText('Jump to latest').waitFor();
     await page.waitForTimeout(500);
     await watched(page);

@@ -4,7 +4,7 @@ import { Lab, Meter, median, until } from './lab.mjs';
 const VIEWPORT = { width: 1200, height: 800 };
 
 // streamed has a tab watch the whole answer and counts what it took.
-async function streamed(lab, context, { naive, merged }) {
+export async function streamed(lab, context, { naive, merged }) {
   const id = await lab.scripted();
   const page = await context.newPage();
   await page.setViewportSize(VIEWPORT);

@@ -40,12 +40,17 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
     paddingEnd: 24,
     anchorTo: 'end',
     scrollEndThreshold: pinned ? NEAR_END : -1, // what is let go of is not held by the end
+    // Rows are moved in place: a message that grows draws itself and not the view.
+    directDomUpdates: true,
+    directDomUpdatesMode: 'position',
+    onChange: ({ scrollRect, scrollOffset, getTotalSize }) => {
+      const short = getTotalSize() - (scrollRect?.height ?? 0) - (scrollOffset ?? 0);
+      if (pin.current && short > 1) toEnd(scroller.current);
+    },
   });
-  const total = virtual.getTotalSize();
   useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element && pin.current) element.scrollTop = element.scrollHeight;
-  }, [total, count]);
+    if (pin.current) toEnd(scroller.current);
+  }, [count]);
   const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick);
   const edges = () => {
     const element = scroller.current;
@@ -105,12 +110,12 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
   return (
     <div className="relative min-h-0 flex-1">
       <div ref={scroller} className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]" tabIndex={0} role="log" aria-live="off" aria-label="Conversation" data-transcript>
-        <div className="relative mx-auto w-full max-w-3xl px-4" style={{ height: total }}>
+        <div ref={virtual.containerRef} className="relative mx-auto w-full max-w-3xl px-4">
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
             const marked = row?.kind === 'message' && row.key === sought?.key;
             return (
-              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && 'sought')} data-sought={marked || undefined} style={{ transform: `translateY(${item.start}px)` }}>
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && 'sought')} data-sought={marked || undefined}>
                 {row?.kind === 'tools' ? (
                   <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key ? sought.sequence : null} />
                 ) : row ? (
@@ -146,4 +151,8 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
       )}
     </div>
   );
+}
+
+function toEnd(element: HTMLElement | null): void {
+  if (element) element.scrollTop = element.scrollHeight;
 }
