@@ -12,7 +12,7 @@ TOOLS := $(CURDIR)/.cache/tools
 # what the detector does see, and with it the stores' tests take six times as long.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ trials: ## the trials of several processes, TRIALS times in a row (10)
 
 bench: ## the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures
+
+bench-page: build $(PAGE_PACKAGES) ## the figures of the page, in Chromium; ROUNDS rounds of each (3)
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
 
 lint: lint-go lint-openapi lint-deploy ## every linter
 

@@ -105,11 +105,13 @@ function eachToken(target) {
 }
 
 // Meter counts what a tab does from start to stop: seconds of script, style, layout
-// and tasks, frames, and its long tasks in milliseconds.
+// and tasks, frames, and its longest task in milliseconds of the processor's time (what
+// other programs make it wait is the machine's doing) and by the clock.
 export class Meter {
   static async of(page) {
     const meter = new Meter();
     meter.page = page;
+    meter.tasks = new Tasks(await page.context().browser().newBrowserCDPSession());
     meter.protocol = await page.context().newCDPSession(page);
     await meter.protocol.send('Performance.enable', { timeDomain: 'threadTicks' }); // what other programs take is not counted
     return meter;
@@ -131,6 +133,7 @@ export class Meter {
       requestAnimationFrame(frame);
       new PerformanceObserver((list) => count.long.push(...list.getEntries().map((entry) => entry.duration))).observe({ type: 'longtask' });
     });
+    await this.tasks.start();
     this.before = await this.#counted();
   }
 
@@ -140,10 +143,44 @@ export class Meter {
       globalThis.counted.on = false;
       return { frames: globalThis.counted.frames, long: globalThis.counted.long, seconds: (performance.now() - globalThis.counted.began) / 1000 };
     });
+    own.longest = await this.tasks.stop();
     const spent = (name) => after[name] - this.before[name];
     return {
       ...own, perSecond: own.frames / own.seconds,
       script: spent('ScriptDuration'), layout: spent('LayoutDuration'), style: spent('RecalcStyleDuration'), task: spent('TaskDuration'),
     };
+  }
+}
+
+// Tasks traces the tasks of the browser's pages.
+class Tasks {
+  constructor(protocol) {
+    this.protocol = protocol;
+  }
+
+  async start() {
+    this.events = [];
+    this.protocol.on('Tracing.dataCollected', ({ value }) => this.events.push(...value));
+    await this.protocol.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel'] } });
+  }
+
+  // stop answers the processor's time of the longest task, in milliseconds, of the
+  // page's thread that worked most.
+  async stop() {
+    const complete = new Promise((resolve) => this.protocol.once('Tracing.tracingComplete', resolve));
+    await this.protocol.send('Tracing.end');
+    await complete;
+    const thread = ({ pid, tid }) => `${pid} ${tid}`;
+    const pages = new Set(this.events.filter((event) => event.name === 'thread_name' && event.args.name === 'CrRendererMain').map(thread));
+    const spent = new Map();
+    for (const event of this.events) {
+      if (event.ph !== 'X' || !pages.has(thread(event))) continue;
+      const known = spent.get(thread(event)) ?? { sum: 0, longest: 0 };
+      spent.set(thread(event), { sum: known.sum + (event.tdur ?? 0), longest: Math.max(known.longest, event.tdur ?? 0) });
+    }
+    await this.protocol.detach();
+    const busiest = [...spent.values()].sort((a, b) => b.sum - a.sum)[0];
+    if (!busiest) throw new Error('no task was traced');
+    return busiest.longest / 1000;
   }
 }

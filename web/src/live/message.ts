@@ -1,6 +1,6 @@
 import type { Delta, Message } from '../api/types';
 
-const FLUSH_MS = 40; // how often a streaming text is drawn at most
+const FLUSH_MS = 50; // how often a streaming text is drawn at most
 const SLOW_MS = 12; // a drawing that takes longer makes the next one wait
 const LONGEST_FLUSH_MS = 250;
 
