@@ -77,6 +77,12 @@ func TestCompactionOnDemand(t *testing.T) {
 	if summarising.Purpose != parley.PurposeCompaction || !summarising.Exact || summarising.Usage.InputTokens == nil {
 		t.Errorf("the summarising call is %+v", summarising.Call)
 	}
+	first := want[engine.ReplayResult](s, 201, "POST", "/v1/calls/"+c.CallID.String()+"/replay", `{}`)
+	second := want[engine.ReplayResult](s, 201, "POST", "/v1/calls/"+first.Call.ID.String()+"/replay", `{}`)
+	again := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+second.Call.ID.String(), "")
+	if !first.SameBytes || !second.SameBytes || !again.Exact || again.RequestHash != summarising.RequestHash {
+		t.Errorf("a replay of a replay of the summarising call: %+v, %q", again.Call, again.Reason)
+	}
 }
 
 // TestCompactionNeedsItsPolicy: a session that shows no summaries is not compacted,

@@ -10,6 +10,21 @@ import (
 	"parley/prompt"
 )
 
+// The window of a session that has nearly spent its limit is shown like any other,
+// and whoever looks takes away no warning of the turn to come.
+func TestContextNearALimit(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"model":"sim/echo"}`).ID.String()
+	s.told(session, `{"content":{"text":"Hello."}}`)
+	for _, limits := range []string{`{"session_tokens":1}`, `{"max_tokens":1}`, `{"session_cost":0.000000001}`} {
+		want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"limits":`+limits+`}`)
+		if now := want[engine.Preview](s, 200, "GET", "/v1/sessions/"+session+"/context", ""); now.Window.Used == 0 || len(now.Parts) == 0 {
+			t.Errorf("under %s the window is %+v", limits, now)
+		}
+	}
+}
+
 // What a preview shows is what is sent: the same bytes, with tools, files of
 // context and a window; and it asks no model.
 func TestPreviewIsWhatIsSent(t *testing.T) {

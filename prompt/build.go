@@ -46,7 +46,7 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 		return parley.ModelRequest{}, err
 	}
 	shown := Shown(call.Manifest, messages)
-	if call.Purpose == parley.PurposeCompaction {
+	if sumsUp(call.Manifest) { // also when it is a replay of one that does
 		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown), nil
 	}
 	attached, err := files(shown)

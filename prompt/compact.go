@@ -275,6 +275,11 @@ func CompactionSystem(settings parley.CompactionSettings) string {
 	return compactionSystem + compactionAlso + settings.Instructions
 }
 
+// sumsUp reports that a manifest is of a request for a summary.
+func sumsUp(manifest parley.Manifest) bool {
+	return strings.HasPrefix(manifest.Policy, compactionPolicy+"(")
+}
+
 func compactionRequest(model parley.ModelID, system string, parameters parley.Parameters, manifest parley.Manifest, shown []parley.Message) parley.ModelRequest {
 	size := pieceSizes[0]
 	if inner, ok := strings.CutPrefix(manifest.Policy, compactionPolicy+"("); ok {

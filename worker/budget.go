@@ -274,6 +274,8 @@ func (c *check) warning() parley.LimitWarning {
 func (t *turn) warnOf(c *check) error {
 	warning := c.warning()
 	switch {
+	case t.fence.TurnID.IsZero(): // the window of a session is looked at, and no turn could tell
+		return nil
 	case c.scope == parley.BudgetOfTurn:
 		return t.warn(warning)
 	case c.warned || warning.Share() < parley.WarnShare:
