@@ -31,7 +31,7 @@ export const newRoute = createRoute({
   validateSearch: (search: Record<string, unknown>) => strings(search, 'project', 'agent', 'model', 'effort'),
 });
 
-export const PANELS = ['info', 'context', 'trace'] as const;
+export const PANELS = ['info', 'context', 'outline', 'tree', 'lineage', 'trace'] as const;
 export type Panel = (typeof PANELS)[number];
 
 export const chatRoute = createRoute({

@@ -74,22 +74,23 @@ export async function requestText(path: string, options: Options = {}): Promise<
   }
   const text = await response.text();
   if (response.ok) return text;
-  throw problemOf(response, text);
+  throw problemOf(response.status, (name) => response.headers.get(name), text);
 }
 
-function problemOf(response: Response, text: string): Problem {
+// problemOf reads an answer that is no success.
+export function problemOf(status: number, header: (name: string) => string | null, text: string): Problem {
   let said: { code?: string; detail?: string; title?: string; request_id?: string; state?: string | null } = {};
   try {
     said = JSON.parse(text);
   } catch {
     // a proxy's page: its status has to do
   }
-  const wait = Number(response.headers.get('Retry-After'));
+  const wait = Number(header('Retry-After'));
   return new Problem(
-    response.status,
-    said.code ?? `http_${response.status}`,
-    said.detail ?? said.title ?? `The server answered ${response.status}.`,
-    said.request_id ?? response.headers.get('X-Request-Id') ?? '',
+    status,
+    said.code ?? `http_${status}`,
+    said.detail ?? said.title ?? `The server answered ${status}.`,
+    said.request_id ?? header('X-Request-Id') ?? '',
     said.state ?? '',
     Number.isFinite(wait) && wait > 0 ? wait : null,
   );

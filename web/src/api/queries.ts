@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, ToolInfo, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -106,3 +106,28 @@ const COVERED = 200; // messages that are shown of what a summary covers
 
 export const coveredBy = (summary: ID) =>
   queryOptions({ queryKey: ['covered', summary], queryFn: ({ signal }) => request<Page<Message>>(`/v1/messages/${summary}/covered`, { query: { limit: COVERED }, signal }), staleTime: Infinity });
+
+export const clientList = (session: ID) =>
+  queryOptions({ queryKey: ['clients', session], queryFn: ({ signal }) => request<{ data: SessionClient[] }>(`/v1/sessions/${session}/clients`, { signal }).then((page) => page.data), staleTime: 0 });
+
+export const treeOf = (session: ID) => queryOptions({ queryKey: ['tree', session], queryFn: ({ signal }) => request<Tree>(`/v1/sessions/${session}/tree`, { signal }), staleTime: 0 });
+
+export const fileOf = (id: ID) => queryOptions({ queryKey: ['file', id], queryFn: ({ signal }) => request<FileInfo>(`/v1/files/${id}`, { signal }), staleTime: Infinity });
+
+const OUTLINE = 200; // questions and calls of one page of the outline
+
+// outlineOf is a conversation's questions and the tools that they led to, newest first.
+export const outlineOf = (session: ID) =>
+  infiniteQueryOptions({
+    queryKey: ['outline', session],
+    queryFn: ({ pageParam, signal }) => request<Page<Message>>(`/v1/sessions/${session}/messages`, { query: { role: ['user', 'tool_call'], order: 'desc', limit: OUTLINE, cursor: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: 0,
+  });
+
+export const turnList = (session: ID) =>
+  queryOptions({ queryKey: ['turns', session], queryFn: ({ signal }) => request<Page<Turn>>(`/v1/sessions/${session}/turns`, { query: { limit: WHOLE }, signal }).then((page) => page.data), staleTime: 0 });
+
+export const forksOf = (session: ID) =>
+  queryOptions({ queryKey: ['forks', session], queryFn: ({ signal }) => request<Page<Session>>('/v1/sessions', { query: { parent_session_id: session, kind: 'agent', archived: 'any', order: 'asc', limit: WHOLE }, signal }).then((page) => page.data), staleTime: 0 });

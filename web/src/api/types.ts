@@ -125,6 +125,44 @@ export interface Author {
   name: string;
 }
 
+export interface SessionClient {
+  client_id: string;
+  principal: Author;
+  seen_at: string;
+  expires_at: string;
+}
+
+export interface TreeTotal extends Omit<Tokens, 'unknown_calls'> {
+  sessions: number;
+  turns: number;
+  cost: number;
+  unpriced_calls: number;
+}
+
+export interface TreeNode {
+  id: ID;
+  parent_session_id: ID | null;
+  parent_message_id: ID | null;
+  depth: number;
+  agent_id: ID;
+  agent_slug: string;
+  kind: 'agent' | 'tool';
+  title: string;
+  status: SessionStatus;
+  wait_reason: WaitReason | null;
+  statistics: Statistics;
+  total: TreeTotal;
+  created_at: string;
+  updated_at: string;
+  finished_at: string | null;
+}
+
+export interface Tree {
+  data: TreeNode[];
+  total: TreeTotal;
+  truncated: boolean;
+}
+
 export interface UserContent {
   text: string;
   files?: ID[];

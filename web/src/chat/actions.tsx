@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { Bookmark, BookmarkCheck, Copy, Eye, EyeOff, GitBranch, GitFork, Pencil, RefreshCw, ScanSearch } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { branchesOf } from '../api/queries';
 import type { Marks, Message, Session } from '../api/types';
+import { copyText } from '../components/clipboard';
 import { compact, duration, money } from '../components/format';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
 
@@ -20,11 +21,12 @@ interface Props {
 // show when the message is pointed at or holds the focus.
 export function Actions({ message, text, facts, shown, onEdit }: Props) {
   const navigate = useNavigate();
+  const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
   const [copied, setCopied] = useState(false);
   const [error, setError] = useState('');
   const told = (failure: unknown) => setError(sentence(failure));
-  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', body: marks }).catch(told);
-  const branch = (made: Promise<Session>) => void made.then((session) => navigate({ to: '/c/$id', params: { id: session.id } }), told);
+  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session_id: session }, body: marks }).catch(told);
+  const branch = (asked: Promise<Session>) => void asked.then((made) => navigate({ to: '/c/$id', params: { id: made.id } }), told);
   const turned = message.turn_id !== null && (message.role === 'user' || message.role === 'assistant');
   return (
     <div
@@ -36,10 +38,10 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
       <IconButton
         name={copied ? 'Copied' : 'Copy'}
         onClick={() => {
-          void navigator.clipboard.writeText(text).then(() => {
+          copyText(text).then(() => {
             setCopied(true);
             setTimeout(() => setCopied(false), 1_500);
-          });
+          }, told);
         }}
       >
         <Copy size={14} />
@@ -50,11 +52,11 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
         </IconButton>
       )}
       {message.role === 'assistant' && turned && (
-        <IconButton name="Answer again, in a new branch" onClick={() => branch(request<Session>(`/v1/messages/${message.id}/regenerate`, { body: {} }))}>
+        <IconButton name="Answer again, in a new branch" onClick={() => branch(request<Session>(`/v1/messages/${message.id}/regenerate`, { body: { session_id: session } }))}>
           <RefreshCw size={14} />
         </IconButton>
       )}
-      <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${message.session_id}/fork`, { body: { at: message.id } }))}>
+      <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${session}/fork`, { body: { at: message.id } }))}>
         <GitFork size={14} />
       </IconButton>
       <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
@@ -63,7 +65,7 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
       <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
         {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
       </IconButton>
-      <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: message.session_id }, search: { row: message.id } })}>
+      <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: session }, search: { row: message.id } })}>
         <ScanSearch size={14} />
       </IconButton>
       {onEdit && <Branches message={message} />}
@@ -112,7 +114,9 @@ function Facts({ message }: { message: Message }) {
         </span>
       )}
       {cached > 0 && <Badge tone="good">{Math.round((100 * cached) / Math.max(1, usage?.input_tokens ?? 1))} % cached</Badge>}
+      {metadata.cached_response === true && <Badge tone="good">kept answer</Badge>}
       {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
+      {typeof metadata.saved === 'number' && metadata.saved > 0 && <span className="text-good">{money(metadata.saved)} saved</span>}
       {typeof metadata.total_ms === 'number' && <span>{duration(metadata.total_ms)}</span>}
     </span>
   );

@@ -1,12 +1,17 @@
-import { useEffect, useState } from 'react';
 import { Link } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
 import { duration } from '../components/format';
 import { waitName } from '../components/status';
+import { Button } from '../components/ui';
 import type { Transcript } from '../live/transcript';
+import { ErrorCard } from './failure';
 
 const TICK_MS = 1_000;
+const SHORT_MS = 2_000; // a wait that needs no number
 
-// ActivityLine says what the session is doing, so that it is never silent.
+// ActivityLine says what the session is doing, so that it is never silent, and what
+// became of a turn that failed without a word. Screen readers hear Announcer instead.
 export function ActivityLine({ transcript }: { transcript: Transcript }) {
   const { activity } = transcript;
   const [now, setNow] = useState(Date.now);
@@ -16,42 +21,105 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
     const timer = setInterval(() => setNow(Date.now()), TICK_MS);
     return () => clearInterval(timer);
   }, [activity]);
-  if (!activity.running) return null;
+  if (!activity.running) {
+    const told = transcript.order.at(-1)?.message.error; // the card below that message says it
+    return activity.failure && activity.failed && !told ? <ErrorCard failure={activity.failure} turn={activity.failed} session={transcript.id} /> : null;
+  }
   return (
-    <div role="status" aria-live="polite" className="flex min-h-8 items-center gap-2 py-1 text-sm text-soft" data-activity>
+    <div className="flex min-h-8 flex-wrap items-center gap-x-2 gap-y-1 py-1 text-sm text-soft" data-activity>
       <span aria-hidden className="pulse-dot size-2 rounded-full bg-accent" />
-      <span>{says(transcript, now)}</span>
+      <span className="[overflow-wrap:anywhere]">{says(transcript, now)}</span>
       {activity.wait === 'approval' && (
         <Link to="/inbox" className="text-accent underline underline-offset-2">
           All approvals
         </Link>
       )}
+      {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <GoOn turn={activity.turn} />}
     </div>
   );
+}
+
+// GoOn makes a turn ready again that waits at a limit.
+function GoOn({ turn }: { turn: string }) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState('');
+  return (
+    <>
+      <Button
+        disabled={busy}
+        onClick={() => {
+          setBusy(true);
+          setError('');
+          request(`/v1/turns/${turn}/continue`, { body: {} })
+            .catch((failure: unknown) => setError(sentence(failure)))
+            .finally(() => setBusy(false));
+        }}
+      >
+        Look again now
+      </Button>
+      {error && (
+        <span role="alert" className="text-bad">
+          {error}
+        </span>
+      )}
+    </>
+  );
+}
+
+// Announcer tells screen readers what changes, and no seconds and no tokens.
+export function Announcer({ transcript }: { transcript: Transcript }) {
+  const { activity, session } = transcript;
+  const last = transcript.order.at(-1)?.message;
+  const ended = last?.role === 'assistant' && last.status === 'completed' ? 'The answer is complete.' : '';
+  return (
+    <p role="status" className="sr-only" data-announcer>
+      {!session ? '' : activity.running ? state(transcript) : activity.failure ? `It failed: ${activity.failure.sentence}` : ended}
+    </p>
+  );
+}
+
+// state is what is being done, in words that stay the same while it is.
+function state(transcript: Transcript): string {
+  const { activity } = transcript;
+  if (activity.retry) return `${why(activity.retry.class)}. It is tried again.`;
+  if (activity.wait) return activity.sentence || waitName(activity.wait);
+  if (activity.queued) return 'Waiting to begin';
+  const running = runningCalls(transcript);
+  if (running[0]) return `Running ${running[0].message.tool_name}`;
+  const last = transcript.order.at(-1);
+  if (last?.streaming && last.text('text')) return 'Writing';
+  return last?.streaming && last.text('reasoning') ? 'Thinking' : 'Waiting for the model';
 }
 
 function says(transcript: Transcript, now: number): string {
   const { activity } = transcript;
   if (activity.retry && activity.retry.until > now) {
-    return `${activity.retry.class.replace('_', ' ')}: attempt ${activity.retry.attempt} in ${duration(activity.retry.until - now)}`;
+    return `${why(activity.retry.class)}: retry ${activity.retry.attempt} in ${duration(Math.ceil((activity.retry.until - now) / TICK_MS) * TICK_MS)}`;
   }
   if (activity.wait) return activity.sentence || waitName(activity.wait);
-  const running = [...transcript.messages.values()].filter(
-    ({ message }) => message.role === 'tool_call' && transcript.runs.has(message.tool_call_id ?? '') && !answered(transcript, message.tool_call_id),
-  );
-  const call = running[0];
+  const waited = now - activity.since;
+  const [call, ...more] = runningCalls(transcript);
   if (call) {
     const run = transcript.runs.get(call.message.tool_call_id!)!;
+    const took = run.startedAt ? ` ${duration(Math.max(0, now - run.startedAt))}` : '';
+    const steps = run.progress?.total ? ` · ${run.progress.progress} of ${run.progress.total}` : '';
     const progress = run.progress?.message ? ` · ${run.progress.message}` : '';
-    return `${call.message.tool_name} ${run.startedAt ? duration(Math.max(0, now - run.startedAt)) : ''}${progress}${running.length > 1 ? ` and ${running.length - 1} more` : ''}`;
+    return `${call.message.tool_name}${took}${steps}${progress}${more.length > 0 ? ` and ${more.length} more` : ''}`;
   }
-  const last = transcript.order[transcript.order.length - 1];
-  const waited = now - activity.since;
-  if (last?.streaming && last.text('text')) return 'Writing';
-  if (last?.streaming && last.text('reasoning')) return `Thinking, ${duration(waited)}`;
-  return waited > 2_000 ? `Waiting for the model, ${duration(waited)}` : 'Waiting for the model';
+  const doing = state(transcript);
+  return waited > SHORT_MS && doing !== 'Writing' ? `${doing}, ${duration(waited)}` : doing;
 }
 
-function answered(transcript: Transcript, callID: string | null): boolean {
-  return transcript.order.some(({ message }) => message.role === 'tool_result' && message.tool_call_id === callID);
+const WHY: Record<string, string> = {
+  rate_limit: 'The provider limits requests',
+  network: 'The provider could not be reached',
+  stream: 'The answer broke off',
+  model: 'The provider failed',
+};
+
+const why = (failure: string) => WHY[failure] ?? failure.replaceAll('_', ' ');
+
+function runningCalls(transcript: Transcript) {
+  const answered = new Set(transcript.order.flatMap(({ message }) => (message.role === 'tool_result' && message.tool_call_id ? [message.tool_call_id] : [])));
+  return transcript.order.filter(({ message }) => message.role === 'tool_call' && transcript.runs.has(message.tool_call_id ?? '') && !answered.has(message.tool_call_id!));
 }

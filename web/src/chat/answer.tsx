@@ -17,6 +17,7 @@ export function Answer({ question, call }: { question: Asked; call: Message }) {
       await request(`/v1/sessions/${call.session_id}/messages`, {
         body: { role: 'tool_result', tool_call_id: call.tool_call_id, content: { result: answer, error: null, success: true, execution_time_ms: null } },
       });
+      document.querySelector<HTMLElement>('[data-composer]')?.focus();
     } catch (failure) {
       setError(sentence(failure));
       setBusy(false);

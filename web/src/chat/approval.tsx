@@ -17,6 +17,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
     try {
       await request(`/v1/approvals/${approval.id}`, { body: { decision, ...(scope ? { scope } : {}) } });
       void queries.invalidateQueries({ queryKey: ['approvals'] });
+      focusNext(approval.id);
     } catch (failure) {
       setError(sentence(failure));
       setBusy(false);
@@ -46,4 +47,11 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       )}
     </div>
   );
+}
+
+// focusNext goes on at the next question, or where one writes: the buttons that had
+// the focus are about to go.
+function focusNext(answered: string): void {
+  const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find((card) => card.dataset.approval !== answered);
+  (next?.querySelector('button') ?? document.querySelector<HTMLElement>('[data-composer]'))?.focus();
 }

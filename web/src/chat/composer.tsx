@@ -1,5 +1,5 @@
 import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
-import { type KeyboardEvent, type ReactNode, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { sentence } from '../api/http';
 import type { During, ID } from '../api/types';
 import { cx, IconButton } from '../components/ui';
@@ -32,6 +32,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   const [sending, setSending] = useState(false);
   const [error, setError] = useState('');
   const [over, setOver] = useState(false);
+  const [held, setHeld] = useState(false); // sent, as soon as its files are there
   const attached = useFiles();
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
@@ -44,11 +45,18 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   const write = (next: string) => {
     setText(next);
     keepDraft(draftKey, next);
+    setHeld(false);
     key.current = crypto.randomUUID();
   };
-  const empty = text.trim() === '' && attached.ids.length === 0;
+  const empty = text.trim() === '' && attached.files.length === 0;
   const send = async () => {
-    if (empty || sending || disabled || !attached.ready) return;
+    if (empty || sending || disabled) return;
+    if (attached.refused.length > 0) {
+      setError(`Not uploaded: ${attached.refused.map((one) => one.name).join(', ')}. Remove it, or attach it again.`);
+      return;
+    }
+    setHeld(!attached.ready); // it goes when its files are there
+    if (!attached.ready) return;
     setSending(true);
     setError('');
     try {
@@ -62,6 +70,9 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
       field.current?.focus();
     }
   };
+  useEffect(() => {
+    if (held && attached.ready) void send();
+  }); // oxlint-disable-line exhaustive-deps -- whatever made them ready
   const stop = () => onStop?.().catch((failure: unknown) => setError(sentence(failure)));
   const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
@@ -97,7 +108,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
             {attached.files.map((one) => (
               <li key={one.key} className={cx('flex items-center gap-1.5 rounded-lg border px-2 py-1 text-xs', one.error ? 'border-bad text-bad' : 'border-line text-soft')}>
                 <span className="max-w-48 truncate">{one.name}</span>
-                {!one.file && !one.error && <span className="pulse-dot">uploading…</span>}
+                {!one.file && !one.error && <span>uploading {Math.round(one.share * 100)} %</span>}
                 {one.error && <span>{one.error}</span>}
                 <button type="button" aria-label={`Remove ${one.name}`} onClick={() => attached.remove(one.key)}>
                   <X size={12} />
@@ -129,7 +140,9 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
           </IconButton>
           <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(event) => event.target.files && attached.add(event.target.files)} />
           {children}
-          <span className="flex-1" />
+          <span role="status" className="min-w-0 flex-1 truncate px-1 text-xs text-soft">
+            {held && 'Goes when its files are there…'}
+          </span>
           {running && (
             <select
               aria-label="What happens to a message now"
@@ -149,7 +162,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
           )}
           <IconButton
             name="Send"
-            disabled={empty || sending || !!disabled || !attached.ready}
+            disabled={empty || sending || !!disabled || held}
             onClick={() => void send()}
             className="bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent"
           >

@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message, Session } from '../api/types';
@@ -7,16 +7,18 @@ import { Button, TextArea } from '../components/ui';
 // EditBox changes what was said, in a branch of its own: the original stays.
 export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
   const navigate = useNavigate();
+  const { id } = useParams({ from: '/c/$id' });
   const [text, setText] = useState(message.content.text);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   return (
     <form
+      onKeyDown={(event) => event.key === 'Escape' && onClose()}
       className="space-y-2 rounded-2xl border border-accent bg-user p-3"
       onSubmit={(event) => {
         event.preventDefault();
         setBusy(true);
-        request<Session>(`/v1/messages/${message.id}/edit`, { body: { content: { ...message.content, text } } }).then(
+        request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: { ...message.content, text } } }).then(
           (session) => void navigate({ to: '/c/$id', params: { id: session.id } }),
           (failure: unknown) => {
             setError(sentence(failure));

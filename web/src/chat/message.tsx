@@ -1,13 +1,15 @@
-import { Brain, ChevronRight, FileText, RotateCcw } from 'lucide-react';
+import { Brain, ChevronRight } from 'lucide-react';
+import { useParams } from '@tanstack/react-router';
 import { memo, useState, useSyncExternalStore } from 'react';
-import { request, sentence } from '../api/http';
 import type { Message } from '../api/types';
-import { fullTime } from '../components/format';
-import { Badge, Button, cx } from '../components/ui';
+import { Badge, cx } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
+import { CutOff } from './cutoff';
 import { EditBox } from './edit';
+import { ErrorCard } from './failure';
+import { Files } from './files';
 import { NoteRow } from './note';
 
 interface Props {
@@ -51,24 +53,12 @@ function UserRow({ message }: { message: Message }) {
   );
 }
 
-function Files({ ids }: { ids: string[] }) {
-  return (
-    <ul className="mt-2 flex flex-wrap gap-2" aria-label="Files">
-      {ids.map((id) => (
-        <li key={id}>
-          <a href={`/v1/files/${id}/content`} className="flex items-center gap-1.5 rounded-lg border border-line bg-bg px-2 py-1 text-xs text-soft hover:text-text">
-            <FileText size={13} aria-hidden /> file {id.slice(-6)}
-          </a>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
 function AssistantRow({ live, ends, latest }: Props) {
   const { message } = live;
   const text = live.text('text');
   const reasoning = live.text('reasoning');
+  const { id: session } = useParams({ from: '/c/$id' });
+  const last = latest && message.session_id === session; // a fork cannot try again what it shares
   return (
     <article className={cx('group/message', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}
@@ -79,7 +69,8 @@ function AssistantRow({ live, ends, latest }: Props) {
           <Badge>stopped</Badge>
         </p>
       )}
-      {message.error && <ErrorCard message={message} latest={latest} />}
+      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
+      {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
       {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest} />}
     </article>
   );
@@ -99,37 +90,6 @@ function Reasoning({ text, open, complete }: { text: string; open: boolean; comp
           <Markdown text={text} complete={complete} />
         </div>
       )}
-    </div>
-  );
-}
-
-// ErrorCard says what went wrong, and offers to try the turn again.
-function ErrorCard({ message, latest }: { message: Message; latest: boolean }) {
-  const [busy, setBusy] = useState(false);
-  const [said, setSaid] = useState('');
-  const failure = message.error!;
-  const again = () => {
-    setBusy(true);
-    request(`/v1/turns/${message.turn_id}/retry`, { method: 'POST', body: {} }).catch((error: unknown) => {
-      setSaid(sentence(error));
-      setBusy(false);
-    });
-  };
-  return (
-    <div role="alert" className="mt-3 rounded-xl border border-line bg-bad-soft p-3 text-sm">
-      <p className="font-medium text-bad">{failure.sentence}</p>
-      {failure.detail && <p className="mt-1 font-mono text-xs break-words text-soft">{failure.detail}</p>}
-      <div className="mt-2 flex flex-wrap items-center gap-2">
-        <Badge tone="bad">{failure.class.replaceAll('_', ' ')}</Badge>
-        {(failure.attempts ?? 0) > 1 && <Badge>{failure.attempts} attempts</Badge>}
-        {failure.retry_at && <span className="text-xs text-soft">The provider says: again {fullTime(failure.retry_at)}</span>}
-        {latest && message.turn_id && (
-          <Button disabled={busy} onClick={again}>
-            <RotateCcw size={13} aria-hidden /> Try again
-          </Button>
-        )}
-      </div>
-      {said && <p className="mt-2 text-soft">{said}</p>}
     </div>
   );
 }

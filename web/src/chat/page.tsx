@@ -1,14 +1,19 @@
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { request } from '../api/http';
 import { Loading } from '../components/ui';
-import { feed } from '../live/feed';
 import { Transcript } from '../live/transcript';
+import { typing } from '../components/shortcuts';
+import { Announcer } from './activity';
 import { Composer } from './composer';
-import { Drawer } from './drawer';
 import { Header } from './header';
+import { useJumps } from './jump';
+import { usePresence } from './presence';
 import { Queue } from './queue';
 import { TranscriptView } from './view';
+
+const Drawer = lazy(() => import('./drawer').then((module) => ({ default: module.Drawer })));
+const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer lies over the conversation
 
 export function ChatPage() {
   const { id } = useParams({ from: '/c/$id' });
@@ -35,6 +40,17 @@ function Chat({ id }: { id: string }) {
     void transcript.goToEnd();
   };
   usePresence(id);
+  useJumps(transcript);
+  const show = (next: typeof panel) => void navigate({ to: '/c/$id', params: { id }, search: next ? { panel: next } : {}, replace: true });
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'o' || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+      event.preventDefault();
+      show(panel === 'outline' ? undefined : 'outline');
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
   const { session, activity } = transcript;
   useEffect(() => {
     document.title = session?.title ? `${session.title} – Parley` : 'Parley';
@@ -50,6 +66,12 @@ function Chat({ id }: { id: string }) {
         ) : (
           <TranscriptView transcript={transcript} onLatest={toEnd} />
         )}
+        {transcript.warning && activity.running && (
+          <p role="status" className="mx-auto mb-2 w-full max-w-3xl px-4 text-sm text-warn">
+            {Math.round(transcript.warning.share * 100)} % of the limit {transcript.warning.limit.replaceAll('_', ' ')} is spent. At the limit it stops.
+          </p>
+        )}
+        <Announcer transcript={transcript} />
         <Queue transcript={transcript} />
         <Composer
           draftKey={id}
@@ -66,21 +88,19 @@ function Chat({ id }: { id: string }) {
           }}
         />
       </div>
-      {panel && session && <Drawer panel={panel} transcript={transcript} onClose={() => void navigate({ to: '/c/$id', params: { id } })} />}
+      {panel && session && (
+        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-lg:hidden" />}>
+          <Drawer
+            panel={panel}
+            transcript={transcript}
+            onClose={() => show(undefined)}
+            onJump={(message) => {
+              if (narrow()) show(undefined);
+              void transcript.goTo(message);
+            }}
+          />
+        </Suspense>
+      )}
     </div>
   );
-}
-
-// usePresence tells the server which conversation this tab has open.
-function usePresence(id: string): void {
-  useEffect(() => {
-    const path = `/v1/clients/page-${feed.tab}/session`;
-    void request(path, { method: 'PUT', body: { session_id: id } }).catch(() => undefined);
-    const clear = () => void fetch(path, { method: 'DELETE', keepalive: true }).catch(() => undefined);
-    addEventListener('pagehide', clear);
-    return () => {
-      removeEventListener('pagehide', clear);
-      clear();
-    };
-  }, [id]);
 }

@@ -25,7 +25,10 @@ export function rowsOf(transcript: Transcript): Row[] {
     if (message.role === 'tool_call') {
       const call = { call: live, result: results.get(message.tool_call_id ?? '') ?? null };
       if (last?.kind === 'tools' && last.calls[0]!.call.message.turn_id === message.turn_id) last.calls.push(call);
-      else rows.push({ kind: 'tools', key: message.id, calls: [call] });
+      else {
+        if (last?.kind === 'message' && last.live.message.turn_id === message.turn_id) last.ends = false;
+        rows.push({ kind: 'tools', key: message.id, calls: [call] });
+      }
       continue;
     }
     if (message.role === 'assistant' && saysNothing(live)) continue;

@@ -14,7 +14,8 @@ const open = new Map<string, boolean>(); // which cards a person opened or close
 
 export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null }) {
   const key = calls[0]!.call.message.id;
-  const asking = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
+  const approving = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
+  const asking = calls.some((one) => question(one));
   const [expanded, setExpanded] = useState(open.get(key) ?? false);
   useEffect(() => {
     if (sought === null) return;
@@ -22,7 +23,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
     setExpanded(true);
   }, [key, sought]);
   const marked = sought === null ? null : (calls.find(({ call, result }) => call.message.sequence === sought || result?.message.sequence === sought) ?? calls[0]);
-  const shown = expanded || asking || calls.some((one) => question(one));
+  const shown = expanded || approving || asking;
   const failures = calls.filter(({ result }) => result && !result.message.content.success).length;
   const total = calls.reduce((sum, { result }) => sum + (result?.message.content.execution_time_ms ?? 0), 0);
   const names = [...new Set(calls.map(({ call }) => call.message.tool_name ?? '…'))];
@@ -31,7 +32,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
     setExpanded(!shown);
   };
   return (
-    <section className="rounded-xl border border-line bg-raised text-sm" aria-label={`Tools: ${names.join(', ')}`}>
+    <section className="my-2 rounded-xl border border-line bg-raised text-sm" aria-label={`Tools: ${names.join(', ')}`}>
       <button type="button" aria-expanded={shown} onClick={toggle} className="flex min-h-9 w-full items-center gap-2 px-3 text-left">
         <ChevronRight size={14} aria-hidden className={cx('shrink-0 text-faint transition-transform', shown && 'rotate-90')} />
         <Wrench size={14} aria-hidden className="shrink-0 text-faint" />
@@ -42,7 +43,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
         </span>
         {failures > 0 && <span className="text-bad">{failures} failed</span>}
         <span className="text-xs text-faint">{calls.every(({ result }) => result) ? duration(total) : ''}</span>
-        <State calls={calls} asking={asking} />
+        <State calls={calls} waits={approving ? 'waits for approval' : asking ? 'waits for your answer' : ''} />
       </button>
       {shown && (
         <ul className="divide-y divide-line border-t border-line">
@@ -57,8 +58,8 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
   );
 });
 
-function State({ calls, asking }: { calls: Call[]; asking: boolean }) {
-  if (asking) return <Hourglass size={14} className="text-warn" aria-label="waits for approval" />;
+function State({ calls, waits }: { calls: Call[]; waits: string }) {
+  if (waits) return <Hourglass size={14} className="text-warn" aria-label={waits} />;
   if (calls.some(({ result }) => !result)) return <Loader2 size={14} className="animate-spin text-accent" aria-label="running" />;
   if (calls.some(({ result }) => !result!.message.content.success)) return <CircleAlert size={14} className="text-bad" aria-label="failed" />;
   return <Check size={14} className="text-good" aria-label="done" />;

@@ -12,7 +12,7 @@ import { ToolsRow } from './tools';
 const NEAR_EDGE = 800; // pixels from the first and last row at which more are read
 const NEAR_END = 24; // pixels from the end that count as the end
 const ESTIMATE = 120;
-const GAP = 20;
+const GAP = 8; // messages have room for their actions below them
 
 // TranscriptView shows a conversation. It stays at the end while a person is there,
 // and lets go at once when they scroll up. It goes to the transcript's target, and

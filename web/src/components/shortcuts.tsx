@@ -12,7 +12,9 @@ export const SHORTCUTS: [string, string][] = [
   ['Ctrl K', 'Go to anything'],
   ['n', 'New conversation'],
   ['j / k', 'Next, previous conversation'],
-  ['[', 'Show or hide the list'],
+  ['\\', 'Show or hide the list'],
+  ['o', 'Outline of the conversation'],
+  ['[ / ]', 'Question before, question after'],
   ['/', 'Write a message'],
   ['Enter', 'Send; Shift Enter begins a new line'],
   ['Esc', 'Stop the running turn, when the message is empty'],
@@ -39,7 +41,7 @@ export function useShortcuts(actions: Actions): void {
         case 'n':
           latest.current.compose();
           break;
-        case '[':
+        case '\\':
           latest.current.rail();
           break;
         case 'j':
@@ -59,7 +61,8 @@ export function useShortcuts(actions: Actions): void {
   }, []);
 }
 
-function typing(target: EventTarget | null): boolean {
+// typing tells whether a key belongs to a field, a dialog or a menu.
+export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.closest('[role=dialog],[role=menu]') !== null);
 }
 

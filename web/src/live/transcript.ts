@@ -1,5 +1,5 @@
 import { request } from '../api/http';
-import type { Approval, Delta, Failure, ID, Message, Page, Session, StreamEvent, WaitReason } from '../api/types';
+import type { Approval, Delta, Failure, ID, Marks, Message, Page, Session, StreamEvent, Turn, WaitReason } from '../api/types';
 import { feed } from './feed';
 import { LiveMessage } from './message';
 import { type Read, sequenceOf, Stretch } from './stretch';
@@ -28,14 +28,22 @@ export interface Activity {
   wait: WaitReason | null;
   sentence: string;
   retry: Retry | null;
-  failure: Failure | null;
+  failure: Failure | null; // of the last turn, when it failed
+  failed: ID | null; // that turn
+  queued: boolean; // a turn waits to be begun
+}
+
+// Warning tells that a limit is near.
+export interface Warning {
+  limit: string;
+  share: number;
 }
 
 // Target is what the view is to bring into sight: a message of the record, its end,
 // or a word that the message is not there.
 export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
 
-const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null };
+const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null, failed: null, queued: false };
 
 // Transcript is the record of one session as the page has it: a snapshot with its
 // event sequence, and every event after it. What is shown is a stretch of it: the end,
@@ -46,6 +54,7 @@ export class Transcript {
   approvals = new Map<string, Approval>(); // by tool call
   runs = new Map<string, ToolRun>(); // by tool call
   activity: Activity = IDLE;
+  warning: Warning | null = null;
   events: StreamEvent[] = []; // those that came since the snapshot, for the inspector
   session: Session | null = null;
   target: Target | null = null; // each goTo makes a new one
@@ -119,6 +128,7 @@ export class Transcript {
         request<Page<Message>>(`${path}/messages`, { query: { status: 'queued', limit: PENDING } }),
         request<Page<Approval>>(`${path}/approvals`, { query: { state: 'pending', limit: PENDING } }),
       ]);
+      const last = session.status === 'failed' ? await this.lastTurn() : null;
       if (run !== this.ending) return;
       this.messages.clear();
       this.stretch.take(tail); // known in any case: it has what streams
@@ -133,6 +143,8 @@ export class Transcript {
         turn: session.turn_id,
         since: Date.now(),
         wait: session.wait_reason,
+        failure: last?.error ?? null,
+        failed: last?.id ?? null,
       };
       this.state = 'ready';
       this.unwatch = feed.watch(this.id, session.last_event_sequence, (event) => this.apply(event));
@@ -293,14 +305,16 @@ export class Transcript {
         this.created(event);
         break;
       case 'message.queued':
-      case 'message.marked':
         this.want(data.message_id);
+        break;
+      case 'message.marked':
+        this.marked(data); // what a fork shares has marks of its own in it, which only the event tells
         break;
       case 'message.removed':
         this.queue = this.queue.filter((live) => live.message.id !== data.message_id);
         break;
       case 'session.started':
-        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null });
+        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null, failed: null, queued: false });
         break;
       case 'session.waiting':
         this.act({ running: true, wait: data.reason, sentence: data.sentence ?? '', retry: null });
@@ -309,15 +323,25 @@ export class Transcript {
       case 'session.failed':
       case 'session.cancelled':
         if (!this.activity.turn || this.activity.turn === data.turn_id) {
-          this.activity = { ...IDLE, failure: event.type === 'session.failed' ? data.turn.error : null };
+          const failed = event.type === 'session.failed';
+          this.activity = { ...IDLE, failure: failed ? data.turn.error : null, failed: failed ? data.turn_id : null };
         } // else a queued turn was taken back
         void this.readSession();
         break;
       case 'context.cleared':
         void this.readSession();
         break;
+      case 'session.updated':
+        if (data.session) this.session = data.session;
+        break;
+      case 'session.deleted':
+        this.gone();
+        return;
+      case 'limit.warning':
+        this.warning = { limit: data.limit, share: data.share };
+        break;
       case 'step.started':
-        this.act({ running: true, since: Date.now(), step: data.step, wait: null, retry: null });
+        this.act({ running: true, queued: false, since: Date.now(), step: data.step, wait: null, retry: null });
         this.started(event);
         break;
       case 'step.retrying':
@@ -351,7 +375,21 @@ export class Transcript {
       this.place(blank(this.id, id, turn_id, sequence, event.created_at ?? new Date().toISOString()));
       if (event.data.turn_id) return; // its step settles it
     }
+    if (role === 'user' && turn_id && !this.activity.running) this.act({ running: true, queued: true, turn: turn_id, since: Date.now(), failure: null, failed: null });
     this.want(id);
+  }
+
+  private marked({ message_id, marks }: { message_id: ID; marks: Marks }): void {
+    const live = this.messages.get(message_id);
+    if (live && marks) live.replace({ ...live.message, marks });
+    else this.want(message_id);
+  }
+
+  private gone(): void {
+    this.close();
+    this.state = 'failed';
+    this.error = new Error('This conversation was deleted.');
+    this.changed();
   }
 
   private started(event: StreamEvent): void {
@@ -377,10 +415,20 @@ export class Transcript {
     }
   }
 
+  // became takes the session as the server answered a change of it.
+  became(session: Session): void {
+    this.session = session;
+    this.changed();
+  }
+
+  private async lastTurn(): Promise<Turn | null> {
+    const page = await request<Page<Turn>>(`/v1/sessions/${this.id}/turns`, { query: { limit: 1 } });
+    return page.data[0] ?? null;
+  }
+
   private async readSession(): Promise<void> {
     try {
-      this.session = await request<Session>(`/v1/sessions/${this.id}`);
-      this.changed();
+      this.became(await request<Session>(`/v1/sessions/${this.id}`));
     } catch {
       // the list is told by the workspace feed as well
     }

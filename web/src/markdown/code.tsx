@@ -1,5 +1,6 @@
 import { Check, Copy } from 'lucide-react';
 import { memo, useEffect, useState } from 'react';
+import { copyText } from '../components/clipboard';
 import type { Run } from './highlight';
 
 const LONGEST_HIGHLIGHTED = 50_000; // characters
@@ -24,10 +25,13 @@ export const CodeBlock = memo(function CodeBlock({ text, language, closed }: { t
           type="button"
           className="flex items-center gap-1 rounded px-1.5 py-0.5 hover:bg-hover hover:text-text"
           onClick={() => {
-            void navigator.clipboard.writeText(text).then(() => {
-              setCopied(true);
-              setTimeout(() => setCopied(false), 1_500);
-            });
+            copyText(text).then(
+              () => {
+                setCopied(true);
+                setTimeout(() => setCopied(false), 1_500);
+              },
+              () => undefined, // the code is there to be selected
+            );
           }}
         >
           {copied ? <Check size={13} aria-hidden /> : <Copy size={13} aria-hidden />}

@@ -7,6 +7,7 @@ import type { Session } from '../api/types';
 import { Composer } from '../chat/composer';
 import { Badge } from '../components/ui';
 import { feed } from '../live/feed';
+import { Starters } from './starters';
 
 const EFFORTS = ['minimal', 'low', 'medium', 'high'];
 const KEY = 'parley.new'; // what was chosen last, so that it survives a reload without the address
@@ -38,13 +39,14 @@ export function NewPage() {
   const agent = agents.data?.find((one) => one.id === choice.agent || one.slug === choice.agent);
   const modelID = choice.model ?? agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
   const model = models.data?.data.find((one) => one.id === modelID);
+  const simulator = model?.simulator ?? modelID.startsWith('sim/');
   return (
-    <div className="flex h-full flex-col">
-      <div className="flex flex-1 flex-col items-center justify-end px-4 pb-8 text-center">
-        <img src="/icon.svg" alt="" className="mb-4 size-12" />
+    <div className="flex h-full flex-col overflow-y-auto">
+      <div className="flex flex-1 flex-col items-center justify-end px-4 pt-14 pb-8 text-center max-sm:pb-5">
+        <img src="/icon.svg" alt="" className="mb-4 size-12 max-sm:hidden" />
         <h1 className="text-2xl font-semibold tracking-tight">What shall we talk about?</h1>
         <p className="mt-2 max-w-md text-sm text-soft">Everything is kept: each message, each call of a model, what it was shown and what it cost.</p>
-        {(model?.simulator ?? modelID.startsWith('sim/')) && (
+        {simulator && (
           <p className="mt-3 flex max-w-md items-center gap-2 text-sm text-soft">
             <Badge tone="warn">simulator</Badge> Answers are made up. Set a provider’s key to talk to a model.
           </p>
@@ -79,7 +81,7 @@ export function NewPage() {
           void navigate({ to: '/c/$id', params: { id: session.id } });
         }}
       />
-      <div className="flex-[0.7]" />
+      <div className="flex-[0.7]">{simulator && <Starters />}</div>
     </div>
   );
 }

@@ -1,0 +1,255 @@
+// The conversation page: what a person does in a conversation beside talking.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, afterEach, before, test } from 'node:test';
+import { browser, lastAnswer, open, right, Server, until } from './harness.mjs';
+
+let server, chrome, context;
+
+before(async () => {
+  [server, chrome] = await Promise.all([Server.start(), browser()]);
+});
+after(async () => {
+  await chrome?.close();
+  await server?.end();
+});
+afterEach(() => context?.close());
+
+async function tab(address, options = {}) {
+  context = await chrome.newContext({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options });
+  return open(context, server, address);
+}
+
+const composer = '[data-composer]';
+const growing = 'article[aria-busy=true] .prose-chat';
+const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test; // what no database has a part in
+const script = (steps, fields = {}) => server.session(JSON.stringify(steps), { model: 'sim/script', ...fields });
+const menu = async (page, name) => {
+  await page.getByRole('button', { name: 'Conversation menu' }).click();
+  await page.getByRole('menuitem', { name, exact: true }).click();
+};
+
+test('who else has a conversation open is shown, and goes when they go', async () => {
+  const session = await server.session('Both look');
+  const page = await tab(`/c/${session.id}`);
+  await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}/clients`)).data.length === 1, 'this window is known');
+  assert.equal(await page.locator('[data-presence]').count(), 0, 'this window alone is nobody else');
+  const elsewhere = await chrome.newContext();
+  const other = await open(elsewhere, server, `/c/${session.id}`);
+  await page.getByText('Open in another window').waitFor();
+  await other.getByText('Open in another window').waitFor();
+  await elsewhere.close();
+  await server.ask('PUT', '/v1/clients/editor/session', { session_id: session.id });
+  await server.ask('DELETE', '/v1/clients/editor/session');
+  await page.locator('[data-presence]').waitFor({ state: 'detached' });
+  right(page);
+});
+
+once('the outline leads to any question of a long conversation, and [ and ] step through them', async () => {
+  const session = await server.ask('POST', '/v1/sessions', { model: 'sim/echo' });
+  const post = (n) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Question ${n} ${'and so on '.repeat(30)}` } });
+  for (let n = 1; n <= 220; n++) await post(n);
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('Question 220').waitFor();
+  await page.keyboard.press('o');
+  const outline = page.getByRole('list', { name: 'What was asked' });
+  await outline.getByText('Question 220').waitFor();
+  assert.equal(await outline.getByText(/^Question 3 and/).count(), 0);
+  await page.getByRole('button', { name: 'Show earlier' }).click();
+  await outline.getByText(/^Question 3 and/).click();
+  const at = page.locator('article', { hasText: /^Question 3 and/ });
+  await at.waitFor();
+  await page.locator('[data-transcript]').focus();
+  for (const [key, n] of [[']', 4], [']', 5], ['[', 4], ['[', 3], ['[', 2]]) {
+    await page.keyboard.press(key);
+    await page.locator('[data-sought] article', { hasText: new RegExp(`^Question ${n} and`) }).waitFor();
+  }
+  await outline.getByRole('button').first().press('Escape');
+  await outline.waitFor({ state: 'detached' });
+  right(page);
+});
+
+test('a sub-conversation and a fork say where they come from', async () => {
+  await server.ask('POST', '/v1/agents', { name: 'Leading', tools: [{ name: 'delegate', description: 'Asks another agent', agent: 'parley' }] });
+  const session = await script([[{ tool_call: { name: 'delegate', arguments: { task: 'Count the ships' } } }], [{ text: 'Counted.' }]], { agent_id: 'leading', title: 'The harbour' });
+  const record = await server.settled(session.id);
+  const page = await tab(`/c/${session.id}?panel=tree`);
+  await page.getByRole('list', { name: 'Sub-conversations' }).getByText('Count the ships').click();
+  await page.getByRole('navigation', { name: 'Where this conversation comes from' }).getByText('The harbour').click();
+  await page.waitForURL(new RegExp(session.id));
+  const fork = await server.ask('POST', `/v1/sessions/${session.id}/fork`, { at: record.at(-1).id, title: 'Another harbour' });
+  await page.goto(`${server.url}/c/${fork.id}?panel=lineage`);
+  await page.getByRole('complementary', { name: 'Forks' }).getByText('The harbour').click();
+  await page.getByRole('complementary', { name: 'Forks' }).getByText('Another harbour').waitFor();
+  // What a fork shares is marked in the fork alone.
+  await page.goto(`${server.url}/c/${fork.id}`);
+  await page.locator('article').first().hover();
+  await page.getByRole('button', { name: 'Pin to the context' }).first().click();
+  await page.getByRole('button', { name: 'Unpin from the context' }).waitFor();
+  const pinned = async (id) => (await server.ask('GET', `/v1/sessions/${id}/messages`)).data[0].marks.pinned;
+  assert.deepEqual([await pinned(fork.id), await pinned(session.id)], [true, false]);
+  right(page);
+});
+
+once('a failure says what to do, and is tried again with another model', async () => {
+  const session = await script([[{ text: 'I begin' }, { error: { class: 'auth', retryable: false, message: 'no such key' } }]], { title: 'It fails' });
+  const page = await tab(`/c/${session.id}`);
+  const card = page.getByRole('group', { name: 'What went wrong' });
+  await card.getByText('Check the provider').waitFor();
+  await card.getByRole('link', { name: 'Providers and keys' }).waitFor();
+  await card.getByRole('button', { name: 'Choose another model' }).click();
+  const model = page.getByLabel('Model of this conversation');
+  assert.ok(await model.evaluate((element) => element === document.activeElement));
+  await model.selectOption('sim/echo');
+  await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/echo');
+  await card.getByRole('button', { name: 'Try again' }).click();
+  await page.locator('article[aria-label^="Answer"]', { hasText: 'error' }).waitFor();
+  await card.getByRole('button', { name: 'Try again' }).waitFor({ state: 'detached' });
+  right(page);
+});
+
+once('a turn that fails before it says a word says why, after a reload too', async () => {
+  const session = await server.session('word '.repeat(3000), { max_tokens: 999_900 }); // leaves no room for the question
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  await page.getByRole('group', { name: 'What went wrong' }).getByText('longer than the model can read').waitFor();
+  right(page);
+});
+
+once('a retry counts down, and an answer that was cut off goes on', async () => {
+  const failing = await server.ask('POST', '/v1/sessions', { model: 'sim/script' });
+  const page = await tab(`/c/${failing.id}`);
+  await page.fill(composer, JSON.stringify([[{ error: { class: 'rate_limit', retry_after_ms: 1500, attempts: 1 } }, { text: 'Here I am.' }]]));
+  await page.press(composer, 'Enter');
+  await page.getByText(/The provider limits requests: retry 2 in \d/).waitFor();
+  await page.locator('article[aria-label^="Answer"]', { hasText: 'Here I am.' }).waitFor();
+  const cut = await script([[{ text: 'This is cut' }, { finish: 'length' }], [{ text: 'off here.' }]]);
+  await server.settled(cut.id);
+  await page.goto(`${server.url}/c/${cut.id}`);
+  await page.getByText('cut off at its token limit').waitFor();
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await until(async () => (await lastAnswer(page)) === 'off here.');
+  right(page);
+});
+
+const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+
+once('files come by button, paste and drop; too large ones are refused, and any is taken back', async () => {
+  const page = await tab('/new');
+  await page.getByLabel('Files', { exact: true }).setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PNG });
+  const files = page.getByRole('list', { name: 'Attached files' });
+  const given = (how, name, bytes) =>
+    page.evaluate(
+      ([event, file, length]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(length).fill(97)], file, { type: 'text/plain' }));
+        const made = event === 'paste' ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }) : new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+        document.querySelector('[data-composer]').dispatchEvent(made);
+      },
+      [how, name, bytes],
+    );
+  await given('paste', 'pasted.txt', 3);
+  await given('drop', 'dropped.txt', 4);
+  await given('drop', 'huge.bin', 65 * 1024 * 1024);
+  await files.getByText('Larger than 64 MiB.').waitFor();
+  await page.fill(composer, 'Look at these');
+  await page.press(composer, 'Enter');
+  await page.getByText('Not uploaded: huge.bin').waitFor();
+  await page.getByRole('button', { name: 'Remove huge.bin' }).click();
+  await page.getByRole('button', { name: 'Remove pasted.txt' }).click();
+  await files.getByText('uploading').waitFor({ state: 'detached' });
+  assert.equal(await files.locator('li').count(), 2);
+  await page.press(composer, 'Enter');
+  await page.waitForURL(/\/c\//);
+  const sent = page.getByRole('list', { name: 'Files', exact: true });
+  await sent.getByText('dot.png').waitFor();
+  await sent.getByText('dropped.txt').waitFor();
+  await until(async () => await sent.locator('img').evaluate((image) => image.naturalWidth > 0), 'the thumbnail is shown');
+  right(page);
+});
+
+once('a message, its code and the whole conversation are taken along', async () => {
+  const session = await script([[{ text: 'See:\n\n```js\nlet a = 1;\n```' }]], { title: 'To take along' });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  const answer = page.locator('article[aria-label^="Answer"]');
+  await answer.locator('figure').getByRole('button', { name: 'Copy' }).click();
+  await until(async () => (await clipboard()).trim() === 'let a = 1;');
+  await answer.getByRole('button', { name: 'Copy', exact: true }).last().click();
+  await until(async () => (await clipboard()).startsWith('See:'));
+  for (const [name, file, part] of [['Export as Markdown', 'To-take-along.md', '# To take along'], ['Export as JSON', 'To-take-along.json', '"messages":[{']]) {
+    const [download] = await Promise.all([page.waitForEvent('download'), menu(page, name)]);
+    assert.equal(download.suggestedFilename(), file);
+    assert.ok(readFileSync(await download.path(), 'utf8').includes(part), `${file} has no ${part}`);
+  }
+  right(page);
+});
+
+once('an agent’s question is answered in place; tools are folded, counted, and stay as one left them', async () => {
+  await server.ask('POST', '/v1/agents', { name: 'Asking', tools: ['ask_user', 'current_time'] });
+  const time = { tool_call: { name: 'current_time', arguments: {} } };
+  const session = await script([[{ reasoning: 'First I look.' }, { text: 'A moment.' }, time, time, { tool_call: { name: 'nowhere', arguments: {} } }], [{ tool_call: { name: 'ask_user', arguments: { question: 'Which colour?', options: ['Red', 'Blue'] } } }], [{ text: 'Blue it is.' }]], { agent_id: 'asking', title: 'Colours' });
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('Waits for your answer').first().waitFor();
+  await page.getByRole('button', { name: 'Blue' }).click();
+  await page.getByText('Blue it is.', { exact: true }).waitFor();
+  await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'one goes on writing');
+  assert.equal(await page.getByText('First I look.', { exact: true }).count(), 0, 'reasoning is folded');
+  await page.getByRole('button', { name: 'Thought' }).click();
+  await page.getByText('First I look.', { exact: true }).waitFor();
+  const card = page.getByRole('region', { name: 'Tools: current_time, nowhere, ask_user' }).or(page.getByRole('region', { name: 'Tools: current_time, nowhere' })).first();
+  await card.getByText('1 failed').waitFor();
+  await card.getByRole('button').first().click();
+  await card.getByText('current_time').nth(1).waitFor();
+  await page.getByRole('link', { name: 'New conversation' }).click();
+  await page.getByText('What shall we talk about?').waitFor();
+  await page.goBack();
+  await card.getByText('current_time').nth(1).waitFor(); // as it was left
+  right(page);
+});
+
+once('a conversation is renamed, tagged, given another effort, archived, reopened and deleted', async () => {
+  const session = await server.session('To be kept in order');
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  const now = () => server.ask('GET', `/v1/sessions/${session.id}`);
+  await page.getByRole('heading', { level: 1 }).dblclick();
+  await page.getByLabel('Title').fill('In order');
+  await page.getByLabel('Title').press('Enter');
+  await page.getByRole('heading', { name: 'In order' }).waitFor();
+  await page.locator('[data-session-list]').getByText('In order').waitFor();
+  await menu(page, 'Settings…');
+  await page.getByLabel('Reasoning effort').selectOption('low');
+  await page.getByLabel('Tags').fill('sea, ships ,sea');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const set = await now();
+  assert.deepEqual([set.title, set.reasoning_effort, set.tags], ['In order', 'low', ['sea', 'ships']]);
+  await menu(page, 'Archive');
+  await page.getByText('This conversation is archived.').waitFor();
+  await menu(page, 'Reopen');
+  await page.getByText('This conversation is archived.').waitFor({ state: 'detached' });
+  await menu(page, 'Delete');
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.waitForURL(/\/new/);
+  await page.locator('[data-session-list]').getByText('In order').waitFor({ state: 'detached' });
+  right(page);
+});
+
+once('without a key one watches a tool, approves it, and stops a long answer, by two clicks', async () => {
+  const page = await tab('/new');
+  await page.getByRole('button', { name: /Watch it use a tool/ }).click();
+  await page.getByRole('button', { name: 'Approve once' }).click();
+  await page.getByText('Simulated: the tool current_time answered').waitFor();
+  await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'the focus goes on');
+  await page.locator('[data-announcer]', { hasText: 'The answer is complete.' }).waitFor({ state: 'attached' });
+  await page.locator('[data-meter]').click();
+  await page.getByRole('complementary', { name: 'Details' }).getByText('2 model calls').waitFor();
+  await page.getByRole('link', { name: 'New conversation' }).click();
+  await page.getByRole('button', { name: /Watch a long answer/ }).click();
+  await page.locator(growing).waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('stopped', { exact: true }).waitFor();
+  right(page);
+});

@@ -1,0 +1,38 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ChevronRight, GitFork } from 'lucide-react';
+import { sessionOf } from '../api/queries';
+import type { Session } from '../api/types';
+
+const DEEPEST = 4; // ancestors that are named; the tree has the others
+
+// Breadcrumb leads from what opened a sub-conversation down to it, and from a fork
+// to where it was forked.
+export function Breadcrumb({ session }: { session: Session }) {
+  if (!session.parent_session_id) return null;
+  return (
+    <nav aria-label="Where this conversation comes from" className="flex min-w-0 shrink items-center gap-1 text-sm text-soft @max-lg:hidden">
+      <Ancestor id={session.parent_session_id} at={session.parent_message_id} fork={session.forked_through !== null} left={DEEPEST} />
+    </nav>
+  );
+}
+
+function Ancestor({ id, at, fork, left }: { id: string; at: string | null; fork: boolean; left: number }) {
+  const { data: session, isError } = useQuery(sessionOf(id));
+  const above = !fork && session?.kind === 'tool' ? session.parent_session_id : null;
+  return (
+    <>
+      {above && left > 1 && <Ancestor id={above} at={session?.parent_message_id ?? null} fork={session?.forked_through !== null} left={left - 1} />}
+      {fork && <GitFork size={13} aria-hidden className="shrink-0 text-faint" />}
+      {isError ? (
+        <span className="shrink-0">{fork ? 'forked from one that is gone' : 'gone'}</span>
+      ) : (
+        <Link to="/c/$id" params={{ id }} search={at ? { at } : {}} title={fork ? `Forked from ${session?.title || 'Untitled'}` : session?.title} className="max-w-36 truncate rounded hover:text-text">
+          {fork && <span className="sr-only">forked from </span>}
+          {session ? session.title || 'Untitled' : '…'}
+        </Link>
+      )}
+      <ChevronRight size={14} aria-hidden className="shrink-0 text-faint" />
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+import { Link } from '@tanstack/react-router';
+import { RotateCcw } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { request, sentence } from '../api/http';
+import type { Failure, ID } from '../api/types';
+import { fullTime } from '../components/format';
+import { Badge, Button } from '../components/ui';
+
+// What can be done about a failure beside trying again, by its class.
+type Remedy = 'providers' | 'model' | 'summary' | 'clear' | 'inspect';
+
+const REMEDIES: Record<string, Remedy[]> = {
+  auth: ['providers', 'model'],
+  network: ['providers'],
+  rate_limit: ['model'],
+  model: ['model', 'inspect'],
+  context_length: ['summary', 'clear', 'model'],
+  content_filter: ['model'],
+  crash_loop: ['inspect'],
+  internal: ['inspect'],
+  limit: ['inspect'],
+};
+
+const LINK = 'inline-flex min-h-8 items-center rounded-lg border border-line-strong bg-bg px-3 text-sm font-medium hover:bg-hover';
+
+interface Props {
+  failure: Failure;
+  turn: ID | null; // to try again; null where another turn has followed
+  session: ID;
+}
+
+// ErrorCard says what went wrong and offers what helps.
+export function ErrorCard({ failure, turn, session }: Props) {
+  const [busy, setBusy] = useState(false);
+  const [said, setSaid] = useState('');
+  const limited = failure.class === 'limit';
+  const wait = useSecondsUntil(failure.retry_at);
+  const act = (path: string, done = '') => {
+    setBusy(true);
+    setSaid('');
+    request(path, { body: {} })
+      .then(() => setSaid(done), (error: unknown) => setSaid(sentence(error)))
+      .finally(() => setBusy(false));
+  };
+  return (
+    <div role="group" aria-label="What went wrong" className="mt-3 rounded-xl border border-line bg-bad-soft p-3 text-sm" data-failure={failure.class}>
+      <p className="font-medium text-bad">{failure.sentence}</p>
+      {failure.detail && <p className="mt-1 font-mono text-xs break-words text-soft">{failure.detail}</p>}
+      <div className="mt-2 flex flex-wrap items-center gap-2">
+        <Badge tone="bad">{failure.class.replaceAll('_', ' ')}</Badge>
+        {(failure.attempts ?? 0) > 1 && <Badge>{failure.attempts} attempts</Badge>}
+        {turn && (
+          <Button look="primary" disabled={busy} onClick={() => act(`/v1/turns/${turn}/${limited ? 'continue' : 'retry'}`)}>
+            <RotateCcw size={13} aria-hidden /> {limited ? 'Go on' : 'Try again'}
+          </Button>
+        )}
+        {turn && (REMEDIES[failure.class] ?? []).map((remedy) => <Help key={remedy} remedy={remedy} session={session} busy={busy} act={act} />)}
+      </div>
+      {wait > 0 && turn && <p className="mt-2 text-xs text-soft">The provider asks to wait {wait} s more, until {fullTime(failure.retry_at)}.</p>}
+      {said && (
+        <p role="status" className="mt-2 text-soft">
+          {said}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; busy: boolean; act: (path: string, done: string) => void }) {
+  switch (remedy) {
+    case 'providers':
+      return (
+        <Link to="/settings/$section" params={{ section: 'providers' }} className={LINK}>
+          Providers and keys
+        </Link>
+      );
+    case 'model':
+      return (
+        <Button onClick={() => document.getElementById('model-choice')?.focus()} className="max-sm:hidden">
+          Choose another model
+        </Button>
+      );
+    case 'summary':
+      return (
+        <Button disabled={busy} onClick={() => act(`/v1/sessions/${session}/compact`, 'A summary is being written. Try again when it is there.')}>
+          Summarise
+        </Button>
+      );
+    case 'clear':
+      return (
+        <Button disabled={busy} onClick={() => act(`/v1/sessions/${session}/clear`, 'The context is empty from the next message on.')}>
+          Clear the context
+        </Button>
+      );
+    default:
+      return (
+        <Link to="/c/$id/inspect" params={{ id: session }} className={LINK}>
+          Look at the calls
+        </Link>
+      );
+  }
+}
+
+function useSecondsUntil(at: string | null): number {
+  const [now, setNow] = useState(Date.now);
+  const left = at ? Math.ceil((Date.parse(at) - now) / 1_000) : 0;
+  useEffect(() => {
+    if (left <= 0) return;
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [left > 0]); // oxlint-disable-line exhaustive-deps -- while there is something to wait for
+  return left;
+}

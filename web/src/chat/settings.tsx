@@ -1,0 +1,112 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { request, sentence } from '../api/http';
+import { agentOf, modelList, projectList } from '../api/queries';
+import type { Session } from '../api/types';
+import { Button, Dialog, Field, Input, Select } from '../components/ui';
+
+const EFFORTS = ['minimal', 'low', 'medium', 'high'];
+
+// SettingsDialog changes what a conversation is and how its next turns run.
+export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
+  const { data: models } = useQuery(modelList());
+  const { data: projects } = useQuery(projectList());
+  const { data: agent } = useQuery(agentOf(session.agent_id));
+  const [title, setTitle] = useState(session.title);
+  const [model, setModel] = useState(session.model ?? '');
+  const [effort, setEffort] = useState(session.reasoning_effort ?? '');
+  const [project, setProject] = useState(session.project_id ?? '');
+  const [tags, setTags] = useState(session.tags.join(', '));
+  const [visibility, setVisibility] = useState(session.visibility);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState('');
+  const save = () => {
+    setBusy(true);
+    setError('');
+    const body = {
+      title,
+      model: model || null,
+      reasoning_effort: effort || null,
+      project_id: project || null,
+      tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
+      ...(visibility === session.visibility ? {} : { visibility }), // only its owner or an admin may
+    };
+    request<Session>(`/v1/sessions/${session.id}`, { method: 'PATCH', body })
+      .then(
+        (changed) => {
+          onChanged(changed);
+          onClose();
+        },
+        (failure: unknown) => setError(sentence(failure)),
+      )
+      .finally(() => setBusy(false));
+  };
+  return (
+    <Dialog open onClose={onClose} title="Conversation settings">
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <Field label="Title">
+          <Input value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+        </Field>
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Field label="Model" hint="From the next turn on.">
+            <Select value={model} onChange={(event) => setModel(event.target.value)}>
+              <option value="">{agent?.model ?? models?.default ?? 'the agent’s'} (the agent’s)</option>
+              {model && !models?.data.some((one) => one.id === model) && <option value={model}>{model}</option>}
+              {models?.data.map((one) => (
+                <option key={one.id} value={one.id}>
+                  {one.id}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <Field label="Reasoning effort">
+            <Select value={effort} onChange={(event) => setEffort(event.target.value)}>
+              <option value="">{agent?.reasoning_effort ?? 'default'}</option>
+              {EFFORTS.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <Field label="Project">
+            <Select value={project} onChange={(event) => setProject(event.target.value)}>
+              <option value="">No project</option>
+              {projects?.map((one) => (
+                <option key={one.id} value={one.id}>
+                  {one.name}
+                </option>
+              ))}
+            </Select>
+          </Field>
+          <Field label="Seen by">
+            <Select value={visibility} onChange={(event) => setVisibility(event.target.value as Session['visibility'])}>
+              <option value="private">Me and admins</option>
+              <option value="workspace">Everybody in the workspace</option>
+            </Select>
+          </Field>
+        </div>
+        <Field label="Tags" hint="With commas between them.">
+          <Input value={tags} onChange={(event) => setTags(event.target.value)} />
+        </Field>
+        {error && (
+          <p role="alert" className="text-sm text-bad">
+            {error}
+          </p>
+        )}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={busy}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

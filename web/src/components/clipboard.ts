@@ -1,0 +1,15 @@
+// copyText puts text into the clipboard. Browsers give pages without TLS no clipboard
+// of their own but on this very machine: there a selection is copied.
+export async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  const focused = document.activeElement;
+  area.value = text;
+  area.className = 'sr-only';
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand('copy');
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  if (!copied) throw new Error('The browser does not let this page copy. Select the text and copy it.');
+}
