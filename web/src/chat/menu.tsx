@@ -6,7 +6,7 @@ import type { Session } from '../api/types';
 import { Button, Dialog, Menu } from '../components/ui';
 import type { Panel } from '../router';
 
-const SettingsDialog = lazy(() => import('./settings').then((module) => ({ default: module.SettingsDialog })));
+const SettingsDialog = lazy(() => import('./conversationsettings').then((module) => ({ default: module.SettingsDialog })));
 
 interface Props {
   session: Session;
