@@ -35,7 +35,7 @@ export function Lineage({ session }: { session: Session }) {
 function Part({ name, children }: { name: string; children: ReactNode }) {
   return (
     <section>
-      <h3 className="mb-1.5 text-xs text-faint">{name}</h3>
+      <h2 className="mb-1.5 text-xs text-faint">{name}</h2>
       {children}
     </section>
   );
