@@ -18,6 +18,7 @@ type Store interface {
 	MessageStore
 	HistoryStore
 	RetentionStore
+	SearchStore
 	TurnLog
 	ReplayStore
 	AgentStore

@@ -22,6 +22,7 @@ import (
 type Store interface {
 	parley.SessionStore
 	parley.MessageStore
+	Searching
 	parley.HistoryStore
 	parley.TurnLog
 	parley.ReplayStore
@@ -72,6 +73,11 @@ type Sharing interface {
 	Share(ctx context.Context, scope parley.Scope, share parley.Share) (kept parley.Share, made bool, err error)
 	Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error
 	Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) ([]parley.Share, error)
+}
+
+// Searching finds messages by their words. See parley.SearchStore for its contract.
+type Searching interface {
+	Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (parley.SearchPage, error)
 }
 
 // Trees shows the tool sessions below a session. See parley.ChildStore.

@@ -41,6 +41,7 @@ type cursor struct {
 	Slug     string      `json:"s,omitempty"`
 	Sequence int64       `json:"n,omitempty"`
 	Position *int64      `json:"p,omitempty"`
+	Score    float64     `json:"w,omitempty"`
 }
 
 // maxCursorBytes bounds a cursor from outside.

@@ -68,7 +68,7 @@ func Permissions() []Permission { return slices.Clone(permissions[:]) }
 var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{WriteAgents, "create, change and archive agents; warm their providers' caches", ReachNone, ReachAll, ReachAll},
-	{ReadSessions, "read and list sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
+	{ReadSessions, "read, list and search sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},

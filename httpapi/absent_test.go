@@ -226,6 +226,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories?path="+s.root, "")
+	do("search", reflect.TypeFor[engine.SearchResults](), 200, "GET", "/v1/search?q="+s.searchable(), "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage?group=session", "")
 	do("getUsage", reflect.TypeFor[engine.UsageReport](), 200, "GET", "/v1/usage", "")
 	do("getResponseCache", reflect.TypeFor[parley.ResponseCacheState](), 200, "GET", "/v1/cache", "")

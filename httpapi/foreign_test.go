@@ -151,6 +151,10 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 		{method: "GET", path: "/v1/sessions?agent=" + foreign.slug},
 		{method: "GET", path: "/v1/sessions?project_id=" + foreign.project, empty: true},
 		{method: "GET", path: "/v1/sessions?parent_session_id=" + foreign.session, empty: true},
+		{method: "GET", path: "/v1/search?q=hi&session_id=" + foreign.session},
+		{method: "GET", path: "/v1/search?q=hi&agent_id=" + foreign.agent},
+		{method: "GET", path: "/v1/search?q=hi&agent_id=" + foreign.slug},
+		{method: "GET", path: "/v1/search?q=hi&project_id=" + foreign.project, empty: true},
 		{method: "GET", path: "/v1/sessions/" + own.session + "/messages?turn_id=" + foreign.turn, empty: true},
 		{method: "GET", path: "/v1/sessions/" + own.session + "/calls?turn_id=" + foreign.turn, empty: true},
 	} {

@@ -71,8 +71,7 @@ func sessionFilters() []parameter {
 func messageFilters() []parameter {
 	return with(paging(),
 		choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "recent", "chat", "ids"),
-		parameter{name: "role", about: "Only messages of this role. Repeatable.", repeats: true,
-			schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values)}}},
+		roles("Only messages of this role. Repeatable."),
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),
 		flag("internal", "Only internal messages, or only others."), id("turn_id", "Only messages of this turn."),
 		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
@@ -83,6 +82,23 @@ func messageFilters() []parameter {
 
 // maxSequence bounds a place in a record: whole in every client's numbers.
 const maxSequence = 1<<53 - 1
+
+func searchFilters() []parameter {
+	return []parameter{
+		text("q", "What to look for: words, \"a phrase\", -without."), roles("Only messages of this role, and no titles. Repeatable."),
+		text("tool_name", "Only calls and results of this tool."), text("agent_id", "Only sessions of this agent: its id or slug."),
+		id("project_id", "Only sessions of this project."), id("session_id", "Only what this session reads, what it shares as a fork included."),
+		instant("created_from", "Only messages created at this time or later; titles by their session's."), instant("created_to", "Only messages created before this time."),
+		choice("archived", "any, the default, finds in archived sessions too; false leaves them out, true the others.", "any", "false", "true"),
+		{name: "limit", about: "Hits of a page; 20 by default.", schema: integer(1, parley.MaxHits)}, text("cursor", "The field next of the page before."),
+	}
+}
+
+// roles is the filter by role.
+func roles(about string) parameter {
+	return parameter{name: "role", about: about, repeats: true,
+		schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values)}}}
+}
 
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30

@@ -18,6 +18,10 @@ const (
   JOIN parley.versions v ON v.workspace_id = $1 AND v.message_id = m.id LIMIT $3) d WHERE v.workspace_id = $1 AND v.message_id = d.message_id AND v.n = d.n`
 	purgeRecord = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
   WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT $3)`
+	purgeSearch = `DELETE FROM parley.search_rows WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.search_rows
+  WHERE workspace_id = $1 AND log_id = $2 AND (sequence = 0 OR sequence > ` + sharedBelow + `) LIMIT $3)`
+	forgetLog = `DELETE FROM parley.search_logs WHERE workspace_id = $1 AND log_id = $2
+  AND NOT EXISTS (SELECT 1 FROM parley.session_logs g WHERE g.workspace_id = $1 AND g.log_id = $2)`
 	purgeQueue = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
   WHERE workspace_id = $1 AND log_id = $2 AND status <> 'completed' AND sequence IS NULL LIMIT $3)`
 	purgeEvents = `DELETE FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence IN (SELECT sequence FROM parley.events
@@ -72,6 +76,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2", "budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
 	}
+	b.write(forgetLog, workspaceID, logID[0])
 	b.write("DELETE FROM parley.sessions WHERE workspace_id = $1 AND id = $2", workspaceID, sessionID)
 	b.write("DELETE FROM parley.heads WHERE workspace_id = $1 AND session_id = $2", workspaceID, sessionID)
 	return true, s.send(ctx, b)
@@ -83,9 +88,12 @@ func (s *Store) purgeRecord(ctx context.Context, workspaceID, logID, writer parl
 	if used, err := s.purgeUses(ctx, workspaceID, logID, writer); err != nil || used > 0 {
 		return false, err
 	}
-	for _, statement := range []string{purgeVersions, purgeRecord} {
+	for _, statement := range []string{purgeSearch, purgeVersions, purgeRecord} {
 		var gone int64
 		b := tenant(workspaceID)
+		if statement == purgeSearch {
+			b.write(lockLogs, []int64{lockOfLog(logID)})
+		}
 		b.counted(&gone, statement, workspaceID, logID, parley.PurgeBatch)
 		if err := s.send(ctx, b); err != nil || gone > 0 {
 			return false, err // the next messages may have versions
@@ -113,8 +121,12 @@ func (s *Store) purgeLog(ctx context.Context, workspaceID, logID parley.ID) (don
 		return b
 	})
 	switch {
-	case err != nil || writer.IsZero():
+	case err != nil:
 		return true, err
+	case writer.IsZero():
+		b := tenant(workspaceID)
+		b.write(forgetLog, workspaceID, logID)
+		return true, s.send(ctx, b)
 	case there:
 		return !deleted, nil
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	sharedBelow = "ifnull((SELECT max(g.through) FROM session_logs g WHERE g.log_id = ?1), 0)"
 	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT ?2)`
+	purgeSearch = `DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ?1 AND (sequence = 0 OR sequence > ` + sharedBelow + `) LIMIT ?2)`
+	forgetLog   = `DELETE FROM search_logs WHERE log_id = ?1 AND NOT EXISTS (SELECT 1 FROM session_logs g WHERE g.log_id = ?1)`
 	purgeQueue  = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND status <> 'completed' AND sequence IS NULL LIMIT ?2)`
 	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
 	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
@@ -54,6 +56,9 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		}
 	}
 	if left, err := t.releaseLogs(h); err != nil || left {
+		return false, err
+	}
+	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
 	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?", "DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?", "DELETE FROM replays WHERE session_id = ?",
@@ -110,6 +115,9 @@ func (t *txn) purgeRecord(logID, writer parley.ID) (bool, error) {
 	if err != nil || gone > 0 {
 		return false, err
 	}
+	if gone, err = t.exec(purgeSearch, logID, parley.PurgeBatch); err != nil || gone > 0 {
+		return false, err
+	}
 	if gone, err = t.purgeVersions(logID, parley.PurgeBatch); err != nil || gone > 0 {
 		return false, err
 	}
@@ -137,6 +145,9 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 // is its own to purge.
 func (t *txn) purgeLog(logID parley.ID) (bool, error) {
 	writer, err := t.id("SELECT session_id FROM messages WHERE log_id = ? AND sequence IS NOT NULL LIMIT 1", logID)
+	if err == nil && writer.IsZero() {
+		_, err = t.exec(forgetLog, logID)
+	}
 	if err != nil || writer.IsZero() {
 		return true, err
 	}

@@ -43,6 +43,7 @@ type Worker struct {
 	responses parley.ResponseCache
 
 	compactor *compactor
+	indexer   *indexer // nil where the store keeps no index of words, and in dry runs
 
 	claimNow  chan struct{} // of one: the claimer may find something
 	outboxNow chan struct{} // of one: the outbox may hold something
@@ -100,6 +101,9 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		idle:      make(chan struct{}),
 	}
 	w.responses, _ = store.(parley.ResponseCache)
+	if index, ok := store.(parley.SearchIndex); ok {
+		w.indexer = newIndexer(index)
+	}
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	hub.FlushWith(w.flusher.want)
@@ -142,6 +146,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(w.clientLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.compactLoop)
+	if w.indexer != nil {
+		w.claimers.Go(w.indexLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	}
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
 		w.claimers.Go(w.outboxLoop)
@@ -231,6 +238,9 @@ func (w *Worker) Committed(commit parley.Commit) {
 	}
 	if commit.Outbox {
 		poke(w.outboxNow)
+	}
+	if w.indexer != nil && !commit.Remote && !commit.SessionID.IsZero() { // what others commit they index
+		w.indexer.note(commit.SessionID)
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/internal/words"
+)
+
+// SearchList asks for what messages and titles say, best first.
+type SearchList struct {
+	Query                  string // words, "a phrase", -without; the last word may be a beginning
+	Roles                  []parley.Role
+	ToolName               string
+	Agent                  string // id or slug; "": all
+	ProjectID, SessionID   parley.ID
+	CreatedFrom, CreatedTo parley.Time    // [from, to)
+	Archived               ArchivedFilter // "" is ArchivedAny: a search looks everywhere
+	Cursor                 string
+	Limit                  int // 0: parley.DefaultHits
+}
+
+// SearchResults is a page of a search.
+type SearchResults struct {
+	Data     []SearchHit `json:"data"`
+	Next     *string     `json:"next"`
+	Complete bool        `json:"complete" doc:"false while the index is being made for the first time: something may be missing. What is said is found within seconds."`
+}
+
+// SearchHit is a message that was found, or a session by its title alone.
+type SearchHit struct {
+	Session FoundSession  `json:"session" doc:"That wrote the message; when that is gone or hidden, the first fork that shares it; with session_id, that one."`
+	Message *FoundMessage `json:"message" doc:"null when the title alone was found."`
+	Snippet Snippet       `json:"snippet"`
+	Score   float64       `json:"score" doc:"From 0 to 1, of the best hit of the search."`
+}
+
+// FoundSession is what is told of a session that something was found in.
+type FoundSession struct {
+	ID         parley.ID            `json:"id"`
+	Title      string               `json:"title"`
+	AgentID    parley.ID            `json:"agent_id"`
+	ProjectID  parley.ID            `json:"project_id"`
+	Status     parley.SessionStatus `json:"status"`
+	ArchivedAt parley.Time          `json:"archived_at"`
+}
+
+// FoundMessage is what is told of a message that was found.
+type FoundMessage struct {
+	ID        parley.ID     `json:"id"`
+	Sequence  int64         `json:"sequence"`
+	Role      parley.Role   `json:"role"`
+	Author    parley.Author `json:"author"`
+	ToolName  string        `json:"tool_name" doc:"Of calls and results; empty for others."`
+	CreatedAt parley.Time   `json:"created_at"`
+}
+
+// Snippet is a piece of a text with what was looked for in it.
+type Snippet struct {
+	Text  string       `json:"text" doc:"White space is one space; … where it was cut."`
+	Marks []words.Mark `json:"marks" doc:"Stretches of text that were found, in order: [from, to) in Unicode code points."`
+}
+
+// Search finds messages and titles that the principal may read. CodeInvalid for a
+// query that nothing can be found by, CodeNotFound for an agent or a session that
+// the principal does not see.
+func (e *Engine) Search(ctx context.Context, principal parley.Principal, list SearchList) (SearchResults, error) {
+	scope, err := authorise(principal, ReadSessions)
+	if err != nil {
+		return SearchResults{}, err
+	}
+	query, err := e.searchQuery(ctx, scope, &list)
+	if err != nil {
+		return SearchResults{}, err
+	}
+	page, err := e.store.Search(ctx, scope, query)
+	if err != nil {
+		return SearchResults{}, err
+	}
+	results := SearchResults{Data: make([]SearchHit, len(page.Hits)), Complete: page.Complete}
+	for i := range page.Hits {
+		results.Data[i] = shownHit(&page.Hits[i], query.Terms, page.Best)
+	}
+	if n := len(page.Hits); page.More && n > 0 {
+		last, asOf := &page.Hits[n-1], query.AsOf
+		if asOf == 0 { // what is said from now on moves no page
+			asOf = parley.Now() + 1
+		}
+		results.Next = cursor{List: "search", At: asOf, ID: last.ID, Score: last.Score}.text()
+	}
+	return results, nil
+}
+
+func (e *Engine) searchQuery(ctx context.Context, scope parley.Scope, list *SearchList) (parley.SearchQuery, error) {
+	query := parley.SearchQuery{
+		Roles: list.Roles, ToolName: list.ToolName, ProjectID: list.ProjectID, SessionID: list.SessionID,
+		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo, Limit: list.Limit,
+	}
+	var err error
+	if query.Terms, err = words.Parse(list.Query); err != nil {
+		return query, err
+	}
+	for _, role := range list.Roles {
+		if !role.Valid() {
+			return query, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+		}
+	}
+	if err := parley.CheckText("tool_name", list.ToolName, parley.MaxNameBytes); err != nil {
+		return query, err
+	}
+	switch yes, no := true, false; list.Archived {
+	case "", ArchivedAny:
+	case ArchivedOnly:
+		query.Archived = &yes
+	case ArchivedHidden:
+		query.Archived = &no
+	default:
+		return query, parley.InvalidField("archived", "%q is not one of false, true, any", parley.Clip(string(list.Archived), 16))
+	}
+	if list.Limit == 0 {
+		query.Limit = parley.DefaultHits
+	} else if list.Limit < 0 || list.Limit > parley.MaxHits {
+		return query, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxHits)
+	}
+	from, _, _, err := Paging{Cursor: list.Cursor}.start("search", "")
+	if err != nil {
+		return query, err
+	}
+	query.AsOf, query.AfterID, query.AfterScore = from.At, from.ID, from.Score
+	if list.Agent != "" {
+		agent, err := e.agent(ctx, scope, list.Agent)
+		if err != nil {
+			return query, err
+		}
+		query.AgentID = agent.ID
+	}
+	return query, nil
+}
+
+// shownHit is what is told of a hit.
+func shownHit(hit *parley.SearchHit, terms []parley.SearchTerm, best float64) SearchHit {
+	s := &hit.Session
+	shown := SearchHit{Session: FoundSession{ID: s.ID, Title: s.Title, AgentID: s.AgentID, ProjectID: s.ProjectID, Status: s.Status, ArchivedAt: s.ArchivedAt}}
+	text := s.Title
+	if m := hit.Message; m != nil {
+		shown.Message = &FoundMessage{ID: m.ID, Sequence: m.Sequence, Role: m.Role, Author: m.Author, ToolName: m.ToolName, CreatedAt: m.CreatedAt}
+		text = words.TextOf(m.Role, m.ToolName, json.RawMessage(m.Content))
+	}
+	shown.Snippet.Text, shown.Snippet.Marks = words.Snippet(text, terms)
+	if shown.Snippet.Marks == nil {
+		shown.Snippet.Marks = []words.Mark{}
+	}
+	if best > 0 {
+		shown.Score = hit.Score / best
+	}
+	return shown
+}

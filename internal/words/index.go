@@ -1,0 +1,145 @@
+package words
+
+import (
+	"cmp"
+	"slices"
+
+	"parley"
+)
+
+// Log is a log as an index finds it: what it holds, and how far that is indexed.
+type Log struct {
+	WorkspaceID, SessionID, LogID parley.ID // the session is the one that writes it
+	CreatedAt                     parley.Time
+	Title                         string // of that session
+	Known                         bool   // the index has seen it before
+	Through                       int64  // sequence up to which it is indexed
+	Titled                        string // the title that is indexed
+	End                           int64  // sequence up to which it is to be indexed now
+}
+
+// Behind reports whether there is something to index.
+func (l *Log) Behind() bool { return !l.Known || l.Through < l.End || l.Title != l.Titled }
+
+// Row is something to be indexed.
+type Row struct {
+	SessionID, LogID parley.ID
+	Sequence         int64     // 0: the title
+	MessageID        parley.ID // zero: the title
+	Role             parley.Role
+	ToolName         string
+	CreatedAt        parley.Time
+	Entry            Entry
+	Scopes           []string
+}
+
+// TitleRow is the row of a log's title; false when it has no words.
+func (l *Log) TitleRow() (Row, bool) {
+	return l.row(Row{CreatedAt: l.CreatedAt}, l.Title)
+}
+
+// MessageRow is the row of a message; false for one that is not to be found.
+func (l *Log) MessageRow(m *parley.Message) (Row, bool) {
+	if m.Internal {
+		return Row{}, false
+	}
+	return l.row(Row{Sequence: m.Sequence, MessageID: m.ID, Role: m.Role, ToolName: m.ToolName, CreatedAt: m.CreatedAt}, TextOf(m.Role, m.ToolName, m.Content))
+}
+
+func (l *Log) row(r Row, text string) (Row, bool) {
+	r.SessionID, r.LogID = l.SessionID, l.LogID
+	r.Entry = EntryOf(text)
+	if len(r.Entry.Words) == 0 {
+		return Row{}, false
+	}
+	r.Scopes = []string{Scoped(ofWorkspace, l.WorkspaceID[:]), Scoped(ofLog, l.LogID[:]), Scoped(ofRole, []byte(r.Role))}
+	if r.ToolName != "" {
+		r.Scopes = append(r.Scopes, Scoped(ofTool, []byte(r.ToolName)))
+	}
+	return r, true
+}
+
+// The kinds of words that say where a message is.
+const (
+	ofWorkspace = "w"
+	ofLog       = "l"
+	ofRole      = "r"
+	ofTool      = "t"
+)
+
+// Scopes are the groups of words that say where a query looks. logs are those of
+// the session that it names, if it names one.
+func Scopes(workspaceID parley.ID, q *parley.SearchQuery, logs []parley.ID) [][]string {
+	groups := [][]string{{Scoped(ofWorkspace, workspaceID[:])}}
+	if len(logs) > 0 {
+		group := make([]string, len(logs))
+		for i, id := range logs {
+			group[i] = Scoped(ofLog, id[:])
+		}
+		groups = append(groups, group)
+	}
+	if len(q.Roles) > 0 {
+		group := make([]string, len(q.Roles))
+		for i, role := range q.Roles {
+			group[i] = Scoped(ofRole, []byte(role))
+		}
+		groups = append(groups, group)
+	}
+	if q.ToolName != "" {
+		groups = append(groups, []string{Scoped(ofTool, []byte(q.ToolName))})
+	}
+	return groups
+}
+
+// Candidate is a match before it is ranked.
+type Candidate struct {
+	MessageID parley.ID // zero: a title
+	SessionID parley.ID // that it is shown for
+	CreatedAt parley.Time
+	Counts    []byte
+	Score     float64
+}
+
+// ID names a candidate.
+func (c *Candidate) ID() parley.ID {
+	if c.MessageID.IsZero() {
+		return c.SessionID
+	}
+	return c.MessageID
+}
+
+// Rank puts matches in order, best first, those alike by time and then by id, and
+// cuts the page that a query asks for. Titles of sessions that have a message among
+// the matches are left out. The page begins behind the hit that the query names, at
+// the place that this has now; if that is gone, at the place that it had.
+func Rank(matches []Candidate, q *parley.SearchQuery) (page []Candidate, best float64, more bool) {
+	spoken := map[parley.ID]bool{}
+	for i := range matches {
+		if matches[i].Score = Score(matches[i].Counts, q.Terms); !matches[i].MessageID.IsZero() {
+			spoken[matches[i].SessionID] = true
+		}
+	}
+	matches = slices.DeleteFunc(matches, func(c Candidate) bool { return c.MessageID.IsZero() && spoken[c.SessionID] })
+	slices.SortFunc(matches, func(a, b Candidate) int {
+		first, second := a.ID(), b.ID()
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.CreatedAt, a.CreatedAt), slices.Compare(second[:], first[:]))
+	})
+	if len(matches) == 0 {
+		return nil, 0, false
+	}
+	best = matches[0].Score
+	if !q.AfterID.IsZero() {
+		begin := slices.IndexFunc(matches, func(c Candidate) bool { return c.ID() == q.AfterID }) + 1
+		if begin == 0 {
+			if begin = slices.IndexFunc(matches, func(c Candidate) bool { return c.Score < q.AfterScore }); begin < 0 {
+				begin = len(matches)
+			}
+		}
+		matches = matches[begin:]
+	}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = parley.DefaultHits
+	}
+	return matches[:min(limit, len(matches))], best, len(matches) > limit
+}

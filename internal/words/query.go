@@ -1,0 +1,110 @@
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// The bounds of a query.
+const (
+	MaxQueryBytes = 1024 // of what a person wrote
+	MaxQueryWords = 32   // in it
+	MinPrefix     = 3    // letters from which on the last word may go on
+)
+
+// Parse reads what a person looks for: words, all of which must occur; "a phrase";
+// -without or -"without a phrase". A word that is written with a sign between, such
+// as read_session, is a phrase. The last word may be the beginning of one, unless a
+// space or a quote stands behind it or it is shorter than MinPrefix. CodeInvalid, by
+// field q, for what nothing can be found by, with a sentence that says what to write.
+func Parse(query string) ([]parley.SearchTerm, error) {
+	switch {
+	case len(query) > MaxQueryBytes:
+		return nil, parley.InvalidField("q", "is longer than %d bytes; a few words are enough", MaxQueryBytes)
+	case strings.TrimSpace(query) == "":
+		return nil, parley.InvalidField("q", `is empty; write words that occur in a message, "a phrase", or -without`)
+	}
+	var terms []parley.SearchTerm
+	total := 0
+	for rest := query; ; {
+		var piece piece
+		if piece, rest = cut(rest); piece.text == "" && rest == "" {
+			break
+		}
+		term := piece.term()
+		if len(term.Words) == 0 {
+			continue
+		}
+		if total += len(term.Words); total > MaxQueryWords {
+			return nil, parley.InvalidField("q", "holds more than %d words; a few are enough", MaxQueryWords)
+		}
+		term.Prefix = term.Prefix || rest == "" && piece.open && last(query) && !term.Without && utf8.RuneCountInString(term.Words[len(term.Words)-1]) >= MinPrefix
+		terms = append(terms, term)
+	}
+	for _, term := range terms {
+		if !term.Without {
+			return terms, nil
+		}
+	}
+	if len(terms) > 0 {
+		return nil, parley.InvalidField("q", "says only what is not to be found; write a word that is, as well")
+	}
+	return nil, parley.InvalidField("q", "holds no word; write letters or digits that occur in a message")
+}
+
+// last reports whether a query ends in a word that may be still being written.
+func last(query string) bool {
+	r, _ := utf8.DecodeLastRuneInString(query)
+	return inWord(r)
+}
+
+// piece is a part of a query between spaces, or between quotes.
+type piece struct {
+	text    string
+	without bool
+	open    bool // not between quotes
+}
+
+// cut takes the next piece off a query. Only quotes stand for themselves; one that
+// is not closed reaches to the end.
+func cut(query string) (piece, string) {
+	query = strings.TrimLeftFunc(query, unicode.IsSpace)
+	var found piece
+	if strings.HasPrefix(query, "-") {
+		found.without, query = true, query[1:]
+	}
+	if strings.HasPrefix(query, `"`) {
+		text, rest, _ := strings.Cut(query[1:], `"`)
+		found.text = text
+		return found, rest
+	}
+	found.open = true
+	end := strings.IndexFunc(query, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
+	if end < 0 {
+		end = len(query)
+	}
+	found.text = query[:end]
+	return found, query[end:]
+}
+
+// term is what a piece asks for. The last character of a run asks for nothing that
+// the pair before it has not asked for; a character alone asks for every pair that
+// begins with it.
+func (p piece) term() parley.SearchTerm {
+	term := parley.SearchTerm{Without: p.without}
+	words := Split(p.text)
+	if end := len(words) - 1; end >= 0 && words[end].Last {
+		if end > 0 && words[end-1].Pair && words[end-1].To == words[end].To {
+			words = words[:end]
+		} else {
+			term.Prefix = true
+		}
+	}
+	for _, word := range words {
+		term.Words = append(term.Words, word.Text)
+	}
+	return term
+}

@@ -1,0 +1,156 @@
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley"
+)
+
+// The size of a snippet, in characters.
+const (
+	SnippetRunes = 240
+	leadRunes    = 60 // of them before the first word that was found
+)
+
+// Mark is a stretch of a snippet, in Unicode code points: [from, to).
+type Mark [2]int
+
+// Snippet cuts the piece out of a text that shows the most of what was looked for,
+// white space made one space, and marks it there. A text that holds nothing of it is
+// shown from its beginning.
+func Snippet(text string, terms []parley.SearchTerm) (snippet string, marks []Mark) {
+	text = Clipped(text)
+	found := occurrences(Split(text), terms)
+	from := 0
+	if len(found) > 0 {
+		from = backed(text, found[densest(text, found)].from)
+	}
+	var out strings.Builder
+	runes, next := 0, 0
+	for next < len(found) && found[next].from < from {
+		next++
+	}
+	write := func(s string) { out.WriteString(s); runes += utf8.RuneCountInString(s) }
+	if from > 0 {
+		write("…")
+	}
+	space, open := true, -1
+	at := from
+	for at < len(text) && runes < SnippetRunes {
+		if open < 0 && next < len(found) && found[next].from <= at {
+			open = runes
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		switch {
+		case !unicode.IsSpace(r) && !unicode.IsControl(r):
+			write(string(r))
+			space = false
+		case !space:
+			write(" ")
+			space = true
+		}
+		at += size
+		if open >= 0 && at >= found[next].to {
+			marks = append(marks, Mark{open, runes})
+			open, next = -1, next+1
+		}
+	}
+	if open >= 0 && runes > open {
+		marks = append(marks, Mark{open, runes})
+	}
+	if strings.TrimSpace(text[at:]) != "" {
+		return out.String() + "…", marks
+	}
+	return strings.TrimRight(out.String(), " "), marks
+}
+
+// backed is where a snippet begins that shows a word: a little before it, where a
+// word begins.
+func backed(text string, at int) int {
+	from, runes := at, 0
+	for from > 0 && runes < leadRunes {
+		_, size := utf8.DecodeLastRuneInString(text[:from])
+		from, runes = from-size, runes+1
+	}
+	if from == 0 {
+		return 0
+	}
+	if space := strings.IndexFunc(text[from:at], unicode.IsSpace); space >= 0 {
+		from += space
+		for from < at {
+			r, size := utf8.DecodeRuneInString(text[from:])
+			if !unicode.IsSpace(r) {
+				break
+			}
+			from += size
+		}
+	}
+	return from
+}
+
+// occurrence is a place in a text of something looked for, in bytes.
+type occurrence struct{ from, to, term int }
+
+// densest is the first of the occurrences with which the stretch begins that holds
+// the most different terms.
+func densest(text string, found []occurrence) int {
+	best, most := 0, 0
+	for i := range found {
+		seen := map[int]bool{}
+		for _, other := range found[i:] {
+			if other.to-found[i].from > SnippetRunes-leadRunes {
+				break
+			}
+			seen[other.term] = true
+		}
+		if len(seen) > most {
+			best, most = i, len(seen)
+		}
+		if most == len(text) || i > maxOccurrences {
+			break
+		}
+	}
+	return best
+}
+
+// maxOccurrences bounds the places that a snippet is chosen among.
+const maxOccurrences = 512
+
+// occurrences are the places of what is looked for, in order and apart from each
+// other.
+func occurrences(words []Word, terms []parley.SearchTerm) (found []occurrence) {
+	for at := 0; at < len(words) && len(found) < maxOccurrences; at++ {
+		length, of := 0, 0
+		for i, term := range terms {
+			if !term.Without && len(term.Words) > length && stands(words[at:], term) {
+				length, of = len(term.Words), i
+			}
+		}
+		if length == 0 {
+			continue
+		}
+		last := words[at+length-1]
+		if n := len(found); n > 0 && words[at].From < found[n-1].to { // pairs overlap
+			found[n-1].to = max(found[n-1].to, last.To)
+			continue
+		}
+		found = append(found, occurrence{words[at].From, last.To, of})
+	}
+	return found
+}
+
+// stands reports whether a text goes on with a term.
+func stands(words []Word, term parley.SearchTerm) bool {
+	if len(words) < len(term.Words) {
+		return false
+	}
+	end := len(term.Words) - 1
+	for i, word := range term.Words {
+		if words[i].Text != word && !(i == end && term.Prefix && strings.HasPrefix(words[i].Text, word)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package words
+
+import "parley"
+
+// Stretch is a piece of a log that is being indexed.
+type Stretch struct {
+	Log
+	Shared bool  // its session is gone: it is indexed as far as forks share it
+	To     int64 // sequence up to which it is prepared
+	Rows   []Row
+}
+
+// News reports whether there is anything to be written.
+func (s *Stretch) News() bool { return s.To > s.Through || !s.Known || s.Title != s.Titled }
+
+// Budget is what one transaction may still take.
+type Budget struct{ messages, bytes int }
+
+// NewBudget is that of a whole transaction.
+func NewBudget() Budget {
+	return Budget{messages: parley.SearchBatch, bytes: parley.SearchBatchBytes}
+}
+
+// Spent reports whether nothing more fits.
+func (b *Budget) Spent() bool { return b.messages <= 0 || b.bytes <= 0 }
+
+// Begin begins a stretch: with its title, if that is another than the one that is
+// indexed.
+func (b *Budget) Begin(s *Stretch) {
+	s.To = s.Through
+	if !s.Shared && (s.Title != s.Titled || !s.Known) {
+		row, found := s.TitleRow()
+		b.add(s, row, found)
+	}
+}
+
+// Take adds the next message of a stretch; false for one that is not settled, which
+// ends it for now, or when nothing more fits.
+func (b *Budget) Take(s *Stretch, m *parley.Message) bool {
+	if b.Spent() || !m.Status.Settled() {
+		return false
+	}
+	row, found := s.MessageRow(m)
+	b.add(s, row, found)
+	s.To = m.Sequence
+	return true
+}
+
+func (b *Budget) add(s *Stretch, row Row, found bool) {
+	b.messages--
+	if found {
+		s.Rows = append(s.Rows, row)
+		b.bytes -= row.Entry.Size
+	}
+}

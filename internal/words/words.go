@@ -1,0 +1,147 @@
+// Package words makes of text the words that conversations are found by. Both
+// databases are given the same prepared words and asked for the same, so that they
+// find the same; what a word is, is decided here alone:
+//
+//   - A word is a run of letters, digits and the marks on them. Everything else parts words.
+//   - It is folded: case, compatibility forms and the accents of Latin, Greek,
+//     Cyrillic, Arabic and Hebrew make no difference (Größe, GROSSE and grosse are one).
+//   - Scripts that are written without spaces, and Hangul, give a word for each
+//     character and the one behind it: 東京都 is 東京, 京都, 都.
+//   - Of a longer word the first MaxWordRunes count.
+//
+// It knows no database. What is kept of a word is at most 4 × MaxWordRunes bytes of
+// letters, digits and marks, never a space, a quote or an operator.
+package words
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// The bounds of what is made into words.
+const (
+	MaxWordRunes = 64       // of a word; what is longer is told apart by these alone
+	MaxTextBytes = 32 << 10 // of a message's text; what is behind it is not found
+	MaxWords     = 16_000   // of a message: PostgreSQL counts places up to 16,383
+	MaxRepeats   = 255      // places that one word has in a message: PostgreSQL keeps no more
+)
+
+// Word is a word of a text.
+type Word struct {
+	Text     string // folded
+	From, To int    // where it stands, UTF-8 bytes
+	Pair     bool   // of a script without spaces: a character and the one behind it
+	Last     bool   // of such a script: the last character of a run, alone
+}
+
+// Split gives the words of a text in order, at most MaxWords. A word that folds to
+// nothing is left out.
+func Split(text string) []Word {
+	words := make([]Word, 0, min(len(text)/6+1, MaxWords))
+	for at := 0; at < len(text) && len(words) < MaxWords; {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if !inWord(r) {
+			at += size
+			continue
+		}
+		pairs := paired(r)
+		end, ascii := at+size, r < utf8.RuneSelf
+		for end < len(text) {
+			next, size := utf8.DecodeRuneInString(text[end:])
+			if !inWord(next) || !isMark(next) && paired(next) != pairs {
+				break
+			}
+			ascii = ascii && next < utf8.RuneSelf
+			end += size
+		}
+		if pairs {
+			words = appendPairs(words, text, at, end)
+		} else if word := fold(clipped(text[at:end]), ascii); word != "" {
+			words = append(words, Word{Text: word, From: at, To: end})
+		}
+		at = end
+	}
+	return words[:min(len(words), MaxWords)]
+}
+
+// appendPairs adds a word for each character of a run: itself and the one behind.
+func appendPairs(words []Word, text string, from, to int) []Word {
+	for from < to && len(words) < MaxWords {
+		first := from + characterAt(text[from:to])
+		second := first + characterAt(text[first:to])
+		if word := fold(text[from:second], false); word != "" {
+			words = append(words, Word{Text: word, From: from, To: second, Pair: second > first, Last: second == first})
+		}
+		from = first
+	}
+	return words
+}
+
+// characterAt is how many bytes a letter and the marks on it take.
+func characterAt(text string) int {
+	end := 0
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if end > 0 && !isMark(r) {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
+// clipped is the beginning of a word that counts.
+func clipped(word string) string {
+	if len(word) <= MaxWordRunes {
+		return word
+	}
+	runes := 0
+	for i := range word {
+		if runes++; runes > MaxWordRunes {
+			return word[:i]
+		}
+	}
+	return word
+}
+
+// fold makes one form of a word's many.
+func fold(word string, ascii bool) string {
+	if ascii {
+		return strings.ToLower(word)
+	}
+	folded := norm.NFKD.String(cases.Fold().String(word))
+	folded = strings.Map(func(r rune) rune {
+		if accent(r) || !inWord(r) {
+			return -1
+		}
+		return r
+	}, folded)
+	return clipped(norm.NFC.String(folded))
+}
+
+// inWord reports whether a character is part of a word.
+func inWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || isMark(r))
+}
+
+func isMark(r rune) bool { return r >= 0x300 && unicode.IsMark(r) }
+
+// accent reports whether a mark changes how a letter is spoken, not which it is:
+// those of Latin, Greek and Cyrillic, and the vowel points of Arabic and Hebrew. The
+// marks of other scripts are letters in all but name.
+func accent(r rune) bool {
+	return 0x300 <= r && r <= 0x36f || 0x591 <= r && r <= 0x5c7 || 0x610 <= r && r <= 0x61a || 0x64b <= r && r <= 0x65f || r == 0x670
+}
+
+// paired reports whether a letter is of a script that parts no words, or whose
+// words have their endings attached.
+func paired(r rune) bool {
+	return r >= 0xe00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Bopomofo)
+}

@@ -1,0 +1,236 @@
+package postgres
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"parley"
+	"parley/internal/transition"
+	"parley/internal/words"
+)
+
+// Two ways lead to the newest matches. Of a word that many messages hold, the newest
+// messages are walked through until enough are found; of any other the index of
+// words tells which there are. Which it is, a sample of the newest tells.
+const (
+	searchSample = 2_000  // messages that are looked at first
+	searchOften  = 50     // matches among them from which on it is walked
+	searchWalk   = 80_000 // messages that are walked through at most; then the index tells
+)
+
+// Search implements parley.SearchStore. Matches are looked for as the role that sees
+// all workspaces, in the one of the scope: under the row policies no condition on
+// words may use an index, because what it raises could tell of rows that the policy
+// hides. What is shown of the matches is read behind the wall, as everything is.
+func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (page parley.SearchPage, err error) {
+	parts, err := s.searchedLogs(ctx, scope, query.SessionID)
+	if err != nil {
+		return page, err
+	}
+	ids := make([]parley.ID, len(parts))
+	for i, part := range parts {
+		ids[i] = part.LogID
+	}
+	asked := words.TSQuery(query.Terms, words.Scopes(scope.WorkspaceID, &query, ids))
+	sample := 0
+	if err := s.read(ctx, func() *batch {
+		b := searching(scope)
+		b.read("SELECT completed_at IS NOT NULL FROM parley.search_pass", func(r *row) error { page.Complete = r.bool(); return nil })
+		if len(parts) == 0 {
+			var l filter
+			l.newest(&query, searchSample)
+			b.read("SELECT count(*) FROM ("+l.where.String()+") r WHERE r.words @@ "+l.arg(asked)+"::tsquery", func(r *row) error { sample = r.int(); return nil }, l.args...)
+		}
+		return b
+	}); err != nil {
+		return page, err
+	}
+	var matches []words.Candidate
+	if sample >= searchOften {
+		matches, err = s.matches(ctx, scope, &query, parts, asked, min(2*parley.MaxRanked*searchSample/sample+searchSample, searchWalk))
+	}
+	if err == nil && len(matches) < parley.MaxRanked {
+		matches, err = s.matches(ctx, scope, &query, parts, asked, 0)
+	}
+	if err != nil {
+		return page, err
+	}
+	var best []words.Candidate
+	best, page.Best, page.More = words.Rank(matches, &query)
+	page.Hits, err = s.readHits(ctx, scope, best)
+	return page, err
+}
+
+// searching begins a batch that looks for matches in a workspace.
+func searching(scope parley.Scope) *batch {
+	b := system()
+	b.snapshot = true
+	b.read("SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+		func(*row) error { return nil }, scope.WorkspaceID.String())
+	return b
+}
+
+// searchedLogs are the parts of a session's record that a search in it looks at,
+// its own last; none when it names no session.
+func (s *Store) searchedLogs(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parts []transition.Part, err error) {
+	if sessionID.IsZero() {
+		return nil, nil
+	}
+	var own parley.ID
+	err = s.page(ctx, scope, sessionID, func(b *batch) {
+		parts = nil
+		b.read(sharedOf, func(r *row) error {
+			part, err := scanPart(r)
+			parts = append(parts, part)
+			return err
+		}, scope.WorkspaceID, sessionID)
+		b.read("SELECT log_id FROM parley.sessions WHERE workspace_id = $1 AND id = $2", func(r *row) error { own = r.id(); return nil }, scope.WorkspaceID, sessionID)
+	})
+	return append(parts, transition.Own(sessionID, own)), err
+}
+
+// newest is a query for the newest rows of the time that is asked for.
+func (l *filter) newest(q *parley.SearchQuery, limit int) {
+	l.must("r.workspace_id = " + here)
+	l.inTime(q)
+	terms := l.where.String()
+	l.where.Reset()
+	l.where.WriteString("SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(limit))
+}
+
+func (l *filter) inTime(q *parley.SearchQuery) {
+	if q.CreatedFrom != 0 {
+		l.must("r.created_at >= ?", int64(q.CreatedFrom))
+	}
+	for _, to := range []parley.Time{q.CreatedTo, q.AsOf} {
+		if to != 0 {
+			l.must("r.created_at < ?", int64(to))
+		}
+	}
+}
+
+// matches reads the newest matches: among the newest rows, or with walk 0 among all.
+func (s *Store) matches(ctx context.Context, scope parley.Scope, q *parley.SearchQuery, parts []transition.Part, asked string, walk int) (matches []words.Candidate, err error) {
+	text, args := searchQuery(scope, q, parts, asked, walk)
+	err = s.read(ctx, func() *batch {
+		matches = make([]words.Candidate, 0, parley.DefaultHits)
+		b := searching(scope)
+		b.read(text, func(r *row) error {
+			match := words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()}
+			if r.int64() == 0 { // a title
+				match.MessageID = parley.ID{}
+			}
+			matches = append(matches, match)
+			return nil
+		}, args...)
+		return b
+	})
+	return matches, err
+}
+
+func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.Part, asked string, walk int) (string, []arg) {
+	var l filter
+	begin, from := "", ""
+	if walk > 0 {
+		l.newest(q, min(walk, searchWalk))
+		from = "(" + l.where.String() + ") r"
+		l.where.Reset()
+		l.must("r.words @@ ?::tsquery", asked)
+	} else {
+		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
+		l.inTime(q)
+		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
+		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC) r"
+		l.where.Reset()
+		l.must("r.workspace_id = " + here)
+	}
+	shown := l.shownSession(scope, q)
+	l.visible(scope)
+	if !q.AgentID.IsZero() {
+		l.must("s.agent_id = ?", q.AgentID)
+	}
+	if !q.ProjectID.IsZero() {
+		l.must("s.project_id = ?", q.ProjectID)
+	}
+	if q.Archived != nil {
+		l.must("(s.archived_at IS NOT NULL) = ?", *q.Archived)
+	}
+	arms := make([]string, len(parts))
+	for i, part := range parts {
+		least := int64(1) // of the others' titles none
+		if i == len(parts)-1 {
+			least = 0
+		}
+		arms[i] = "r.log_id = " + l.arg(part.LogID) + " AND r.sequence BETWEEN " + l.arg(least) + " AND " + l.arg(part.Through)
+	}
+	if len(arms) > 0 {
+		l.must("(" + strings.Join(arms, " OR ") + ")")
+	}
+	return begin + "SELECT r.id, r.created_at, (SELECT c.counts FROM parley.search_rows c WHERE c.workspace_id = " + here + " AND c.id = r.id), s.id, r.sequence FROM " + from +
+		" CROSS JOIN LATERAL (SELECT " + shown + " AS id) x JOIN parley.sessions s ON s.workspace_id = " + here + " AND s.id = x.id WHERE " + l.where.String() +
+		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(parley.MaxRanked), l.args
+}
+
+// shownSession is the session that a match is shown for: the one that is asked for,
+// the one that wrote it, or of those that the scope sees the first that shares it.
+func (l *filter) shownSession(scope parley.Scope, q *parley.SearchQuery) string {
+	if !q.SessionID.IsZero() {
+		return l.arg(q.SessionID) + "::uuid"
+	}
+	inner := filter{args: l.args}
+	inner.visible(scope)
+	l.args = inner.args
+	visible := inner.where.String()
+	return "coalesce((SELECT s.id FROM parley.sessions s WHERE s.id = r.session_id AND " + visible + ")," +
+		" (SELECT s.id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id" +
+		" WHERE g.workspace_id = " + here + " AND g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " + visible + " ORDER BY s.id LIMIT 1))"
+}
+
+// readHits reads what is shown of matches, as the tenant. What is gone meanwhile is
+// left out.
+func (s *Store) readHits(ctx context.Context, scope parley.Scope, best []words.Candidate) ([]parley.SearchHit, error) {
+	var sessionIDs, messageIDs []parley.ID
+	for _, match := range best {
+		sessionIDs = append(sessionIDs, match.SessionID)
+		if !match.MessageID.IsZero() {
+			messageIDs = append(messageIDs, match.MessageID)
+		}
+	}
+	var sessions map[parley.ID]parley.Session
+	var messages map[parley.ID]parley.Message
+	var l filter
+	l.visible(scope)
+	l.must("s.id = ANY(?)", sessionIDs)
+	if err := s.read(ctx, func() *batch {
+		sessions, messages = map[parley.ID]parley.Session{}, map[parley.ID]parley.Message{}
+		b := tenant(scope.WorkspaceID)
+		b.snapshot = true
+		b.read("SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), func(r *row) error {
+			session, err := scanSession(r)
+			sessions[session.ID] = session
+			return err
+		}, l.args...)
+		b.read("SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)", func(r *row) error {
+			message := scanMessage(r)
+			messages[message.ID] = message
+			return nil
+		}, scope.WorkspaceID, messageIDs)
+		return b
+	}); err != nil {
+		return nil, err
+	}
+	hits := make([]parley.SearchHit, 0, len(best))
+	for i := range best {
+		hit := parley.SearchHit{ID: best[i].ID(), Score: best[i].Score}
+		session, there := sessions[best[i].SessionID]
+		hit.Session = session
+		if message, found := messages[best[i].MessageID]; found {
+			hit.Message = &message
+		}
+		if there && (hit.Message != nil || best[i].MessageID.IsZero()) {
+			hits = append(hits, hit)
+		}
+	}
+	return hits, nil
+}

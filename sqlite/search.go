@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley"
+	"parley/internal/transition"
+	"parley/internal/words"
+)
+
+// Search implements parley.SearchStore.
+func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (page parley.SearchPage, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		page = parley.SearchPage{}
+		logs, err := searchedLogs(c, scope, query.SessionID)
+		if err != nil {
+			return err
+		}
+		text, args := searchQuery(scope, &query, logs)
+		matches := make([]words.Candidate, 0, parley.DefaultHits)
+		if err := c.each(text, func(r *row) error {
+			matches = append(matches, words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()})
+			return nil
+		}, args...); err != nil {
+			return err
+		}
+		if page.Complete, err = c.has("SELECT 1 FROM search_pass WHERE completed_at IS NOT NULL"); err != nil {
+			return err
+		}
+		var best []words.Candidate
+		best, page.Best, page.More = words.Rank(matches, &query)
+		page.Hits, err = readHits(c, scope, best)
+		return err
+	})
+	return page, err
+}
+
+// searchedLogs are the parts of a session's record that a search in it looks at,
+// its own last; none when it names no session.
+func searchedLogs(c *conn, scope parley.Scope, sessionID parley.ID) ([]transition.Part, error) {
+	if sessionID.IsZero() {
+		return nil, nil
+	}
+	at, err := placeOf(c, scope, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	return append(at.shared, transition.Own(sessionID, at.logID)), nil
+}
+
+// searchQuery builds the query for the newest matches. Rows of the index of words
+// come newest first, and the query ends with as many as are ranked.
+func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Part) (string, []arg) {
+	ids := make([]parley.ID, len(logs))
+	for i, part := range logs {
+		ids[i] = part.LogID
+	}
+	var l, shown list
+	shown.visible(scope)
+	if q.SessionID.IsZero() {
+		shown.args = append(shown.args, shown.args...) // of the writer, then of a fork
+	} else {
+		shown.args = []arg{q.SessionID}
+	}
+	l.args = shown.args // they stand in the join, before the terms
+	l.must("search_words MATCH ?", words.FTS5(q.Terms, words.Scopes(scope.WorkspaceID, q, ids)))
+	l.must("r.workspace_id = ?", scope.WorkspaceID)
+	if q.CreatedFrom != 0 {
+		l.must("w.rowid >= ? AND r.created_at >= ?", firstKey(q.CreatedFrom), int64(q.CreatedFrom))
+	}
+	for _, to := range []parley.Time{q.CreatedTo, q.AsOf} {
+		if to != 0 {
+			l.must("w.rowid < ? AND r.created_at < ?", firstKey(to+1000), int64(to))
+		}
+	}
+	l.visible(scope)
+	if !q.AgentID.IsZero() {
+		l.must("s.agent_id = ?", q.AgentID)
+	}
+	if !q.ProjectID.IsZero() {
+		l.must("s.project_id = ?", q.ProjectID)
+	}
+	if q.Archived != nil {
+		l.must("(s.archived_at IS NOT NULL) = ?", *q.Archived)
+	}
+	if len(logs) > 0 {
+		arms := make([]string, len(logs))
+		for i, part := range logs {
+			least := int64(1) // of the others' titles none
+			if i == len(logs)-1 {
+				least = 0
+			}
+			arms[i] = "r.log_id = ? AND r.sequence BETWEEN ? AND ?"
+			l.args = append(l.args, part.LogID, least, part.Through)
+		}
+		l.must("(" + strings.Join(arms, " OR ") + ")")
+	}
+	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM search_words w CROSS JOIN search_rows r ON r.key = w.rowid CROSS JOIN sessions s ON s.id = " +
+		shownSession(&shown, q) + " WHERE " + l.where.String() + " ORDER BY w.rowid DESC LIMIT ?", append(l.args, parley.MaxRanked)
+}
+
+// shownSession is the session that a match is shown for: the one that is asked for,
+// the one that wrote it, or of those that the scope sees the first that shares it.
+func shownSession(visible *list, q *parley.SearchQuery) string {
+	if !q.SessionID.IsZero() {
+		return "?"
+	}
+	return "ifnull((SELECT s.id FROM sessions s WHERE s.id = r.session_id AND " + visible.where.String() + ")," +
+		" (SELECT s.id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id WHERE g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " +
+		visible.where.String() + " ORDER BY s.id LIMIT 1))"
+}
+
+// readHits reads what is shown of matches. One whose message or session is gone by
+// the wall of the scope is left out.
+func readHits(c *conn, scope parley.Scope, best []words.Candidate) ([]parley.SearchHit, error) {
+	hits := make([]parley.SearchHit, 0, len(best))
+	sessions := map[parley.ID]parley.Session{}
+	for i := range best {
+		hit := parley.SearchHit{ID: best[i].ID(), Score: best[i].Score}
+		known := false
+		if hit.Session, known = sessions[best[i].SessionID]; !known {
+			session, err := visibleSession(c, scope, best[i].SessionID)
+			if err != nil {
+				return nil, err
+			}
+			hit.Session, sessions[session.ID] = session, session
+		}
+		if !best[i].MessageID.IsZero() {
+			found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?", func(r *row) error {
+				message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+				hit.Message = &message
+				return nil
+			}, best[i].MessageID, scope.WorkspaceID)
+			if err != nil {
+				return nil, err
+			}
+			if !found {
+				continue
+			}
+		}
+		hits = append(hits, hit)
+	}
+	return slices.Clip(hits), nil
+}
+
+// keyBits are the bits of a row's key below its second.
+const keyBits = 16
+
+// firstKey is the least key of the second of a time.
+func firstKey(at parley.Time) int64 {
+	const last = 1 << (62 - keyBits)
+	return min(max(int64(at)/1000, 0), last) << keyBits
+}
