@@ -8,17 +8,16 @@ let server, chrome, context;
 
 before(async () => {
   [server, chrome] = await Promise.all([Server.start(), browser()]);
+  context = await chrome.newContext({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
 });
 after(async () => {
   await chrome?.close();
   await server?.end();
 });
-afterEach(() => context?.close());
+afterEach(() => Promise.all(context.pages().map((page) => page.close())));
 
-async function tab(address, options = {}) {
-  context = await chrome.newContext({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options });
-  return open(context, server, address);
-}
+// tab opens a tab beside the others: one person plays all of this.
+const tab = (address) => open(context, server, address);
 
 const composer = '[data-composer]';
 const growing = 'article[aria-busy=true] .prose-chat';
@@ -251,5 +250,19 @@ once('without a key one watches a tool, approves it, and stops a long answer, by
   await page.locator(growing).waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('stopped', { exact: true }).waitFor();
+  right(page);
+});
+
+once('what was stopped before it began is tried again', async () => {
+  const session = await script([[{ wait_ms: 60_000 }, { text: 'Late.' }]], { title: 'Slow' });
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('Waiting for the model').first().waitFor();
+  await page.press(composer, 'Escape');
+  await page.locator('[data-stopped]').waitFor();
+  await page.reload();
+  await server.ask('PATCH', `/v1/sessions/${session.id}`, { model: 'sim/echo' });
+  await page.locator('[data-stopped]').getByRole('button', { name: 'Try again' }).click();
+  await page.locator('article[aria-label^="Answer"]', { hasText: 'wait_ms' }).waitFor();
+  assert.equal(await page.locator('[data-stopped]').count(), 0);
   right(page);
 });

@@ -17,8 +17,9 @@ interface Props {
   onEdit?: () => void;
 }
 
-// Actions are what can be done with a message. They always take their room, and
-// show when the message is pointed at or holds the focus.
+// Actions are what can be done with a message. They always take their room, and show
+// when the message is pointed at or holds the focus; where there is only touch, when
+// it was tapped.
 export function Actions({ message, text, facts, shown, onEdit }: Props) {
   const navigate = useNavigate();
   const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
@@ -31,8 +32,8 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
   return (
     <div
       className={cx(
-        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100 max-md:opacity-100',
-        !shown && !error && 'opacity-0',
+        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100',
+        !shown && !error && 'opacity-0 pointer-coarse:hidden',
       )}
     >
       <IconButton

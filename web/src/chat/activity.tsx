@@ -23,7 +23,9 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
   }, [activity]);
   if (!activity.running) {
     const told = transcript.order.at(-1)?.message.error; // the card below that message says it
-    return activity.failure && activity.failed && !told ? <ErrorCard failure={activity.failure} turn={activity.failed} session={transcript.id} /> : null;
+    if (!activity.ended) return null;
+    if (!activity.failure) return <Stopped key={activity.ended} turn={activity.ended} />;
+    return told ? null : <ErrorCard failure={activity.failure} turn={activity.ended} session={transcript.id} />;
   }
   return (
     <div className="flex min-h-8 flex-wrap items-center gap-x-2 gap-y-1 py-1 text-sm text-soft" data-activity>
@@ -34,13 +36,22 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
           All approvals
         </Link>
       )}
-      {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <GoOn turn={activity.turn} />}
+      {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <Act path={`/v1/turns/${activity.turn}/continue`} label="Look again now" />}
     </div>
   );
 }
 
-// GoOn makes a turn ready again that waits at a limit.
-function GoOn({ turn }: { turn: string }) {
+// Stopped offers to try a turn again that somebody stopped.
+function Stopped({ turn }: { turn: string }) {
+  return (
+    <p className="flex min-h-8 flex-wrap items-center gap-2 text-sm text-soft" data-stopped>
+      Stopped. <Act path={`/v1/turns/${turn}/retry`} label="Try again" />
+    </p>
+  );
+}
+
+// Act asks for one thing, and says when it was refused.
+function Act({ path, label }: { path: string; label: string }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   return (
@@ -50,12 +61,12 @@ function GoOn({ turn }: { turn: string }) {
         onClick={() => {
           setBusy(true);
           setError('');
-          request(`/v1/turns/${turn}/continue`, { body: {} })
+          request(path, { body: {} })
             .catch((failure: unknown) => setError(sentence(failure)))
             .finally(() => setBusy(false));
         }}
       >
-        Look again now
+        {label}
       </Button>
       {error && (
         <span role="alert" className="text-bad">
@@ -73,7 +84,7 @@ export function Announcer({ transcript }: { transcript: Transcript }) {
   const ended = last?.role === 'assistant' && last.status === 'completed' ? 'The answer is complete.' : '';
   return (
     <p role="status" className="sr-only" data-announcer>
-      {!session ? '' : activity.running ? state(transcript) : activity.failure ? `It failed: ${activity.failure.sentence}` : ended}
+      {!session ? '' : activity.running ? state(transcript) : activity.failure ? `It failed: ${activity.failure.sentence}` : activity.ended ? 'Stopped.' : ended}
     </p>
   );
 }

@@ -35,7 +35,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
   const back = useRef<Element | null>(null); // what had the focus before
   useEffect(() => {
     back.current = document.activeElement;
-    here.current?.querySelector<HTMLElement>('[aria-current]')?.focus();
+    here.current?.focus();
     return () => {
       if (back.current instanceof HTMLElement && (document.activeElement === document.body || here.current?.contains(document.activeElement))) back.current.focus();
     };
@@ -43,12 +43,13 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
   return (
     <aside
       ref={here}
+      tabIndex={-1}
       aria-label={NAMES.find(([name]) => name === panel)?.[1]}
       onKeyDown={(event) => event.key === 'Escape' && onClose()}
-      className="flex w-96 shrink-0 flex-col border-l border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
+      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">
-        <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-sm">
+        <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-[13px]">
           {NAMES.map(([name, shown]) => (
             <Link
               key={name}

@@ -19,6 +19,8 @@ interface Props {
   sought?: boolean; // opened, if it is folded
 }
 
+const coarse = () => matchMedia('(pointer: coarse)').matches; // fingers: nothing is pointed at
+
 export const MessageRow = memo(function MessageRow({ live, ends, latest, sought }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const { message } = live;
@@ -35,9 +37,10 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest, sought 
 function UserRow({ message }: { message: Message }) {
   const { text, files, links } = message.content;
   const [editing, setEditing] = useState(false);
+  const [tapped, setTapped] = useState(false);
   if (editing) return <EditBox message={message} onClose={() => setEditing(false)} />;
   return (
-    <article className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
+    <article onClick={() => setTapped(!tapped)} className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
       {message.author.kind !== 'person' && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
       <div className={cx('max-w-[85%] rounded-2xl bg-user px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere]', message.marks.set_aside && 'opacity-50')}>
         {text}
@@ -48,7 +51,7 @@ function UserRow({ message }: { message: Message }) {
         ))}
         {files && files.length > 0 && <Files ids={files} />}
       </div>
-      <Actions message={message} text={text} onEdit={() => setEditing(true)} />
+      <Actions message={message} text={text} shown={tapped && coarse()} onEdit={() => setEditing(true)} />
     </article>
   );
 }
@@ -58,9 +61,10 @@ function AssistantRow({ live, ends, latest }: Props) {
   const text = live.text('text');
   const reasoning = live.text('reasoning');
   const { id: session } = useParams({ from: '/c/$id' });
+  const [tapped, setTapped] = useState(false);
   const last = latest && message.session_id === session; // a fork cannot try again what it shares
   return (
-    <article className={cx('group/message', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
+    <article onClick={() => setTapped(!tapped)} className={cx('group/message', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}
       {text && <Markdown text={text} complete={!live.streaming} drew={(took) => live.drew(took)} />}
       {message.content.refusal && <p className="text-warn">The model declined: {message.content.refusal}</p>}
@@ -71,7 +75,7 @@ function AssistantRow({ live, ends, latest }: Props) {
       )}
       {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
-      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest} />}
+      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest || (tapped && coarse())} />}
     </article>
   );
 }

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import { outlineOf, turnList } from '../api/queries';
 import type { ID, Message, Turn } from '../api/types';
 import { time } from '../components/format';
@@ -41,6 +41,14 @@ export function Outline({ transcript, onJump }: { transcript: Transcript; onJump
     void queries.invalidateQueries(turnList(transcript.id));
   }, [queries, transcript, turn, running]);
   const chapters = useMemo(() => chaptersOf(outline.data?.pages.flatMap((page) => page.data) ?? []), [outline.data]);
+  const list = useRef<HTMLOListElement>(null);
+  const shown = outline.isSuccess;
+  useEffect(() => {
+    // The entry where one reads is in sight, and takes the arrow keys.
+    const current = list.current?.querySelector<HTMLElement>('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest' });
+    if (document.activeElement === list.current?.closest('aside')) current?.focus({ preventScroll: true });
+  }, [shown]);
   const ended = new Map(turns.data?.map((one) => [one.id, one]));
   if (outline.isPending) return <Loading what="the outline" />;
   if (outline.isError) return <Failed error={outline.error} onRetry={() => void outline.refetch()} />;
@@ -54,7 +62,7 @@ export function Outline({ transcript, onJump }: { transcript: Transcript; onJump
           {outline.isFetchingNextPage ? 'Loading…' : 'Show earlier'}
         </Button>
       )}
-      <ol aria-label="What was asked" className="-mx-2 space-y-0.5">
+      <ol ref={list} aria-label="What was asked" className="-mx-2 space-y-0.5">
         {chapters.map((chapter, i) => (
           <li key={chapter.question.id}>
             <Entry chapter={chapter} turn={ended.get(chapter.question.turn_id ?? '')} current={i === at} onJump={onJump} />

@@ -49,7 +49,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
         <ul className="divide-y divide-line border-t border-line">
           {calls.map((one) => (
             <li key={one.call.message.id} className={cx('px-3 py-2', marked === one && 'sought')} data-sought={marked === one || undefined}>
-              <OneCall one={one} transcript={transcript} />
+              <OneCall one={one} alone={calls.length === 1} transcript={transcript} />
             </li>
           ))}
         </ul>
@@ -65,7 +65,8 @@ function State({ calls, waits }: { calls: Call[]; waits: string }) {
   return <Check size={14} className="text-good" aria-label="done" />;
 }
 
-function OneCall({ one: { call, result }, transcript }: { one: Call; transcript: Transcript }) {
+// OneCall is a call of a card; alone, its name and time are in the card's head.
+function OneCall({ one: { call, result }, alone, transcript }: { one: Call; alone: boolean; transcript: Transcript }) {
   useSyncExternalStore(call.subscribe, call.snapshot);
   const { message } = call;
   const approval = pendingOf(transcript, message.tool_call_id);
@@ -74,7 +75,7 @@ function OneCall({ one: { call, result }, transcript }: { one: Call; transcript:
   const asked = question({ call, result });
   return (
     <div className="space-y-2">
-      <div className="flex items-center gap-2">
+      <div className={cx('flex items-center gap-2', alone && message.status !== 'cancelled' && typeof child !== 'string' && 'hidden')}>
         <span className="font-mono text-[13px] font-medium">{message.tool_name ?? '…'}</span>
         {said && <span className="text-xs text-faint">{duration(said.execution_time_ms)}</span>}
         {message.status === 'cancelled' && <CircleSlash size={13} className="text-faint" aria-label="cancelled" />}

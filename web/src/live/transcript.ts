@@ -29,7 +29,7 @@ export interface Activity {
   sentence: string;
   retry: Retry | null;
   failure: Failure | null; // of the last turn, when it failed
-  failed: ID | null; // that turn
+  ended: ID | null; // the last turn, when it failed or was stopped: it can be tried again
   queued: boolean; // a turn waits to be begun
 }
 
@@ -43,7 +43,7 @@ export interface Warning {
 // or a word that the message is not there.
 export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
 
-const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null, failed: null, queued: false };
+const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null, ended: null, queued: false };
 
 // Transcript is the record of one session as the page has it: a snapshot with its
 // event sequence, and every event after it. What is shown is a stretch of it: the end,
@@ -128,7 +128,7 @@ export class Transcript {
         request<Page<Message>>(`${path}/messages`, { query: { status: 'queued', limit: PENDING } }),
         request<Page<Approval>>(`${path}/approvals`, { query: { state: 'pending', limit: PENDING } }),
       ]);
-      const last = session.status === 'failed' ? await this.lastTurn() : null;
+      const last = session.status === 'failed' || session.status === 'cancelled' ? await this.lastTurn() : null;
       if (run !== this.ending) return;
       this.messages.clear();
       this.stretch.take(tail); // known in any case: it has what streams
@@ -144,7 +144,7 @@ export class Transcript {
         since: Date.now(),
         wait: session.wait_reason,
         failure: last?.error ?? null,
-        failed: last?.id ?? null,
+        ended: last?.id ?? null,
       };
       this.state = 'ready';
       this.unwatch = feed.watch(this.id, session.last_event_sequence, (event) => this.apply(event));
@@ -314,7 +314,7 @@ export class Transcript {
         this.queue = this.queue.filter((live) => live.message.id !== data.message_id);
         break;
       case 'session.started':
-        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null, failed: null, queued: false });
+        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null, ended: null, queued: false });
         break;
       case 'session.waiting':
         this.act({ running: true, wait: data.reason, sentence: data.sentence ?? '', retry: null });
@@ -323,8 +323,8 @@ export class Transcript {
       case 'session.failed':
       case 'session.cancelled':
         if (!this.activity.turn || this.activity.turn === data.turn_id) {
-          const failed = event.type === 'session.failed';
-          this.activity = { ...IDLE, failure: failed ? data.turn.error : null, failed: failed ? data.turn_id : null };
+          const completed = event.type === 'session.completed';
+          this.activity = { ...IDLE, failure: data.turn?.error ?? null, ended: completed ? null : data.turn_id };
         } // else a queued turn was taken back
         void this.readSession();
         break;
@@ -375,7 +375,7 @@ export class Transcript {
       this.place(blank(this.id, id, turn_id, sequence, event.created_at ?? new Date().toISOString()));
       if (event.data.turn_id) return; // its step settles it
     }
-    if (role === 'user' && turn_id && !this.activity.running) this.act({ running: true, queued: true, turn: turn_id, since: Date.now(), failure: null, failed: null });
+    if (role === 'user' && turn_id && !this.activity.running) this.act({ running: true, queued: true, turn: turn_id, since: Date.now(), failure: null, ended: null });
     this.want(id);
   }
 
