@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -120,6 +121,15 @@ func (c *Client) CreateSession(ctx context.Context, input SessionInput) (parley.
 // Session finds a session.
 func (c *Client) Session(ctx context.Context, id parley.ID) (parley.Session, error) {
 	return read[parley.Session](ctx, c, "/v1/sessions/"+id.String(), nil)
+}
+
+// ExportSession is a session as one file, json or markdown. The caller closes it.
+func (c *Client) ExportSession(ctx context.Context, id parley.ID, format string) (io.ReadCloser, error) {
+	response, err := c.request(ctx, http.MethodGet, "/v1/sessions/"+id.String()+"/export", url.Values{"format": {format}}, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
 }
 
 // SessionTree reads a session and the tool sessions below it.

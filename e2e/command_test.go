@@ -46,6 +46,9 @@ func commandLine(t *testing.T, at place) {
 	}
 	file := filepath.Join(t.TempDir(), "export.json")
 	must("sessions", "export", id, "-o", file)
+	if read := must("sessions", "export", id, "--markdown"); !strings.HasPrefix(read, "# ") {
+		t.Errorf("as Markdown it is %.80q", read)
+	}
 	var export struct {
 		Messages []parley.Message
 		Calls    []parley.Call

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strconv"
@@ -65,21 +67,21 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 
 	var output string
-	export := &cobra.Command{Use: "export SESSION", Short: "Write a session with its messages, turns and calls as one JSON file", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		export, err := exportSession(ctx, server, args[0])
+	var markdown bool
+	export := &cobra.Command{Use: "export SESSION", Short: "Write a session as one file: with its messages, turns and calls as JSON, or to be read as Markdown", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		format := "json"
+		if markdown {
+			format = "markdown"
+		}
+		file, err := server.ExportSession(ctx, id, format)
 		if err != nil {
 			return err
 		}
-		if output == "" || output == "-" {
-			return term.printJSON(export)
-		}
-		raw, err := json.MarshalIndent(export, "", "  ")
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(output, append(raw, '\n'), 0o600)
+		defer file.Close()
+		return writeExport(term, file, output)
 	})}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
+	export.Flags().BoolVar(&markdown, "markdown", false, "the conversation to be read, instead of JSON")
 
 	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		return server.DeleteSession(ctx, id)
@@ -94,6 +96,23 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, forget, remove, recordCommand(shared, term))
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
+}
+
+// writeExport writes what the server sends. A file that broke off is taken away.
+func writeExport(term terminal, from io.Reader, output string) error {
+	if output == "" || output == "-" {
+		_, err := io.Copy(term.out, from)
+		return err
+	}
+	file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(output))
+	}
+	return nil
 }
 
 // sessionExport is a whole session.

@@ -6,6 +6,7 @@ import { waitName } from '../components/status';
 import { Button } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { ErrorCard } from './failure';
+import { ContextEdge } from './message';
 
 const TICK_MS = 1_000;
 const SHORT_MS = 2_000; // a wait that needs no number
@@ -23,7 +24,7 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
   }, [activity]);
   if (!activity.running) {
     const told = transcript.order.at(-1)?.message.error; // the card below that message says it
-    if (!activity.ended) return null;
+    if (!activity.ended) return cleared(transcript) ? <ContextEdge /> : null;
     if (!activity.failure) return <Stopped key={activity.ended} turn={activity.ended} />;
     return told ? null : <ErrorCard failure={activity.failure} turn={activity.ended} session={transcript.id} />;
   }
@@ -39,6 +40,11 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
       {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <Act path={`/v1/turns/${activity.turn}/continue`} label="Look again now" />}
     </div>
   );
+}
+
+// cleared tells that the context was emptied and nothing has been said since.
+function cleared({ session }: Transcript): boolean {
+  return session !== null && session.context.cleared_at !== null && session.context.messages === 0;
 }
 
 // Stopped offers to try a turn again that somebody stopped.

@@ -19,20 +19,38 @@ interface Props {
   sought?: boolean; // opened, if it is folded
 }
 
+const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
 const coarse = () => matchMedia('(pointer: coarse)').matches; // fingers: nothing is pointed at
 
 export const MessageRow = memo(function MessageRow({ live, ends, latest, sought }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const { message } = live;
-  switch (message.role) {
-    case 'user':
-      return <UserRow message={message} />;
-    case 'assistant':
-      return <AssistantRow live={live} ends={ends} latest={latest} />;
-    default:
-      return <NoteRow message={message} sought={sought} />;
-  }
+  const row =
+    message.role === 'user' ? (
+      <UserRow message={message} />
+    ) : message.role === 'assistant' ? (
+      <AssistantRow live={live} ends={ends} latest={latest} />
+    ) : (
+      <NoteRow message={message} sought={sought} />
+    );
+  return message.marks.context_edge ? (
+    <>
+      <ContextEdge />
+      {row}
+    </>
+  ) : (
+    row
+  );
 });
+
+// ContextEdge stands where the model's sight begins.
+export function ContextEdge() {
+  return (
+    <p className="my-4 flex items-center gap-3 text-xs text-faint before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line" data-edge>
+      Context cleared: the model sees nothing above
+    </p>
+  );
+}
 
 function UserRow({ message }: { message: Message }) {
   const { text, files, links } = message.content;
@@ -51,7 +69,7 @@ function UserRow({ message }: { message: Message }) {
         ))}
         {files && files.length > 0 && <Files ids={files} />}
       </div>
-      <Actions message={message} text={text} shown={tapped && coarse()} onEdit={() => setEditing(true)} />
+      <Actions message={message} text={text} shown={marked(message) || (tapped && coarse())} onEdit={() => setEditing(true)} />
     </article>
   );
 }
@@ -75,7 +93,7 @@ function AssistantRow({ live, ends, latest }: Props) {
       )}
       {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
-      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest || (tapped && coarse())} />}
+      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest || marked(message) || (tapped && coarse())} />}
     </article>
   );
 }

@@ -8,6 +8,7 @@ import { Announcer } from './activity';
 import { Composer } from './composer';
 import { Header } from './header';
 import { useJumps } from './jump';
+import { Notices } from './notices';
 import { usePresence } from './presence';
 import { Queue } from './queue';
 import { TranscriptView } from './view';
@@ -66,11 +67,7 @@ function Chat({ id }: { id: string }) {
         ) : (
           <TranscriptView transcript={transcript} onLatest={toEnd} />
         )}
-        {transcript.warning && activity.running && (
-          <p role="status" className="mx-auto mb-2 w-full max-w-3xl px-4 text-sm text-warn">
-            {Math.round(transcript.warning.share * 100)} % of the limit {transcript.warning.limit.replaceAll('_', ' ')} is spent. At the limit it stops.
-          </p>
-        )}
+        <Notices transcript={transcript} />
         <Announcer transcript={transcript} />
         <Queue transcript={transcript} />
         <Composer

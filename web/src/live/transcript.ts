@@ -39,6 +39,12 @@ export interface Warning {
   share: number;
 }
 
+// Summary is how the writing of one stands; sentence is why it failed.
+export interface Summary {
+  state: 'running' | 'waits' | 'failed'; // waits: for the turn to end that runs
+  sentence: string;
+}
+
 // Target is what the view is to bring into sight: a message of the record, its end,
 // or a word that the message is not there.
 export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
@@ -55,6 +61,7 @@ export class Transcript {
   runs = new Map<string, ToolRun>(); // by tool call
   activity: Activity = IDLE;
   warning: Warning | null = null;
+  summary: Summary | null = null;
   events: StreamEvent[] = []; // those that came since the snapshot, for the inspector
   session: Session | null = null;
   target: Target | null = null; // each goTo makes a new one
@@ -337,6 +344,16 @@ export class Transcript {
       case 'session.deleted':
         this.gone();
         return;
+      case 'compaction.started':
+        this.summary = { state: 'running', sentence: '' };
+        break;
+      case 'compaction.completed':
+        this.summary = data.queued ? { state: 'waits', sentence: '' } : null;
+        void this.readSession();
+        break;
+      case 'compaction.failed':
+        this.summary = { state: data.again ? 'running' : 'failed', sentence: data.error?.sentence ?? '' };
+        break;
       case 'limit.warning':
         this.warning = { limit: data.limit, share: data.share };
         break;
@@ -371,6 +388,7 @@ export class Transcript {
   // created makes a streaming row at once, so that its deltas have a place; others are read.
   private created(event: StreamEvent): void {
     const { message_id: id, role, turn_id, message_sequence: sequence } = event.data;
+    if (role === 'summary' && this.summary?.state === 'waits') this.summary = null;
     if (role === 'assistant' && !this.messages.has(id)) {
       this.place(blank(this.id, id, turn_id, sequence, event.created_at ?? new Date().toISOString()));
       if (event.data.turn_id) return; // its step settles it
@@ -418,6 +436,12 @@ export class Transcript {
   // became takes the session as the server answered a change of it.
   became(session: Session): void {
     this.session = session;
+    this.changed();
+  }
+
+  // dismiss takes back the word of a summary that failed.
+  dismiss(): void {
+    this.summary = null;
     this.changed();
   }
 
