@@ -89,3 +89,74 @@ test('what the next call sees is shown to the byte, and follows the conversation
   await accessible(page, 'the context');
   right(page);
 });
+
+const rows = '[data-rows] [data-row]';
+
+test('rows arrive while a session streams, and a delta asks the server for nothing', async () => {
+  const session = await server.session('Write', { model: 'sim/lorem-9000-20' });
+  const page = await tab(`/c/${session.id}/inspect`);
+  const growing = page.locator(rows, { hasText: 'runs' }).filter({ hasText: 'assistant' });
+  await growing.waitFor();
+  await page.locator(rows, { hasText: 'model call' }).getByText('open').waitFor();
+  const asked = [];
+  page.on('request', (request) => request.url().includes(session.id) && !request.url().endsWith('/tree') && asked.push(request.url()));
+  let text = await growing.innerText();
+  for (let n = 0; n < 4; n++) {
+    await until(async () => (await growing.innerText()) !== text, 'the row grows');
+    text = await growing.innerText();
+  }
+  assert.deepEqual(asked, [], 'deltas were followed by requests');
+  await server.stopped(session.id);
+  await page.locator(rows, { hasText: 'model call' }).getByText('cancelled').waitFor();
+  await until(async () => (await page.getByText('runs', { exact: true }).count()) === 0, 'nothing runs any more');
+  await page.getByRole('button', { name: 'Events' }).click();
+  await page.locator(rows, { hasText: 'session.cancelled' }).waitFor();
+  await page.locator('[data-rows]').focus();
+  await page.keyboard.press('ArrowUp');
+  await page.waitForURL(/only=events&row=event-\d+|row=event-\d+&only=events/);
+  right(page);
+});
+
+once('the inspector holds its place while older rows come in above and new ones below', async () => {
+  const session = await server.ask('POST', '/v1/sessions', {});
+  const say = (n) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Number ${n}.` } });
+  for (let n = 1; n <= 150; n++) await say(n);
+  const page = await tab(`/c/${session.id}/inspect?only=human`);
+  await page.locator(rows, { hasText: 'Number 150.' }).waitFor();
+  const place = (text) => page.locator(rows, { hasText: text }).evaluate((row) => row.getBoundingClientRect().top);
+  const scroll = (top) => page.locator('[data-rows]').evaluate((list, to) => (list.scrollTop = to), top);
+  await scroll(300);
+  await until(async () => (await page.locator('[data-rows]').evaluate((list) => list.scrollTop)) > 1_500, 'older rows came in above');
+  const seen = /Number \d+\./.exec((await page.locator(rows).nth(20).innerText()))[0];
+  const before = await place(seen);
+  await say(151);
+  await page.getByText('151 rows').or(page.getByText(/1[2-9]1 rows/)).waitFor();
+  assert.equal(await place(seen), before);
+  await page.locator('[data-rows]').focus();
+  await page.keyboard.press('End');
+  await page.locator(rows, { hasText: 'Number 151.' }).waitFor();
+  await say(152);
+  await page.locator(rows, { hasText: 'Number 152.' }).waitFor();
+  right(page);
+});
+
+test('sub-conversations are inspected in place, and any two calls compared', async () => {
+  await server.ask('POST', '/v1/agents', { name: 'Scout', model: 'sim/echo' });
+  const captain = await server.ask('POST', '/v1/agents', { name: 'Captain', model: 'sim/script', tools: [{ name: 'ask_scout', description: 'Sends the scout.', agent: 'scout' }] });
+  const script = JSON.stringify([[{ tool_call: { name: 'ask_scout', arguments: { task: 'What do you see?' } } }], [{ text: 'Steady.' }]]);
+  const session = await server.session(script, { agent_id: captain.id, model: 'sim/script' });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}/inspect`);
+  await page.locator(rows, { hasText: 'model call' }).nth(1).click();
+  await page.getByLabel('The call to compare with').selectOption({ index: 1 });
+  await page.getByText('are the same prefix').waitFor();
+  await page.waitForURL(/with=/);
+  await page.reload(); // all of it stands in the address
+  await page.getByText('are the same prefix').waitFor();
+  await page.locator(rows, { hasText: 'ask_scout' }).last().click();
+  await page.getByRole('button', { name: 'Show the rows of its conversation' }).click();
+  await page.getByRole('heading', { name: /Inspector: What do you see/ }).waitFor();
+  assert.equal(await page.getByRole('navigation', { name: 'Sub-conversations' }).locator('[aria-current]').count(), 1);
+  await accessible(page, 'the inspector of a sub-conversation');
+  right(page);
+});

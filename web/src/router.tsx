@@ -9,7 +9,8 @@ function strings<Name extends string>(search: Record<string, unknown>, ...names:
   const found: { [name in Name]?: string } = {};
   for (const name of names) {
     const value = search[name];
-    if (typeof value === 'string' && value !== '') found[name] = value;
+    if (typeof value === 'number') found[name] = String(value);
+    else if (typeof value === 'string' && value !== '') found[name] = value;
   }
   return found;
 }
@@ -49,7 +50,7 @@ export const inspectRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id/inspect',
   component: lazyRouteComponent(() => import('./pages/inspect'), 'InspectPage'),
-  validateSearch: (search: Record<string, unknown>) => strings(search, 'only', 'row'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'only', 'row', 'of', 'part', 'with'),
 });
 
 const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: lazyRouteComponent(() => import('./pages/inbox'), 'InboxPage') });

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -63,19 +63,13 @@ export const agentOf = (id: ID) => queryOptions({ queryKey: ['agent', id], query
 export const agentVersion = (id: ID, version: number) =>
   queryOptions({ queryKey: ['agent', id, version], queryFn: ({ signal }) => request<Agent>(`/v1/agents/${id}/versions/${version}`, { signal }), staleTime: Infinity });
 
-export const callList = (session: ID) =>
-  infiniteQueryOptions({
-    queryKey: ['calls', session],
-    queryFn: ({ pageParam, signal }) => request<Page<Call>>(`/v1/sessions/${session}/calls`, { query: { limit: LIST, cursor: pageParam }, signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-  });
 // explained keeps the request of an explanation as the bytes that it is.
 function explained<T extends { request: string }>(text: string): T {
   return { ...(JSON.parse(text) as T), request: rawMember(text, 'request') };
 }
 
-export const callOf = (id: ID) => queryOptions({ queryKey: ['call', id], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });
+// callOf explains a call, once more when its outcome is another.
+export const callOf = (id: ID, outcome: string) => queryOptions({ queryKey: ['call', id, outcome], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });
 export const callDiff = (id: ID, other?: ID) => queryOptions({ queryKey: ['diff', id, other], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { query: { with: other }, signal }), retry: false });
 
 // contextOf is what the next call of a session would be shown, with a message or as it stands.

@@ -1,26 +1,16 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect } from 'react';
 import { treeOf } from '../api/queries';
 import type { Session, TreeNode } from '../api/types';
 import { compact, money, number } from '../components/format';
 import { StatusDot, statusName } from '../components/status';
 import { cx, Failed, Loading } from '../components/ui';
-import { feed } from '../live/feed';
 
 // SubConversations is the tree of what agents opened as tools, from its root, with
 // what each took.
 export function SubConversations({ session }: { session: Session }) {
-  const queries = useQueryClient();
   const root = session.root_id;
   const tree = useQuery(treeOf(root));
-  useEffect(
-    () =>
-      feed.onWorkspace((event) => {
-        if (event.type === 'session.status_changed' || event.type === 'session.deleted' || event.type === 'resync') void queries.invalidateQueries(treeOf(root));
-      }),
-    [queries, root],
-  );
   if (tree.isPending) return <Loading what="the tree" />;
   if (tree.isError) return <Failed error={tree.error} onRetry={() => void tree.refetch()} />;
   const { data, total, truncated } = tree.data;

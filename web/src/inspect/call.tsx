@@ -1,22 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Problem } from '../api/http';
 import { callDiff, callOf } from '../api/queries';
 import type { Call, CallDetail } from '../api/types';
 import { Payload } from '../chat/tools';
-import { duration, money, number } from '../components/format';
+import { duration, fullTime, money, number } from '../components/format';
 import { Badge, cx, Failed, Loading } from '../components/ui';
 import { LeftOutList } from '../context/leftout';
 import { KINDS } from '../context/parts';
 import { Sent } from '../context/sent';
+import type { Look } from '../pages/inspect';
 import { Facts } from './detail';
 
 const OUTCOMES = { completed: 'good', failed: 'bad', cancelled: 'plain', interrupted: 'warn', open: 'accent' } as const;
 
 // CallView explains one model call: what it cost, what the model saw and did not
 // see, and how the request differs from the one before.
-export function CallView({ call }: { call: Call }) {
-  const detail = useQuery(callOf(call.id));
+export function CallView({ call, calls, look, go }: { call: Call; calls: Call[]; look: Look; go: (change: Look) => void }) {
+  const detail = useQuery(callOf(call.id, call.outcome));
   const { usage } = call;
   return (
     <div className="space-y-6">
@@ -37,20 +37,21 @@ export function CallView({ call }: { call: Call }) {
       {call.error && <Payload name="Error" bad text={JSON.stringify(call.error, null, 2)} />}
       {detail.isPending && <Loading what="the request" />}
       {detail.isError && <Failed error={detail.error} onRetry={() => void detail.refetch()} />}
-      {detail.data && <Explained detail={detail.data} />}
+      {detail.data && <Explained detail={detail.data} part={look.part} onPart={(part) => go({ part })} />}
+      <Difference call={call} calls={calls} other={look.with} onOther={(other) => go({ with: other })} />
+      {detail.data && <Sources detail={detail.data} />}
     </div>
   );
 }
 
-function Explained({ detail }: { detail: CallDetail }) {
-  const [part, setPart] = useState<number>();
+function Explained({ detail, part, onPart }: { detail: CallDetail; part: string | undefined; onPart: (part: string | undefined) => void }) {
   return (
     <>
       <section>
         <h3 className="mb-2 text-sm font-medium">
           What the model saw <span className="font-normal text-faint">by the policy {detail.manifest.policy}</span>
         </h3>
-        <Sent session={detail.session_id} explained={detail} cached={detail.usage.cached_tokens ?? 0} cachedSays="From the cache" open={part} onOpen={setPart} />
+        <Sent session={detail.session_id} explained={detail} cached={detail.usage.cached_tokens ?? 0} cachedSays="From the cache" open={part === undefined ? undefined : Number(part)} onOpen={(at) => onPart(at === undefined ? undefined : String(at))} />
       </section>
       <section>
         <h3 className="mb-2 text-sm font-medium">What it did not see</h3>
@@ -67,7 +68,13 @@ function Explained({ detail }: { detail: CallDetail }) {
           ]}
         />
       )}
-      <Difference id={detail.id} />
+    </>
+  );
+}
+
+// Sources are the request, the system prompt and the tools as they are.
+function Sources({ detail }: { detail: CallDetail }) {
+  return (
       <section className="space-y-3">
         <p className="text-sm">
           {detail.exact ? (
@@ -82,21 +89,40 @@ function Explained({ detail }: { detail: CallDetail }) {
         <Payload name="System prompt" text={detail.system_prompt} />
         <Payload name={`Tools (${detail.tools.length})`} text={detail.tools.length > 0 ? JSON.stringify(detail.tools, null, 2) : ''} />
       </section>
-    </>
   );
 }
 
-// Difference says how the request differs from the session's one before.
-function Difference({ id }: { id: string }) {
-  const diff = useQuery(callDiff(id));
+// Difference says how the request differs from the session's one before, or any other.
+function Difference({ call, calls, other, onOther }: { call: Call; calls: Call[]; other: string | undefined; onOther: (other: string | undefined) => void }) {
+  const others = calls.filter((one) => one.id !== call.id);
+  return (
+    <section>
+      <div className="mb-2 flex flex-wrap items-center gap-2">
+        <h3 className="text-sm font-medium">Compared with</h3>
+        <select aria-label="The call to compare with" value={other ?? ''} onChange={(event) => onOther(event.target.value || undefined)} className="h-8 max-w-64 min-w-0 flex-1 truncate rounded-lg border border-line bg-bg px-2 text-xs">
+          <option value="">the call before</option>
+          {other && !others.some((one) => one.id === other) && <option value={other}>{other}</option>}
+          {others.map((one) => (
+            <option key={one.id} value={one.id}>
+              {fullTime(one.created_at)} · {one.purpose ?? `step ${one.step}`} · {number(one.usage.input_tokens ?? 0)} in
+            </option>
+          ))}
+        </select>
+      </div>
+      <Changes id={call.id} other={other} />
+    </section>
+  );
+}
+
+function Changes({ id, other }: { id: string; other: string | undefined }) {
+  const diff = useQuery(callDiff(id, other));
   if (diff.isPending) return <Loading what="the difference" />;
   if (diff.isError) {
     return diff.error instanceof Problem && diff.error.status < 500 ? <p className="text-sm text-faint">{diff.error.message}</p> : <Failed error={diff.error} onRetry={() => void diff.refetch()} />;
   }
   const { shared, changes, cache, first_difference: first } = diff.data;
   return (
-    <section>
-      <h3 className="mb-2 text-sm font-medium">Since the call before</h3>
+    <>
       {shared && shared.of_tokens > 0 && (
         <div className="mb-2" role="img" aria-label={`${shared.tokens} of ${shared.of_tokens} tokens are the same prefix`}>
           <div className="h-2.5 overflow-hidden rounded bg-sunken">
@@ -126,6 +152,6 @@ function Difference({ id }: { id: string }) {
         ))}
       </ul>
       {first && changes.some((change) => change.breaks_prefix) && <Payload name={`First byte that differs: ${number(first.offset)}, in the ${KINDS[first.kind].name.toLowerCase()}`} text={`was …${first.was}…\nis  …${first.is}…`} />}
-    </section>
+    </>
   );
 }

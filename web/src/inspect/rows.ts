@@ -1,4 +1,5 @@
 import type { Call, Message, StreamEvent } from '../api/types';
+import type { LiveMessage } from '../live/message';
 
 export type Only = 'human' | 'assistant' | 'tool' | 'calls' | 'events';
 
@@ -10,26 +11,35 @@ export const FILTERS: [Only, string][] = [
   ['events', 'Events'],
 ];
 
-// Entry is one row of the inspector.
-export type Entry =
-  | { kind: 'message'; id: string; at: number; took: number | null; turn: string | null; message: Message; result: Message | null }
-  | { kind: 'call'; id: string; at: number; took: number | null; turn: string | null; call: Call }
-  | { kind: 'event'; id: string; at: number; took: null; turn: string | null; event: StreamEvent };
+// Entry is one row of the inspector. What runs has no length yet.
+export type Entry = { id: string; at: number; took: number | null; running: boolean; turn: string | null } & (
+  | { kind: 'message'; live: LiveMessage; message: Message; result: Message | null }
+  | { kind: 'call'; call: Call }
+  | { kind: 'event'; event: StreamEvent }
+);
 
-// entriesOf puts what a session is made of into one list, in the order in which it began.
-export function entriesOf(messages: Message[], calls: Call[], events: StreamEvent[]): Entry[] {
-  const results = new Map(messages.filter((one) => one.role === 'tool_result').map((one) => [one.tool_call_id, one]));
+// entriesOf puts what a session is made of into one list, in the order in which it
+// began, between two times.
+export function entriesOf(messages: LiveMessage[], calls: Call[], events: StreamEvent[], from = -Infinity, to = Infinity): Entry[] {
+  const results = new Map(messages.filter(({ message }) => message.role === 'tool_result').map(({ message }) => [message.tool_call_id, message]));
+  const begun = new Set(messages.filter(({ message }) => message.role === 'tool_call').map(({ message }) => message.tool_call_id));
   const entries: Entry[] = [];
-  for (const message of messages) {
-    if (message.role === 'tool_result' && message.tool_call_id && results.has(message.tool_call_id)) continue; // stands with its call
+  for (const live of messages) {
+    const { message } = live;
+    if (message.role === 'tool_result' && begun.has(message.tool_call_id)) continue; // stands with its call
     const result = message.role === 'tool_call' ? (results.get(message.tool_call_id) ?? null) : null;
     const took = result?.content.execution_time_ms ?? null;
     const at = result && took !== null ? Date.parse(result.created_at) - took : Date.parse(message.created_at);
-    entries.push({ kind: 'message', id: message.id, at, took, turn: message.turn_id, message, result });
+    const running = message.status === 'streaming' || (message.role === 'tool_call' && message.status === 'completed' && !result);
+    entries.push({ kind: 'message', id: message.id, at, took, running, turn: message.turn_id, live, message, result });
   }
-  for (const call of calls) entries.push({ kind: 'call', id: call.id, at: Date.parse(call.created_at), took: call.total_ms, turn: call.turn_id, call });
+  for (const call of calls) {
+    const at = Date.parse(call.created_at);
+    if (at >= from && at <= to) entries.push({ kind: 'call', id: `call-${call.id}`, at, took: call.total_ms, running: call.outcome === 'open', turn: call.turn_id, call });
+  }
   for (const event of events) {
-    entries.push({ kind: 'event', id: `event-${event.sequence}`, at: Date.parse(event.created_at ?? ''), took: null, turn: event.data?.turn_id ?? null, event });
+    const at = Date.parse(event.created_at ?? '');
+    if (at >= from && at <= to) entries.push({ kind: 'event', id: `event-${event.sequence}`, at, took: null, running: false, turn: event.data?.turn_id ?? null, event });
   }
   return entries.sort((a, b) => a.at - b.at || order(a) - order(b));
 }
@@ -41,20 +51,29 @@ function order(entry: Entry): number {
   return entry.event.sequence ?? 0;
 }
 
-export function shows(entry: Entry, only: Only | undefined): boolean {
-  switch (only) {
-    case 'human':
-      return entry.kind === 'message' && entry.message.role === 'user';
+// chosen reads what is shown from the address: names of filters, none for everything
+// but events.
+export function chosen(text: string | undefined): Only[] {
+  const names = text?.split(',') ?? [];
+  return FILTERS.flatMap(([key]) => (names.includes(key) ? [key] : []));
+}
+
+export function shows(entry: Entry, only: Only[]): boolean {
+  return only.length === 0 ? entry.kind !== 'event' : only.includes(sortOf(entry));
+}
+
+function sortOf(entry: Entry): Only {
+  if (entry.kind === 'call') return 'calls';
+  if (entry.kind === 'event') return 'events';
+  switch (entry.message.role) {
+    case 'user':
+    case 'system':
+      return 'human';
     case 'assistant':
-      return entry.kind === 'message' && (entry.message.role === 'assistant' || entry.message.role === 'summary');
-    case 'tool':
-      return entry.kind === 'message' && (entry.message.role === 'tool_call' || entry.message.role === 'tool_result');
-    case 'calls':
-      return entry.kind === 'call';
-    case 'events':
-      return entry.kind === 'event';
+    case 'summary':
+      return 'assistant';
   }
-  return entry.kind !== 'event';
+  return 'tool';
 }
 
 // Span is where a row stands in its turn, in shares of the turn's length.
@@ -63,21 +82,25 @@ export interface Span {
   width: number;
 }
 
-// spansOf measures every row against its turn: from its first row to its last end.
-export function spansOf(entries: Entry[]): Map<string, Span> {
+// spansOf measures every row against its turn: from its first row to its last end, or
+// to now while something of it runs.
+export function spansOf(entries: Entry[], now: number): Map<string, Span> {
   const turns = new Map<string, { from: number; to: number }>();
-  for (const { turn, at, took } of entries) {
+  const lengthOf = (entry: Entry) => entry.took ?? (entry.running ? Math.max(0, now - entry.at) : 0);
+  for (const entry of entries) {
+    const { turn, at } = entry;
     if (!turn) continue;
     const known = turns.get(turn);
-    const end = at + (took ?? 0);
+    const end = at + lengthOf(entry);
     turns.set(turn, known ? { from: Math.min(known.from, at), to: Math.max(known.to, end) } : { from: at, to: end });
   }
   const spans = new Map<string, Span>();
-  for (const { id, turn, at, took } of entries) {
+  for (const entry of entries) {
+    const { id, turn, at } = entry;
     const whole = turn ? turns.get(turn) : undefined;
     if (!whole) continue;
     const length = Math.max(1, whole.to - whole.from);
-    spans.set(id, { from: (at - whole.from) / length, width: (took ?? 0) / length });
+    spans.set(id, { from: (at - whole.from) / length, width: lengthOf(entry) / length });
   }
   return spans;
 }

@@ -21,11 +21,11 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id ?? event.data?.session_id ?? event.data?.session?.id;
     switch (event.type) {
       case 'resync':
-        fetchAgain('sessions', 'session', 'approvals', 'agents', 'projects');
+        fetchAgain('sessions', 'session', 'approvals', 'agents', 'projects', 'tree');
         break;
       case 'session.status_changed':
         change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason ?? null });
-        fetchAgain('sessions');
+        fetchAgain('sessions', 'tree');
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
@@ -33,7 +33,7 @@ export function followWorkspace(queries: QueryClient): void {
         if (id) void queries.invalidateQueries({ queryKey: ['session', id] });
         break;
       case 'session.deleted':
-        fetchAgain('sessions');
+        fetchAgain('sessions', 'tree');
         break;
       case 'approval.created':
       case 'approval.resolved':
