@@ -20,6 +20,7 @@ func testCancelling(t *testing.T, open Open) {
 		"FinishedBefore":              cancelFinished,
 		"CancelledBefore":             cancelTwice,
 		"QueuedTurnsStay":             cancelKeepsQueue,
+		"AnUnbegunTurnIsKeptInWords":  cancelUnbegun,
 		"QueuedTurnsToo":              cancelQueueToo,
 		"QueuedSteersToo":             cancelSteersToo,
 		"OneQueuedTurn":               cancelOneQueued,
@@ -59,6 +60,38 @@ func cancelQueuedTurn(t *testing.T, w *world) {
 	}
 	w.exchange(t, session, "two", "2")
 	w.check(t, session)
+}
+
+// A turn that is stopped between the end of the one before and its own claim leaves
+// its message in the record, as it does a moment later.
+func cancelUnbegun(t *testing.T, w *world) {
+	for name, stop := range map[string]func(parley.ID, parley.Posted){
+		"cancelled": func(session parley.ID, _ parley.Posted) { w.cancel(t, session) },
+		"interrupted": func(session parley.ID, _ parley.Posted) {
+			w.post(t, session, w.say("three", during(parley.DuringInterrupt)))
+		},
+		"passed over": func(_ parley.ID, later parley.Posted) { w.send(t, later.Message.ID, parley.DuringInterrupt) },
+	} {
+		claim := w.started(t, "one")
+		session := claim.Fence.SessionID
+		second := w.post(t, session, w.say("two"))
+		later := w.post(t, session, w.say("three"))
+		w.answer(t, claim, "1")
+		stop(session, later)
+		s := w.check(t, session)
+		if got := w.message(t, second.Message.ID); got.Sequence != 3 || got.Status != parley.MessageCompleted || len(s.Record) < 3 {
+			t.Errorf("%s before it began, the message is %s with the sequence %d; want it in the record", name, got.Status, got.Sequence)
+		}
+		next := w.claim(t)
+		if next.Fence.SessionID != session || string(next.Trigger.Content) != `{"text":"three"}` {
+			t.Errorf("%s, the turn of %s comes next", name, next.Trigger.Content)
+		}
+		w.answer(t, next, "3")
+		if name == "interrupted" {
+			w.answer(t, w.claim(t), "3 again")
+		}
+		w.check(t, session)
+	}
 }
 
 func cancelWaiting(t *testing.T, w *world) {

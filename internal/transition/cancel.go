@@ -102,13 +102,32 @@ func (t *Tx) settleCancelled(h *Head) (parley.Cancelled, error) {
 	if err != nil {
 		return parley.Cancelled{}, err
 	}
-	if turn.Status == parley.TurnQueued && h.queue.find(turn.TriggerMessageID) != nil {
-		t.removeQueued(h, turn.TriggerMessageID)
+	if err := t.enterUnbegun(h, turn); err != nil {
+		return parley.Cancelled{}, err
 	}
 	if err := t.end(h, turn, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
 		return parley.Cancelled{}, err
 	}
 	return parley.Cancelled{Turn: *turn, Settled: append(settled, results...)}, nil
+}
+
+// enterUnbegun has the record take what a turn was about to begin with: a stop that
+// comes a moment before the turn's claim loses no more than one that comes after.
+func (t *Tx) enterUnbegun(h *Head, turn *parley.Turn) error {
+	if turn.Status != parley.TurnQueued || h.queue.find(turn.TriggerMessageID) == nil {
+		return nil
+	}
+	trigger := h.Changes.made(turn.TriggerMessageID)
+	if trigger == nil {
+		var err error
+		if trigger, err = t.rows.Message(h.WorkspaceID, turn.TriggerMessageID); err != nil {
+			return err
+		}
+	}
+	if trigger == nil {
+		return NotFound("message")
+	}
+	return t.enterRecord(h, trigger)
 }
 
 // cancelWaiting cancels a queued turn behind the first unfinished one.
@@ -200,7 +219,10 @@ func (t *Tx) RemoveQueued(scope parley.Scope, messageID parley.ID) (parley.Messa
 	case m.TurnID.IsZero():
 		t.removeQueued(h, m.ID)
 	case m.TurnID == h.TurnID:
-		_, err = t.settleCancelled(h)
+		if _, err = t.queueOf(h, h.Steers > 0); err == nil {
+			t.removeQueued(h, m.ID)
+			_, err = t.settleCancelled(h)
+		}
 	default:
 		var turn *parley.Turn
 		if turn, err = t.readTurn(h, m.TurnID); err == nil {
