@@ -257,7 +257,7 @@ for (const colorScheme of ['light', 'dark']) {
     await server.settled(session.id);
     const agent = (await server.ask('GET', '/v1/agents')).data[0];
     const page = await tab('/new', { colorScheme });
-    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
+    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
       if (address !== '/nowhere-at-all') await page.goto(server.url + address);
       await page.locator('main').waitFor();
       await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });

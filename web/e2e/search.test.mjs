@@ -109,3 +109,99 @@ test('what happens while nobody looks is unread in every tab, until one of them 
   assert.equal(await marks(first).count(), 0);
   for (const page of [first, second]) right(page);
 });
+
+const field = '[data-search]';
+const hits = '[data-hit]';
+
+test('what was said is found while it is typed, narrowed by filters, and opened where it stands', async () => {
+  const plans = await server.session('Where is the zephyr needle?', { title: 'Of haystacks' });
+  await server.settled(plans.id);
+  const clock = await server.session('What time is it?', { model: 'sim/tool', title: 'The zephyr clock' });
+  await server.settled(clock.id);
+  const page = await tab('/new');
+  await page.keyboard.press('Control+k'); // a field holds the focus, or nothing does
+  await page.getByLabel('Go to').getByPlaceholder(/A conversation/).fill('zephyr need');
+  await page.getByRole('option', { name: /zephyr needle/ }).first().waitFor();
+  await page.getByRole('option', { name: 'Search messages for “zephyr need”' }).click();
+  await page.waitForURL(/\/search\?q=zephyr\+need$/);
+  await page.locator(hits).first().waitFor();
+  assert.equal(await page.inputValue(field), 'zephyr need');
+  await page.fill(field, 'zeph');
+  const title = page.locator(hits, { hasText: 'in the title' });
+  await title.locator('mark', { hasText: 'zephyr' }).waitFor();
+  const question = page.locator(hits, { hasText: 'Where is the zephyr needle?' }).filter({ hasText: 'Local owner' });
+  await question.locator('mark', { hasText: 'zephyr' }).waitFor();
+  assert.equal(new URL(page.url()).search, '?q=zeph');
+  // Filters stand in the address, and the way back leads out of them.
+  await page.getByLabel('Who said it').selectOption('tool_call');
+  await page.getByText('Nothing was found.').waitFor();
+  assert.equal(new URL(page.url()).search, '?q=zeph&role=tool_call');
+  await page.goBack();
+  await question.waitFor();
+  await page.getByLabel('Who said it').selectOption('user');
+  await title.waitFor({ state: 'detached' });
+  await page.getByLabel('When').selectOption('7');
+  await question.waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await title.waitFor();
+  // By the keyboard: into what was found, back to the field, and to the message.
+  await page.focus(field);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('j');
+  await page.keyboard.press('k');
+  const held = () => page.evaluate(() => document.activeElement?.getAttribute('data-hit'));
+  assert.equal(await held(), await page.locator(hits).first().getAttribute('data-hit'));
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator(field).evaluate((input) => input === document.activeElement), true);
+  await page.fill(field, '"zephyr needle" -clock');
+  await until(async () => (await page.locator(hits).count()) > 0 && (await title.count()) === 0, 'the phrase is found, and the title with the clock is not');
+  await page.getByLabel('Who said it').selectOption('user');
+  await until(async () => (await page.locator(hits).count()) === 1, 'one question is found');
+  await page.locator(hits).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/c\/.+\?at=/);
+  await page.locator('.sought', { hasText: 'Where is the zephyr needle?' }).waitFor();
+  await page.goBack();
+  await until(async () => (await held()) !== null, 'the hit that was opened has the focus again');
+  assert.equal(await page.inputValue(field), '"zephyr needle" -clock');
+  right(page);
+});
+
+once('what was found stays, dimmed, until the next answer; troubles are said', async () => {
+  const session = await server.session('Patience is a virtue');
+  await server.settled(session.id);
+  const page = await tab('/search?q=patience');
+  await page.locator(hits).first().waitFor();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const gone = [];
+  page.on('requestfailed', (request) => gone.push(new URL(request.url()).searchParams.get('q')));
+  await page.route('**/v1/search?*', async (route) => {
+    await held;
+    await route.continue().catch(() => undefined); // taken back
+  });
+  await page.fill(field, 'virtu');
+  await page.locator('[aria-busy=true] ol.opacity-50').waitFor();
+  assert.ok((await page.locator(hits).count()) > 0, 'what was found went away');
+  await page.fill(field, 'virtue');
+  await until(() => gone.includes('virtu'), 'the request before is taken back');
+  release();
+  await page.locator('[aria-busy=false] ol:not(.opacity-50)').waitFor();
+  await page.unroute('**/v1/search?*');
+  // An index that is still being built, a failure, and no server at all.
+  await page.route('**/v1/search?*', (route) => route.fulfill({ json: { data: [], next: null, complete: false } }));
+  await page.fill(field, 'early');
+  await page.getByText('still being read into the index').waitFor();
+  await page.getByText('Nothing was found.').waitFor();
+  await page.unroute('**/v1/search?*');
+  await page.route('**/v1/search?*', (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { code: 'invalid', detail: 'Write a word to look for.' } }));
+  await page.fill(field, '-');
+  await page.getByText('Write a word to look for.').waitFor();
+  await page.unroute('**/v1/search?*');
+  await page.route('**/v1/search?*', (route) => route.abort('connectionrefused'));
+  await page.fill(field, 'nobody');
+  await page.getByText('The server does not answer.').waitFor();
+  await page.unroute('**/v1/search?*');
+  await page.getByText('Nothing was found.').waitFor();
+  right(page);
+});

@@ -41,8 +41,7 @@ export const chatRoute = createRoute({
   component: ChatPage,
   validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string } => {
     const panel = PANELS.find((one) => one === search.panel);
-    const at = typeof search.at === 'number' ? String(search.at) : search.at; // a message, by its id or its sequence
-    return { ...(panel ? { panel } : {}), ...(typeof at === 'string' && at !== '' ? { at } : {}) };
+    return { ...(panel ? { panel } : {}), ...strings(search, 'at') }; // at: a message, by its id or its sequence
   },
 });
 
@@ -55,6 +54,12 @@ export const inspectRoute = createRoute({
 
 const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: lazyRouteComponent(() => import('./pages/inbox'), 'InboxPage') });
 const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: lazyRouteComponent(() => import('./pages/agents'), 'AgentsPage') });
+export const searchRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/search',
+  component: lazyRouteComponent(() => import('./pages/search'), 'SearchPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'q', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'),
+});
 export const agentRoute = createRoute({
   getParentRoute: () => root,
   path: '/agents/$id',
@@ -85,8 +90,14 @@ export const settingsRoute = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsRoute]),
   defaultPreload: 'intent',
+  // What stands in an address is text and nothing else: a search for 42 is one for "42".
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const text = new URLSearchParams(Object.entries(search).flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : []))).toString();
+    return text && `?${text}`;
+  },
 });
 
 declare module '@tanstack/react-router' {

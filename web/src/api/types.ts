@@ -445,6 +445,24 @@ export interface Delta {
   delta: string;
 }
 
+// Snippet is a piece of a text; marks are what was found in it, [from, to) in code points.
+export interface Snippet {
+  text: string;
+  marks: [number, number][];
+}
+
+// SearchHit is a message that was found, or a title (then message is null).
+export interface SearchHit {
+  session: Pick<Session, 'id' | 'title' | 'agent_id' | 'project_id' | 'status' | 'archived_at'>;
+  message: Pick<Message, 'id' | 'role' | 'author' | 'tool_name' | 'created_at'> & { sequence: number } | null;
+  snippet: Snippet;
+  score: number;
+}
+
+export interface SearchResult extends Page<SearchHit> {
+  complete: boolean; // false while an index is being built
+}
+
 // UsageRow sums up calls: of a day, an agent, a model or a session.
 export interface UsageRow extends Tokens {
   agent_id: ID | null;

@@ -1,11 +1,19 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Command } from 'cmdk';
+import { Command, defaultFilter } from 'cmdk';
+import { Search } from 'lucide-react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { agentList, sessionList } from '../api/queries';
-import { Dialog } from './ui';
+import { quickSearch } from '../api/search';
+import { useSettled } from './settled';
+import { SnippetText } from './snippet';
+import { cx, Dialog } from './ui';
+
+const PAUSE_MS = 120; // of typing, after which messages are searched
 
 const PLACES = [
   ['New conversation', '/new'],
+  ['Search', '/search'],
   ['Approvals', '/inbox'],
   ['Agents', '/agents'],
   ['Projects', '/projects'],
@@ -15,22 +23,38 @@ const PLACES = [
   ['Appearance', '/settings/appearance'],
 ] as const;
 
-// Palette goes to anything by its name.
+// byName ranks by names alone: what a person sees of an entry, not its id.
+const byName = (value: string, text: string, names?: string[]) => defaultFilter(names?.join(' ') ?? value, text);
+
+// Palette goes to anything by its name, and to messages by what they say.
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const navigate = useNavigate();
   const sessions = useInfiniteQuery({ ...sessionList({}), enabled: open });
   const agents = useQuery({ ...agentList(), enabled: open });
-  const go = (to: string) => {
+  const [text, setText] = useState('');
+  const settled = useSettled(text.trim(), PAUSE_MS);
+  const found = useQuery({ ...quickSearch(settled), enabled: open && settled !== '' });
+  useEffect(() => {
+    if (!open) setText('');
+  }, [open]);
+  const known = new Set(sessions.data?.pages.flatMap((page) => page.data).map((session) => session.id));
+  const hits = settled !== '' && text.trim() !== '' ? (found.data?.data ?? []) : [];
+  const titles = hits.filter((one) => !one.message && !known.has(one.session.id));
+  const go = (to: string, search: Record<string, string> = {}) => {
     onClose();
-    void navigate({ to });
+    void navigate({ to, search });
   };
   const item = 'cursor-default rounded-lg px-3 py-2 text-sm data-[selected=true]:bg-hover truncate';
+  const hit = (id: string, name: string, to: string, search: Record<string, string>, shown: ReactNode) => (
+    <Command.Item key={id} value={id} keywords={[name]} forceMount className={item} onSelect={() => go(to, search)}>
+      {shown}
+    </Command.Item>
+  );
   return (
     <Dialog open={open} onClose={onClose} title="Go to">
-      <Command label="Go to" className="-mx-2">
-        <Command.Input autoFocus placeholder="A conversation, an agent, a page…" className="mb-2 h-10 w-full rounded-lg border border-line-strong bg-bg px-3 text-sm" />
+      <Command label="Go to" filter={byName} className="-mx-2">
+        <Command.Input autoFocus value={text} onValueChange={setText} placeholder="A conversation, a message, an agent, a page…" className="mb-2 h-10 w-full rounded-lg border border-line-strong bg-bg px-3 text-sm" />
         <Command.List className="max-h-[50dvh] overflow-y-auto">
-          <Command.Empty className="px-3 py-6 text-center text-sm text-faint">Nothing has that name.</Command.Empty>
           <Command.Group heading="Pages" className="text-xs text-faint [&_[cmdk-item]]:text-text">
             {PLACES.map(([name, to]) => (
               <Command.Item key={to} className={item} onSelect={() => go(to)}>
@@ -40,18 +64,45 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
           </Command.Group>
           <Command.Group heading="Agents" className="text-xs text-faint [&_[cmdk-item]]:text-text">
             {agents.data?.map((agent) => (
-              <Command.Item key={agent.id} value={`${agent.name} ${agent.id}`} className={item} onSelect={() => go(`/agents/${agent.id}`)}>
+              <Command.Item key={agent.id} value={agent.id} keywords={[agent.name]} className={item} onSelect={() => go(`/agents/${agent.id}`)}>
                 {agent.name}
               </Command.Item>
             ))}
           </Command.Group>
-          <Command.Group heading="Conversations" className="text-xs text-faint [&_[cmdk-item]]:text-text">
+          <Command.Group heading="Conversations" forceMount={titles.length > 0} className="text-xs text-faint [&_[cmdk-item]]:text-text">
             {sessions.data?.pages.flatMap((page) => page.data).map((session) => (
-              <Command.Item key={session.id} value={`${session.title} ${session.id}`} className={item} onSelect={() => go(`/c/${session.id}`)}>
+              <Command.Item key={session.id} value={session.id} keywords={[session.title || 'Untitled']} className={item} onSelect={() => go(`/c/${session.id}`)}>
                 {session.title || 'Untitled'}
               </Command.Item>
             ))}
+            {titles.map((one) => hit(`title ${one.session.id}`, one.session.title, `/c/${one.session.id}`, {}, <SnippetText snippet={one.snippet} />))}
           </Command.Group>
+          {text.trim() !== '' && (
+            <Command.Group heading="Messages" forceMount className="text-xs text-faint [&_[cmdk-item]]:text-text">
+              {hit(
+                'search',
+                '',
+                '/search',
+                { q: text.trim() },
+                <span className="flex items-center gap-2">
+                  <Search size={14} aria-hidden /> Search messages for “{text.trim()}”
+                </span>,
+              )}
+              {hits.map(
+                (one) =>
+                  one.message &&
+                  hit(
+                    one.message.id,
+                    '',
+                    `/c/${one.session.id}`,
+                    { at: one.message.id },
+                    <span className={cx(found.isPlaceholderData && 'opacity-50')}>
+                      <SnippetText snippet={one.snippet} /> <span className="text-xs text-faint">{one.session.title || 'Untitled'}</span>
+                    </span>,
+                  ),
+              )}
+            </Command.Group>
+          )}
         </Command.List>
       </Command>
     </Dialog>

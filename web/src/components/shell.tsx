@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
-import { Bot, ChartColumn, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Settings, SquarePen, X } from 'lucide-react';
+import { Bot, ChartColumn, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, X } from 'lucide-react';
 import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
@@ -23,6 +23,7 @@ export function Shell() {
     palette: () => setPalette(true),
     help: () => setHelp(true),
     compose: () => void navigate({ to: '/new' }),
+    search: () => void navigate({ to: '/search' }),
     rail: () => setOpen((was) => !was),
   });
   if (me.error instanceof Problem && me.error.status === 401) return <SignIn />;
@@ -79,6 +80,19 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
           className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
         >
           <SquarePen size={16} aria-hidden /> New conversation
+        </Link>
+      </div>
+      <div className="px-3 pb-3">
+        <Link
+          to="/search"
+          activeOptions={{ includeSearch: false }}
+          activeProps={{ 'aria-current': 'page' }}
+          className="flex h-8 items-center gap-2 rounded-lg border border-line bg-bg px-2.5 text-sm text-faint hover:border-line-strong hover:text-text aria-[current=page]:border-accent"
+        >
+          <Search size={15} aria-hidden /> Search
+          <kbd aria-hidden className="ml-auto rounded border border-line px-1 font-mono text-[11px]">
+            /
+          </kbd>
         </Link>
       </div>
       <SessionList />

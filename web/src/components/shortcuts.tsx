@@ -5,17 +5,19 @@ interface Actions {
   palette: () => void;
   help: () => void;
   compose: () => void;
+  search: () => void;
   rail: () => void;
 }
 
 export const SHORTCUTS: [string, string][] = [
   ['Ctrl K', 'Go to anything'],
   ['n', 'New conversation'],
-  ['j / k', 'Next, previous conversation'],
+  ['/', 'Search'],
+  ['j / k', 'Next, previous conversation, or what was found'],
   ['\\', 'Show or hide the list'],
   ['o', 'Outline of the conversation'],
   ['[ / ]', 'Question before, question after'],
-  ['/', 'Write a message'],
+  ['m', 'Write a message'],
   ['Enter', 'Send; Shift Enter begins a new line'],
   ['Esc', 'Stop the running turn, when the message is empty'],
   ['End', 'Jump to the latest message'],
@@ -49,6 +51,9 @@ export function useShortcuts(actions: Actions): void {
           step(event.key === 'j' ? 1 : -1);
           break;
         case '/':
+          search(latest.current.search);
+          break;
+        case 'm':
           document.querySelector<HTMLElement>('[data-composer]')?.focus();
           break;
         default:
@@ -66,8 +71,18 @@ export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.closest('[role=dialog],[role=menu]') !== null);
 }
 
+// search focuses the field of the search page, which is opened if it is not.
+function search(open: () => void): void {
+  const field = document.querySelector<HTMLInputElement>('[data-search]');
+  if (!field) return open();
+  field.focus();
+  field.select();
+}
+
 // step opens the conversation above or below the open one in the list.
 function step(by: number): void {
+  const hits = document.querySelectorAll<HTMLElement>('[data-hit]');
+  if (hits.length > 0) return hits[by > 0 ? 0 : hits.length - 1]!.focus(); // a search shows what was found
   const links = [...document.querySelectorAll<HTMLAnchorElement>('[data-session-list] a')];
   const at = links.findIndex((link) => link.getAttribute('aria-current') === 'page');
   links[at < 0 ? 0 : at + by]?.click();

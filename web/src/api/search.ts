@@ -1,0 +1,59 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { request } from './http';
+import type { SearchResult } from './types';
+
+// SearchChoice is what stands in the address of a search; days are those of the person's calendar.
+export interface SearchChoice {
+  q?: string;
+  role?: string;
+  agent?: string;
+  project?: string;
+  tool?: string;
+  from?: string; // yyyy-mm-dd
+  to?: string; // the last day
+  archived?: string;
+}
+
+const HITS = 20;
+
+export const searchFor = (choice: SearchChoice) =>
+  infiniteQueryOptions({
+    queryKey: ['search', choice],
+    queryFn: ({ pageParam, signal }) =>
+      request<SearchResult>('/v1/search', {
+        query: {
+          q: choice.q,
+          role: choice.role,
+          agent_id: choice.agent,
+          project_id: choice.project,
+          tool_name: choice.tool,
+          created_from: dayBegins(choice.from, 0),
+          created_to: dayBegins(choice.to, 1),
+          archived: choice.archived,
+          limit: HITS,
+          cursor: pageParam,
+        },
+        signal,
+      }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    enabled: !!choice.q?.trim(),
+    placeholderData: keepPreviousData,
+  });
+
+const QUICK_HITS = 6;
+
+// quickSearch finds the best few.
+export const quickSearch = (q: string) =>
+  queryOptions({
+    queryKey: ['quick search', q],
+    queryFn: ({ signal }) => request<SearchResult>('/v1/search', { query: { q, limit: QUICK_HITS }, signal }),
+    placeholderData: keepPreviousData,
+    retry: false, // the search page says what is wrong
+  });
+
+// dayBegins is when a day begins here, or the day after it; nothing for what is no day.
+function dayBegins(day: string | undefined, more: number): string | undefined {
+  const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? [];
+  return year ? new Date(Number(year), Number(month) - 1, Number(date) + more).toISOString() : undefined;
+}
