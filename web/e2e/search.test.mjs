@@ -65,9 +65,9 @@ once('a message far up is opened where it stands, marked, and left there while m
   await page.mouse.move(600, 400);
   await until(async () => {
     await page.mouse.wheel(0, 6000);
-    return (await row(page, 261).count()) === 1;
+    return (await page.getByText('Jump to latest').count()) === 0;
   }, 'the end is reached by scrolling');
-  await page.getByText('Jump to latest').waitFor({ state: 'detached' });
+  assert.equal(await row(page, 261).count(), 1);
   // The same page goes to another message, by its id, and back to the end.
   const third = (await server.ask('GET', `/v1/sessions/${session.id}/messages?from_sequence=3&limit=1`)).data[0];
   await page.evaluate((at) => history.pushState({}, '', `?at=${at}`), third.id);
@@ -180,7 +180,9 @@ once('what was found stays, dimmed, until the next answer; troubles are said', a
     await held;
     await route.continue().catch(() => undefined); // taken back
   });
+  const sent = page.waitForRequest((request) => request.url().endsWith('q=virtu&limit=20'));
   await page.fill(field, 'virtu');
+  await sent;
   await page.locator('[aria-busy=true] ol.opacity-50').waitFor();
   assert.ok((await page.locator(hits).count()) > 0, 'what was found went away');
   await page.fill(field, 'virtue');

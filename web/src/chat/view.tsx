@@ -14,6 +14,9 @@ const NEAR_END = 24; // pixels from the end that count as the end
 const ESTIMATE = 120;
 const GAP = 8; // messages have room for their actions below them
 
+// gap is how far the end is from what can be seen.
+const gap = (element: HTMLElement) => element.scrollHeight - element.scrollTop - element.clientHeight;
+
 // TranscriptView shows a conversation. It stays at the end while a person is there,
 // and lets go at once when they scroll up. It goes to the transcript's target, and
 // stays there. onLatest is asked for the end of a record of which another part is shown.
@@ -28,6 +31,7 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
     if (at) transcript.reading = null;
     setPinned(at);
   };
+  const [below, setBelow] = useState(false); // there is more than can be seen
   const count = rows.length + 1; // the line of activity is the last row
   const virtual = useVirtualizer({
     count,
@@ -45,7 +49,8 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
     directDomUpdatesMode: 'position',
     onChange: ({ scrollRect, scrollOffset, getTotalSize }) => {
       const short = getTotalSize() - (scrollRect?.height ?? 0) - (scrollOffset ?? 0);
-      if (pin.current && short > 1) toEnd(scroller.current);
+      if (!pin.current) setBelow(short > NEAR_END);
+      else if (short > 1) toEnd(scroller.current);
     },
   });
   useLayoutEffect(() => {
@@ -56,7 +61,7 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
     const element = scroller.current;
     if (!element || holds.current === 'lands') return;
     if (element.scrollTop < NEAR_EDGE) void transcript.loadOlder();
-    if (element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_EDGE) void transcript.loadNewer();
+    if (gap(element) < NEAR_EDGE) void transcript.loadNewer();
   };
   useEffect(edges, [count, sought]);
   const shown = useRef(rows);
@@ -65,7 +70,8 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
     const element = scroller.current!;
     let last = element.scrollTop;
     const onScroll = () => {
-      const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight <= NEAR_END;
+      const atEnd = gap(element) <= NEAR_END;
+      setBelow(!atEnd);
       if (atEnd && element.scrollTop >= last && !holds.current && !transcript.newer) stick(true);
       last = element.scrollTop;
       const row = shown.current[virtual.getVirtualItemForOffset(last)?.index ?? 0];
@@ -140,7 +146,7 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
           The message that was to be shown is not in this conversation. This is its end.
         </p>
       )}
-      {(!pinned || transcript.newer) && (
+      {((!pinned && below) || transcript.newer) && (
         <button
           type="button"
           onClick={onLatest}

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { FileSearch, Search as SearchIcon, SearchX } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { Offline, Problem } from '../api/http';
 import { type SearchChoice, searchFor } from '../api/search';
 import { useSettled } from '../components/settled';
@@ -47,9 +47,11 @@ export function SearchPage() {
   const hits = pages.flatMap((page) => page.data);
   const old = found.isPlaceholderData || (text.trim() !== asked && asked !== '');
   useEffect(() => {
+    if (!asked) opened = null;
     if (!opened) field.current?.focus();
+    // oxlint-disable-next-line exhaustive-deps -- once, at the start
   }, []);
-  useLayoutEffect(() => {
+  useEffect(() => {
     if (!opened || hits.length === 0) return;
     hitsIn(list.current).find((hit) => hit.dataset.hit === opened)?.focus();
     opened = null;
@@ -131,7 +133,7 @@ function Troubles({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (error instanceof Problem && error.status === 422) {
     return (
       <p role="status" className="mb-4 rounded-xl border border-line bg-raised px-4 py-3 text-sm">
-        {error.message}
+        {error.message.replace(/^q: /, 'This ')}
       </p>
     );
   }
