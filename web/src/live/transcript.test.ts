@@ -158,6 +158,19 @@ test('what happens while another part is read is shown in it', async () => {
   expect(transcript.activity.turn).toBe('t2');
 });
 
+test('another try after a failure goes to the same message', async () => {
+  vi.stubGlobal('fetch', async () => {
+    throw new TypeError('offline');
+  });
+  const transcript = new Transcript('s');
+  transcript.open('m200');
+  await vi.waitFor(() => expect(transcript.state).toBe('failed'));
+  vi.stubGlobal('fetch', async (path: string) => new Response(JSON.stringify(long(path) ?? null), { status: long(path) ? 200 : 404 }));
+  transcript.retry();
+  await vi.waitFor(() => expect(transcript.state).toBe('ready'));
+  expect(transcript.target).toEqual({ kind: 'message', sequence: 200 });
+});
+
 test('a message that is not there is said to be missing, and the end is shown', async () => {
   const transcript = new Transcript('s');
   transcript.open('gone');

@@ -74,6 +74,7 @@ export class Transcript {
   private unwatch: (() => void) | null = null;
   private ending = 0;
   private rereads = 0;
+  private asked: string | undefined; // the message around which was loaded last
   private readonly stretch: Stretch;
   private held: StreamEvent[] | null = null; // those that come while another stretch is read
   private wanted = new Set<ID>(); // messages to be read
@@ -122,6 +123,7 @@ export class Transcript {
 
   private async load(at?: string, aims = true): Promise<void> {
     const run = ++this.ending;
+    this.asked = at;
     this.unwatch?.();
     this.unwatch = null;
     this.held = null;
@@ -170,7 +172,7 @@ export class Transcript {
   retry(): void {
     this.state = 'loading';
     this.changed();
-    void this.load();
+    void this.load(this.asked);
   }
 
   // partAt reads what stands around a message.
