@@ -164,6 +164,17 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await page.goBack();
   await until(async () => (await held()) !== null, 'the hit that was opened has the focus again');
   assert.equal(await page.inputValue(field), '"zephyr needle" -clock');
+  // In one conversation alone.
+  await page.goForward();
+  await page.locator('article', { hasText: 'Where is the zephyr needle?' }).first().waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder(/A conversation/).fill('zephyr');
+  await page.getByRole('option', { name: 'Search this conversation for “zephyr”' }).click();
+  await page.getByText('In Of haystacks').waitFor();
+  await question.waitFor();
+  assert.equal(await title.count(), 0);
+  await page.getByRole('button', { name: 'Search every conversation' }).click();
+  await title.waitFor();
   right(page);
 });
 

@@ -58,7 +58,7 @@ export const searchRoute = createRoute({
   getParentRoute: () => root,
   path: '/search',
   component: lazyRouteComponent(() => import('./pages/search'), 'SearchPage'),
-  validateSearch: (search: Record<string, unknown>) => strings(search, 'q', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'q', 'in', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'),
 });
 export const agentRoute = createRoute({
   getParentRoute: () => root,

@@ -5,6 +5,7 @@ import type { SearchResult } from './types';
 // SearchChoice is what stands in the address of a search; days are those of the person's calendar.
 export interface SearchChoice {
   q?: string;
+  in?: string; // the one conversation that is searched
   role?: string;
   agent?: string;
   project?: string;
@@ -23,6 +24,7 @@ export const searchFor = (choice: SearchChoice) =>
       request<SearchResult>('/v1/search', {
         query: {
           q: choice.q,
+          session_id: choice.in,
           role: choice.role,
           agent_id: choice.agent,
           project_id: choice.project,

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useLocation, useNavigate } from '@tanstack/react-router';
 import { Command, defaultFilter } from 'cmdk';
 import { Search } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -40,6 +40,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
   const known = new Set(sessions.data?.pages.flatMap((page) => page.data).map((session) => session.id));
   const hits = settled !== '' && text.trim() !== '' ? (found.data?.data ?? []) : [];
   const titles = hits.filter((one) => !one.message && !known.has(one.session.id));
+  const talk = /^\/c\/([^/]+)/.exec(useLocation().pathname)?.[1]; // the conversation that is open
   const go = (to: string, search: Record<string, string> = {}) => {
     onClose();
     void navigate({ to, search });
@@ -88,6 +89,16 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
                   <Search size={14} aria-hidden /> Search messages for “{text.trim()}”
                 </span>,
               )}
+              {talk &&
+                hit(
+                  'search here',
+                  '',
+                  '/search',
+                  { q: text.trim(), in: talk },
+                  <span className="flex items-center gap-2">
+                    <Search size={14} aria-hidden /> Search this conversation for “{text.trim()}”
+                  </span>,
+                )}
               {hits.map(
                 (one) =>
                   one.message &&

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { X } from 'lucide-react';
 import { useState } from 'react';
-import { agentList, projectList, toolList } from '../api/queries';
+import { agentList, projectList, sessionOf, toolList } from '../api/queries';
 import type { SearchChoice } from '../api/search';
 import { Button, cx, Input, Select } from '../components/ui';
 
-const FILTERS = ['role', 'agent', 'project', 'tool', 'from', 'to', 'archived'] as const;
+const FILTERS = ['in', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'] as const;
 
 const ROLES: [string, string][] = [
   ['user', 'People'],
@@ -29,6 +30,7 @@ export function Filters({ choice, onChange }: { choice: SearchChoice; onChange: 
   );
   return (
     <div role="group" aria-label="Filters" className="mt-3 grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
+      {choice.in && <Within id={choice.in} onWiden={() => onChange({ in: undefined })} />}
       {pick('role', 'Who said it', 'Everybody', ROLES)}
       {pick('agent', 'Agent', 'All agents', (agents.data ?? []).map((one) => [one.id, one.name]))}
       {(choice.project || (projects.data?.length ?? 0) > 0) && pick('project', 'Project', 'All projects', (projects.data ?? []).map((one) => [one.id, one.name]))}
@@ -44,6 +46,15 @@ export function Filters({ choice, onChange }: { choice: SearchChoice; onChange: 
         </Button>
       )}
     </div>
+  );
+}
+
+function Within({ id, onWiden }: { id: string; onWiden: () => void }) {
+  const session = useQuery(sessionOf(id));
+  return (
+    <Button onClick={onWiden} className="col-span-2 h-9 max-w-full sm:max-w-64" aria-label="Search every conversation">
+      <span className="truncate">In {session.data?.title || 'one conversation'}</span> <X size={14} aria-hidden className="shrink-0" />
+    </Button>
   );
 }
 
