@@ -16,6 +16,10 @@ export interface SearchChoice {
 }
 
 const HITS = 20;
+const AGAIN_MS = 2_000; // what was said a moment ago is found a moment later
+
+// again is when to ask once more: while nothing is found, or the index is being made.
+const again = (pages: SearchResult[]) => (pages.some((page) => !page.complete || (pages.length === 1 && page.data.length === 0)) ? AGAIN_MS : false);
 
 export const searchFor = (choice: SearchChoice) =>
   infiniteQueryOptions({
@@ -41,6 +45,8 @@ export const searchFor = (choice: SearchChoice) =>
     getNextPageParam: (page) => page.next,
     enabled: !!choice.q?.trim(),
     placeholderData: keepPreviousData,
+    staleTime: 0,
+    refetchInterval: (query) => again(query.state.data?.pages ?? []),
   });
 
 const QUICK_HITS = 6;
@@ -51,6 +57,8 @@ export const quickSearch = (q: string) =>
     queryKey: ['quick search', q],
     queryFn: ({ signal }) => request<SearchResult>('/v1/search', { query: { q, limit: QUICK_HITS }, signal }),
     placeholderData: keepPreviousData,
+    staleTime: 0,
+    refetchInterval: (query) => again(query.state.data ? [query.state.data] : []),
     retry: false, // the search page says what is wrong
   });
 
