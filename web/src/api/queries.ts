@@ -23,11 +23,15 @@ export interface SessionFilter {
   archived?: string;
 }
 
+const sessionPage = (filter: SessionFilter, cursor: string | null, signal?: AbortSignal) =>
+  request<Page<Session>>('/v1/sessions', { query: { limit: LIST, kind: 'agent', cursor, ...filter }, signal });
+
+export const firstSessions = (filter: SessionFilter) => sessionPage(filter, null);
+
 export const sessionList = (filter: SessionFilter) =>
   infiniteQueryOptions({
     queryKey: ['sessions', filter],
-    queryFn: ({ pageParam, signal }) =>
-      request<Page<Session>>('/v1/sessions', { query: { limit: LIST, kind: 'agent', cursor: pageParam, ...filter }, signal }),
+    queryFn: ({ pageParam, signal }) => sessionPage(filter, pageParam, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });

@@ -1,13 +1,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
-import { Archive, ListFilter, Pin } from 'lucide-react';
+import { Archive, ListFilter } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { agentList, projectList, sessionList } from '../api/queries';
 import type { Session } from '../api/types';
-import { dayName, time } from './format';
-import { StatusDot } from './status';
-import { cx, Failed, Menu } from './ui';
-import { unread, useSaw, useSeen } from './unread';
+import { dayName } from './format';
+import { PINNED, SessionRows } from './sessionrows';
+import { Failed, Menu } from './ui';
 
 type Grouping = 'date' | 'agent' | 'project';
 const KEY = 'parley.grouping';
@@ -49,24 +47,12 @@ export function SessionList() {
           ]}
         />
       </div>
-      <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-2" data-session-list>
+      <SessionRows groups={groups}>
         {sessions.isError && rows.length === 0 && <Failed error={sessions.error} onRetry={() => void sessions.refetch()} />}
         {sessions.isPending && <Skeleton />}
         {sessions.isSuccess && rows.length === 0 && (
           <p className="px-2 py-6 text-center text-sm text-faint">{archived ? 'Nothing is archived.' : 'Conversations appear here.'}</p>
         )}
-        {groups.map(([name, members]) => (
-          <section key={name} aria-label={name} className="mt-2">
-            <h3 className="flex items-center gap-1 px-2 py-1 text-xs font-medium text-faint">
-              {name === PINNED && <Pin size={11} aria-hidden />} {name}
-            </h3>
-            <ul>
-              {members.map((session) => (
-                <Row key={session.id} session={session} />
-              ))}
-            </ul>
-          </section>
-        ))}
         {sessions.hasNextPage && (
           <button
             type="button"
@@ -77,35 +63,10 @@ export function SessionList() {
             {sessions.isFetchingNextPage ? 'Loading…' : 'Show older'}
           </button>
         )}
-      </div>
+      </SessionRows>
     </>
   );
 }
-
-function Row({ session }: { session: Session }) {
-  const open = useParams({ strict: false }).id === session.id;
-  const news = unread(session, useSeen()) && !open;
-  useSaw(open ? session : undefined);
-  return (
-    <li>
-      <Link
-        to="/c/$id"
-        params={{ id: session.id }}
-        aria-current={open ? 'page' : undefined}
-        className={cx('flex h-9 items-center gap-2 rounded-lg px-2 text-sm', open ? 'bg-hover font-medium text-text' : news ? 'font-semibold text-text hover:bg-hover' : 'text-soft hover:bg-hover hover:text-text')}
-      >
-        <StatusDot status={session.status} wait={session.wait_reason} />
-        <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
-        {news && <span role="img" aria-label="Unread" title="Unread" className="size-2 shrink-0 rounded-full bg-accent" />}
-        <time className="shrink-0 text-xs font-normal text-faint" dateTime={session.updated_at}>
-          {time(session.updated_at)}
-        </time>
-      </Link>
-    </li>
-  );
-}
-
-const PINNED = 'Pinned';
 
 function group(rows: Session[], nameOf: (session: Session) => string): [string, Session[]][] {
   const groups = new Map<string, Session[]>();

@@ -1,7 +1,11 @@
-import type { InfiniteData, QueryClient } from '@tanstack/react-query';
-import type { Page, Session } from '../api/types';
+import type { QueryClient } from '@tanstack/react-query';
+import { firstSessions } from '../api/queries';
+import { Problem, request } from '../api/http';
+import type { ID, Session } from '../api/types';
 import { feed } from './feed';
+import { changed, refreshLists, type SessionPages } from './lists';
 
+const EVERY = 'every page of sessions';
 const SETTLE_MS = 300; // list changes that come together are fetched once
 
 // followWorkspace keeps lists as the workspace feed tells: what a row shows is changed
@@ -13,7 +17,11 @@ export function followWorkspace(queries: QueryClient): void {
     for (const name of names) stale.add(name);
     timer ??= setTimeout(() => {
       timer = undefined;
-      for (const name of stale) void queries.invalidateQueries({ queryKey: [name] });
+      for (const name of stale) {
+        if (name === 'sessions') void refreshLists(queries, firstSessions);
+        else if (name === EVERY) void queries.invalidateQueries({ queryKey: ['sessions'] });
+        else void queries.invalidateQueries({ queryKey: [name] });
+      }
       stale.clear();
     }, SETTLE_MS);
   };
@@ -21,7 +29,7 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id ?? event.data?.session_id ?? event.data?.session?.id;
     switch (event.type) {
       case 'resync':
-        fetchAgain('sessions', 'session', 'approvals', 'agents', 'projects', 'tree');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree');
         break;
       case 'session.status_changed':
         change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason ?? null });
@@ -30,9 +38,10 @@ export function followWorkspace(queries: QueryClient): void {
         break;
       case 'session.updated':
         fetchAgain('sessions');
-        if (id) void queries.invalidateQueries({ queryKey: ['session', id] });
+        if (id) void reread(queries, id);
         break;
       case 'session.deleted':
+        place(queries, id, () => null);
         fetchAgain('sessions', 'tree');
         break;
       case 'approval.created':
@@ -43,12 +52,26 @@ export function followWorkspace(queries: QueryClient): void {
   });
 }
 
-function change(queries: QueryClient, id: string, fields: Partial<Session>): void {
-  queries.setQueriesData<InfiniteData<Page<Session>>>({ queryKey: ['sessions'] }, (data) =>
-    data && {
-      ...data,
-      pages: data.pages.map((page) => ({ ...page, data: page.data.map((session) => (session.id === id ? { ...session, ...fields } : session)) })),
-    },
-  );
+function change(queries: QueryClient, id: ID, fields: Partial<Session>): void {
+  place(queries, id, (session) => ({ ...session, ...fields }));
   queries.setQueryData<Session>(['session', id], (session) => session && { ...session, ...fields });
+}
+
+// place changes a session in every list that has it, or takes it out of them.
+function place(queries: QueryClient, id: ID, now: (session: Session, filter: { archived?: string }) => Session | null): void {
+  for (const [key, list] of queries.getQueriesData<SessionPages>({ queryKey: ['sessions'] })) {
+    if (list) queries.setQueryData(key, changed(list, id, (session) => now(session, key[1] as { archived?: string })));
+  }
+}
+
+// reread is for a session that changed in itself: it may stand far down in a list, or
+// not belong there any more.
+async function reread(queries: QueryClient, id: ID): Promise<void> {
+  void queries.invalidateQueries({ queryKey: ['session', id] });
+  try {
+    const session = await request<Session>(`/v1/sessions/${id}`);
+    place(queries, id, (_, { archived }) => ((session.archived_at !== null) === (archived === 'true') ? session : null));
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) place(queries, id, () => null);
+  }
 }

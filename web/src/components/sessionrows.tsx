@@ -1,0 +1,91 @@
+import { Link, useParams } from '@tanstack/react-router';
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { Pin } from 'lucide-react';
+import { memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
+import type { Session } from '../api/types';
+import { time } from './format';
+import { StatusDot } from './status';
+import { cx } from './ui';
+import { unread, useSaw, useSeen } from './unread';
+
+export const PINNED = 'Pinned';
+const ROW = 2.25; // heights, in rem, as the classes below have them
+const HEADING = 2;
+const OVERSCAN = 12;
+
+type Line = { heading: string } | { session: Session };
+
+// SessionRows shows conversations in their groups, and draws those that are in sight.
+export function SessionRows({ groups, children }: { groups: [string, Session[]][]; children: ReactNode }) {
+  const open = useParams({ strict: false }).id;
+  const scroller = useRef<HTMLDivElement>(null);
+  const lines = useMemo(() => groups.flatMap(([heading, sessions]): Line[] => [{ heading }, ...sessions.map((session) => ({ session }))]), [groups]);
+  const opened = useMemo(() => lines.findIndex((line) => 'session' in line && line.session.id === open), [lines, open]);
+  const rem = useMemo(() => parseFloat(getComputedStyle(document.documentElement).fontSize) || 16, []);
+  const virtual = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => ('session' in lines[index]! ? ROW : HEADING) * rem,
+    getItemKey: (index) => keyOf(lines[index]!),
+    overscan: OVERSCAN,
+    // The open one and its neighbours are always there: keys go from one to the next.
+    rangeExtractor: (range) => {
+      const shown = new Set(defaultRangeExtractor(range));
+      for (let near = opened - 2; opened >= 0 && near <= opened + 2; near++) if (near >= 0 && near < lines.length) shown.add(near);
+      return [...shown].sort((a, b) => a - b);
+    },
+    directDomUpdates: true,
+    directDomUpdatesMode: 'position',
+  });
+  useEffect(() => {
+    if (opened >= 0) virtual.scrollToIndex(opened, { align: 'auto' });
+    // oxlint-disable-next-line exhaustive-deps -- where another one is opened, not where the open one moves
+  }, [open, opened >= 0]);
+  return (
+    <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto px-2 pb-2" data-session-list>
+      <ul ref={virtual.containerRef} className="relative" aria-label="Conversations">
+        {virtual.getVirtualItems().map((item) => {
+          const line = lines[item.index]!;
+          return (
+            <li key={item.key} ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0">
+              {'session' in line ? <Row session={line.session} open={item.index === opened} /> : <Heading name={line.heading} />}
+            </li>
+          );
+        })}
+      </ul>
+      {children}
+    </div>
+  );
+}
+
+function keyOf(line: Line): string {
+  return 'session' in line ? line.session.id : line.heading;
+}
+
+function Heading({ name }: { name: string }) {
+  return (
+    <h3 className="flex h-8 items-end gap-1 px-2 pb-1 text-xs font-medium text-faint">
+      {name === PINNED && <Pin size={11} aria-hidden className="mb-0.5" />} {name}
+    </h3>
+  );
+}
+
+const Row = memo(function Row({ session, open }: { session: Session; open: boolean }) {
+  const news = unread(session, useSeen()) && !open;
+  useSaw(open ? session : undefined);
+  return (
+    <Link
+      to="/c/$id"
+      params={{ id: session.id }}
+      aria-current={open ? 'page' : undefined}
+      className={cx('flex h-9 items-center gap-2 rounded-lg px-2 text-sm', open ? 'bg-hover font-medium text-text' : news ? 'font-semibold text-text hover:bg-hover' : 'text-soft hover:bg-hover hover:text-text')}
+    >
+      <StatusDot status={session.status} wait={session.wait_reason} />
+      <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+      {news && <span role="img" aria-label="Unread" title="Unread" className="size-2 shrink-0 rounded-full bg-accent" />}
+      <time className="shrink-0 text-xs font-normal text-faint" dateTime={session.updated_at}>
+        {time(session.updated_at)}
+      </time>
+    </Link>
+  );
+});
