@@ -266,3 +266,23 @@ once('what was stopped before it began is tried again', async () => {
   assert.equal(await page.locator('[data-stopped]').count(), 0);
   right(page);
 });
+
+once('the queue keeps lines, and is put into another order', async () => {
+  const session = await server.session('Write', { model: 'sim/lorem-9000-20', title: 'A queue' });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator(growing).waitFor();
+  const queued = () => server.ask('GET', `/v1/sessions/${session.id}/messages?status=queued`).then((list) => list.data.map((one) => one.content.text));
+  for (const text of ['one', 'two', 'three\nlines']) {
+    await page.fill(composer, text);
+    await page.press(composer, 'Enter');
+    await until(async () => (await page.inputValue(composer)) === '');
+  }
+  const fields = page.getByLabel('Queued message', { exact: true });
+  await fields.nth(2).focus();
+  await fields.nth(1).focus();
+  await page.getByRole('button', { name: 'Move up' }).last().click();
+  await until(async () => (await fields.nth(1).inputValue()) === 'three\nlines', 'the last one is the second');
+  assert.deepEqual(await queued(), ['one', 'three\nlines', 'two']);
+  await server.stopped(session.id);
+  right(page);
+});

@@ -132,7 +132,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
               attached.add(event.clipboardData.files);
             }
           }}
-          className="block w-full resize-none bg-transparent px-4 pt-3 pb-1 text-[15px] outline-none placeholder:text-faint focus-visible:outline-none"
+          className="block max-h-[40dvh] w-full resize-none bg-transparent px-4 pt-3 pb-1 text-[15px] outline-none placeholder:text-faint focus-visible:outline-none"
         />
         <div className="flex items-center gap-1 px-2 pb-2">
           <IconButton name="Attach files" onClick={() => picker.current?.click()}>

@@ -1,36 +1,37 @@
-import { CornerDownRight, Trash2, Zap } from 'lucide-react';
+import { ArrowUp, CornerDownRight, Paperclip, Trash2, Zap } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
+import type { Message } from '../api/types';
 import { IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 
 // Queue shows what waits to enter the conversation. It can still be changed.
 export function Queue({ transcript }: { transcript: Transcript }) {
   const [error, setError] = useState('');
-  if (transcript.queue.length === 0) return null;
+  const waiting = transcript.queue.map(({ message }) => message);
+  if (waiting.length === 0) return null;
   const act = (work: Promise<unknown>) => {
     setError('');
     work.catch((failure: unknown) => setError(sentence(failure)));
   };
   return (
     <section aria-label="Queued messages" className="mx-auto w-full max-w-3xl px-4 pb-2">
-      <ul className="divide-y divide-line rounded-xl border border-line bg-raised text-sm">
-        {transcript.queue.map(({ message }) => (
-          <li key={message.id} className="flex items-center gap-2 py-1 pr-1 pl-3" data-queued={message.id}>
-            <CornerDownRight size={14} aria-hidden className="shrink-0 text-faint" />
-            <input
-              aria-label="Queued message"
-              defaultValue={message.content.text}
-              className="h-8 min-w-0 flex-1 bg-transparent"
-              onBlur={(event) => {
-                const text = event.target.value;
-                if (text !== message.content.text && text.trim() !== '') {
-                  act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }));
-                }
-              }}
-              onKeyDown={(event) => event.key === 'Enter' && event.currentTarget.blur()}
-            />
-            {message.steer && <span className="text-xs text-faint">at the next step</span>}
+      <ul className="max-h-[30dvh] divide-y divide-line overflow-y-auto rounded-xl border border-line bg-raised text-sm">
+        {waiting.map((message, i) => (
+          <li key={message.id} className="flex items-start gap-2 py-1 pr-1 pl-3" data-queued={message.id}>
+            <CornerDownRight size={14} aria-hidden className="mt-2.5 shrink-0 text-faint" />
+            <Words message={message} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
+            {!!message.content.files?.length && (
+              <span className="mt-2 flex shrink-0 items-center gap-1 text-xs text-faint">
+                <Paperclip size={12} aria-label="Files" /> {message.content.files.length}
+              </span>
+            )}
+            {message.steer && <span className="mt-2 shrink-0 text-xs text-faint">at the next step</span>}
+            {!message.steer && i > 0 && !waiting[i - 1]!.steer && (
+              <IconButton name="Move up" onClick={() => act(request(`/v1/messages/${message.id}/move`, { body: { before: waiting[i - 1]!.id } }))}>
+                <ArrowUp size={14} />
+              </IconButton>
+            )}
             {!message.steer && (
               <IconButton name="Send now, to the running turn" onClick={() => act(request(`/v1/messages/${message.id}/send`, { body: { how: 'steer' } }))}>
                 <Zap size={14} />
@@ -48,5 +49,30 @@ export function Queue({ transcript }: { transcript: Transcript }) {
         </p>
       )}
     </section>
+  );
+}
+
+// Words is the text of a queued message: Enter keeps what it says, Escape what it was.
+function Words({ message, onChange }: { message: Message; onChange: (text: string) => void }) {
+  const was = message.content.text;
+  return (
+    <textarea
+      key={was}
+      aria-label="Queued message"
+      rows={1}
+      defaultValue={was}
+      className="field-sizing-content max-h-32 min-h-8 min-w-0 flex-1 resize-none bg-transparent py-1.5"
+      onBlur={(event) => {
+        const text = event.target.value;
+        if (text !== was && text.trim() !== '') onChange(text);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') event.currentTarget.value = was;
+        if (event.key === 'Escape' || (event.key === 'Enter' && !event.shiftKey)) {
+          event.preventDefault();
+          event.currentTarget.blur();
+        }
+      }}
+    />
   );
 }
