@@ -77,7 +77,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		return writeExport(term, file, output)
 	})}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")

@@ -37,10 +37,11 @@ test('who else has a conversation open is shown, and goes when they go', async (
   const other = await open(elsewhere, server, `/c/${session.id}`);
   await page.getByText('Open in another window').waitFor();
   await other.getByText('Open in another window').waitFor();
-  await elsewhere.close();
+  await other.close({ runBeforeUnload: true }); // as a person closes a tab
   await server.ask('PUT', '/v1/clients/editor/session', { session_id: session.id });
   await server.ask('DELETE', '/v1/clients/editor/session');
   await page.locator('[data-presence]').waitFor({ state: 'detached' });
+  await elsewhere.close();
   right(page);
 });
 

@@ -3,7 +3,9 @@ import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef,
 import { sentence } from '../api/http';
 import type { During, ID } from '../api/types';
 import { cx, IconButton } from '../components/ui';
+import { coarse } from './coarse';
 import { keepDraft, readDraft } from './draft';
+import { useDropped } from './usedropped';
 import { useFiles } from './usefile';
 
 export interface Sent {
@@ -31,9 +33,9 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
   const [error, setError] = useState('');
-  const [over, setOver] = useState(false);
   const [held, setHeld] = useState(false); // sent, as soon as its files are there
   const attached = useFiles();
+  const over = useDropped(attached.add);
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const key = useRef(crypto.randomUUID());
@@ -52,6 +54,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   const send = async () => {
     if (empty || sending || disabled) return;
     if (attached.refused.length > 0) {
+      setHeld(false);
       setError(`Not uploaded: ${attached.refused.map((one) => one.name).join(', ')}. Remove it, or attach it again.`);
       return;
     }
@@ -75,7 +78,7 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   }); // oxlint-disable-line exhaustive-deps -- whatever made them ready
   const stop = () => onStop?.().catch((failure: unknown) => setError(sentence(failure)));
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) {
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing && !coarse()) {
       event.preventDefault();
       void send();
     } else if (event.key === 'Escape' && text === '' && running) {
@@ -92,16 +95,6 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
       )}
       <div
         className={cx('rounded-2xl border bg-bg shadow-pop transition-colors', over ? 'border-accent' : 'border-line-strong focus-within:border-accent')}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          attached.add(event.dataTransfer.files);
-        }}
       >
         {attached.files.length > 0 && (
           <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-3">
@@ -123,7 +116,8 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
           aria-label="Message"
           rows={1}
           value={text}
-          placeholder={placeholder}
+          placeholder={over ? 'Drop the files to attach them' : placeholder}
+          readOnly={sending}
           onChange={(event) => write(event.target.value)}
           onKeyDown={onKey}
           onPaste={(event) => {

@@ -6,6 +6,7 @@ import { Badge, cx } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
+import { coarse } from './coarse';
 import { CutOff } from './cutoff';
 import { EditBox } from './edit';
 import { ErrorCard } from './failure';
@@ -20,7 +21,6 @@ interface Props {
 }
 
 const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
-const coarse = () => matchMedia('(pointer: coarse)').matches; // fingers: nothing is pointed at
 
 export const MessageRow = memo(function MessageRow({ live, ends, latest, sought }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);

@@ -202,3 +202,34 @@ test('the end of a queued turn is not the end of the one that runs', async () =>
   tell(event(5, 'session.cancelled', { turn_id: 't', turn: { error: null } }));
   expect(transcript.activity.running).toBe(false);
 });
+
+test('marks come with their event: what a fork shares has others in the session that wrote it', async () => {
+  const transcript = await opened();
+  tell(event(3, 'message.marked', { message_id: 'm1', marks: { pinned: true, context_edge: false, set_aside: false } }));
+  expect(transcript.order[0]!.message.marks.pinned).toBe(true);
+});
+
+test('a turn that failed without a word, or was stopped, can be tried again until the next one begins', async () => {
+  const transcript = await opened();
+  const failure = { class: 'limit', sentence: 'Enough.', detail: null, attempts: null, retry_at: null };
+  tell(event(3, 'session.failed', { turn_id: 't1', turn: { error: failure } }));
+  expect(transcript.activity).toMatchObject({ running: false, ended: 't1', failure });
+  tell(event(4, 'session.started', { turn_id: 't2', attempt: 1 }));
+  expect(transcript.activity).toMatchObject({ running: true, ended: null, failure: null });
+  tell(event(5, 'session.cancelled', { turn_id: 't2', turn: { error: null } }));
+  expect(transcript.activity).toMatchObject({ running: false, ended: 't2', failure: null });
+});
+
+test('a summary is told of from its beginning to its place in the record', async () => {
+  const transcript = await opened();
+  tell(event(3, 'compaction.started', {}));
+  expect(transcript.summary?.state).toBe('running');
+  tell(event(4, 'compaction.completed', { queued: true }));
+  expect(transcript.summary?.state).toBe('waits');
+  tell(event(5, 'message.created', { message_id: 'm9', role: 'summary', turn_id: null, message_sequence: 9 }));
+  expect(transcript.summary).toBeNull();
+  tell(event(6, 'compaction.failed', { again: false, error: { sentence: 'No.' } }));
+  expect(transcript.summary).toEqual({ state: 'failed', sentence: 'No.' });
+  transcript.dismiss();
+  expect(transcript.summary).toBeNull();
+});

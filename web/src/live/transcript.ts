@@ -1,5 +1,6 @@
 import { request } from '../api/http';
-import type { Approval, Delta, Failure, ID, Marks, Message, Page, Session, StreamEvent, Turn, WaitReason } from '../api/types';
+import type { Approval, Delta, Failure, ID, Marks, Message, Page, Session, StreamEvent, Turn } from '../api/types';
+import { type Activity, IDLE, type Summary, type ToolRun, type Warning } from './activity';
 import { feed } from './feed';
 import { LiveMessage } from './message';
 import { type Read, sequenceOf, Stretch } from './stretch';
@@ -7,49 +8,9 @@ import { type Read, sequenceOf, Stretch } from './stretch';
 const RELOAD_MS = 2_000;
 const PENDING = 200; // queued messages and open approvals that are read
 
-// ToolRun is what is known of a call beyond its rows.
-export interface ToolRun {
-  startedAt: number | null;
-  progress: { progress: number; total: number | null; message: string } | null;
-}
-
-export interface Retry {
-  attempt: number;
-  class: string;
-  until: number;
-}
-
-// Activity is what a session is doing, for "never silent".
-export interface Activity {
-  running: boolean;
-  turn: ID | null; // the one that runs
-  since: number;
-  step: number;
-  wait: WaitReason | null;
-  sentence: string;
-  retry: Retry | null;
-  failure: Failure | null; // of the last turn, when it failed
-  ended: ID | null; // the last turn, when it failed or was stopped: it can be tried again
-  queued: boolean; // a turn waits to be begun
-}
-
-// Warning tells that a limit is near.
-export interface Warning {
-  limit: string;
-  share: number;
-}
-
-// Summary is how the writing of one stands; sentence is why it failed.
-export interface Summary {
-  state: 'running' | 'waits' | 'failed'; // waits: for the turn to end that runs
-  sentence: string;
-}
-
 // Target is what the view is to bring into sight: a message of the record, its end,
 // or a word that the message is not there.
 export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
-
-const IDLE: Activity = { running: false, turn: null, since: 0, step: 0, wait: null, sentence: '', retry: null, failure: null, ended: null, queued: false };
 
 // Transcript is the record of one session as the page has it: a snapshot with its
 // event sequence, and every event after it. What is shown is a stretch of it: the end,
