@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"parley"
@@ -81,6 +82,27 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	empty := want[engine.Preview](s, 200, "GET", "/v1/sessions/"+s.session(`{"agent_id":"seer"}`).ID.String()+"/context", "")
 	if len(empty.LeftOut) != 0 || empty.Totals[0].Kind != prompt.KindTool {
 		t.Errorf("an empty session's context: %+v", empty)
+	}
+}
+
+// deleting is a sink that deletes the session whose dry run it watches.
+type deleting func()
+
+func (d deleting) Event(parley.Event) error    { d(); return nil }
+func (d deleting) Delta(parley.DryDelta) error { return nil }
+
+// Who deletes a session ends its dry runs, and whoever asked for them is told so.
+func TestDryRunOfADeletedSession(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	principal := want[parley.Principal](s, 200, "GET", "/v1/principal", "")
+	session := s.session(`{"model":"sim/script"}`).ID
+	input := engine.MessageInput{Content: []byte(`{"text":"[[{\"wait_ms\":60000}]]"}`)}
+	_, err := s.engine.DryRunMessage(t.Context(), principal, session, input, engine.DryWatch{
+		Sink: deleting(sync.OnceFunc(func() { s.do("DELETE", "/v1/sessions/"+session.String(), "") })),
+	})
+	if parley.ErrorCode(err) != parley.CodeNotFound || problemOf(err, parley.ID{}).Status != http.StatusNotFound {
+		t.Errorf("the dry run of a deleted session: %v", err)
 	}
 }
 

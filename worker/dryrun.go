@@ -77,7 +77,7 @@ func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutc
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer w.admitDry(posted.Claim, stop)()
-	err = d.runDry(ctx, stop, &posted, of)
+	err = gone(d.runDry(ctx, stop, &posted, of))
 	d.toolCalls.Wait()
 	turn, messages, calls := d.memory.Outcome(posted.Turn.ID)
 	outcome := parley.DryOutcome{Message: posted.Message, Turn: turn, Messages: messages, Calls: calls}
@@ -86,6 +86,15 @@ func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutc
 		err = parley.WrapError(parley.CodeUnavailable, context.Cause(ctx), "The dry run was ended before its turn was.")
 	}
 	return outcome, err
+}
+
+// gone is the error of a run that leaves no trace for whoever asked for it: it holds
+// no claim that it could lose, but its session may be deleted meanwhile.
+func gone(err error) error {
+	if parley.ErrorCode(err) == parley.CodeFenced {
+		return parley.WrapError(parley.CodeNotFound, err, "There is no such session any more: it was deleted a moment ago.")
+	}
+	return err
 }
 
 // mostDry bounds the dry runs of a process that runs no other turns.
@@ -256,13 +265,14 @@ func (w *Worker) Preview(ctx context.Context, of parley.DryTurn) (parley.Preview
 		return parley.Previewed{}, refusedBy(failure, err)
 	}
 	defer t.bounds.stop()
-	return t.preview() //nolint:contextcheck // as above
+	shown, err := t.preview() //nolint:contextcheck // as above
+	return shown, gone(err)
 }
 
 // refusedBy is the error of a preview whose turn would fail.
 func refusedBy(failure *parley.Failure, err error) error {
 	if err != nil {
-		return err
+		return gone(err)
 	}
 	text := failure.Detail
 	if text == "" {
