@@ -25,6 +25,7 @@ const (
 // UsageQuery asks what the calls to models took that began in a span of time.
 type UsageQuery struct {
 	Group   UsageGroup
+	Daily   bool // a sum for each of the group's days, the last day first
 	From    Time // inclusive
 	To      Time // exclusive
 	AgentID ID   // of this agent's sessions alone; zero: of all
@@ -32,7 +33,7 @@ type UsageQuery struct {
 }
 
 // UsageSum is a sum over calls that have ended, under what they are of: one of the
-// first four fields, as the group says. Calls of deleted sessions are not in it.
+// first four fields, as the group says, and its day if they are daily. Calls of deleted sessions are not in it.
 type UsageSum struct {
 	AgentID   ID      `json:"agent_id"`
 	Model     ModelID `json:"model,omitempty"`

@@ -12,6 +12,7 @@ type UsageList struct {
 	Group    parley.UsageGroup
 	From, To parley.Time // [from, to); zero: the end now, the beginning 30 days before it
 	Agent    string      // id or slug; "": all
+	Daily    bool        // each group's days apart
 	Limit    int         // rows; 0: 100
 }
 
@@ -21,7 +22,7 @@ type UsageReport struct {
 	From  parley.Time       `json:"from"`
 	To    parley.Time       `json:"to"`
 	Total parley.UsageSum   `json:"total" doc:"Of all, also of the rows that the limit leaves out."`
-	Data  []parley.UsageSum `json:"data" doc:"Days from the last one; else the dearest first, then those with the most tokens."`
+	Data  []parley.UsageSum `json:"data" doc:"Days from the last one; of a day, or without days, the dearest first, then those with the most tokens."`
 	Next  *string           `json:"next" doc:"Always null: ask for a shorter time, or one agent, to see other rows."`
 }
 
@@ -66,7 +67,7 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	if len(total) > 0 {
 		report.Total = total[0]
 	}
-	query.Group, query.Limit = list.Group, list.Limit
+	query.Group, query.Daily, query.Limit = list.Group, list.Daily, list.Limit
 	sums, err := e.store.Usage(ctx, scope, query)
 	report.Data = orEmpty(sums)
 	return report, err

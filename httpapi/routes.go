@@ -277,7 +277,7 @@ func routes() []route {
 			query: searchFilters(), serve: serveSearch, answers: found[engine.SearchResults]("What was found.", searchExample), fails: []parley.Code{parley.CodeNotFound}},
 		{method: http.MethodGet, paths: []string{"/v1/usage"}, name: "getUsage", tag: "models", verb: engine.ReadSessions,
 			says: "Sum up what calls took", about: "Calls, tokens, money, and what providers' caches gave, of the sessions that you may read: by day, agent, model or session. Calls that run, and those of deleted sessions, are not in it. Without a time it is that of the last 30 days; at most 366.",
-			query: []parameter{choice("group", "By what to sum up; day by default.", "agent", "model", "session", "day"), instant("from", "Only calls that began at this time or later."), instant("to", "Only calls that began before this time."),
+			query: []parameter{choice("group", "By what to sum up; day by default.", "agent", "model", "session", "day"), flag("daily", "Sum up each day of an agent, model or session apart: charts over time."), instant("from", "Only calls that began at this time or later."), instant("to", "Only calls that began before this time."),
 				text("agent_id", "Only calls of this agent's sessions: its id or slug."), {name: "limit", about: "Rows; 100 by default.", schema: integer(1, parley.MaxPage)}},
 			serve: serveUsage, answers: found[engine.UsageReport]("The sums.", usageExample)},
 		{method: http.MethodGet, paths: []string{"/v1/cache"}, name: "getResponseCache", tag: "models", verb: engine.ReadCache,

@@ -10,6 +10,9 @@ import (
 func serveUsage(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.UsageList{Group: parley.UsageGroup(args.text("group")), From: args.time("from"), To: args.time("to"), Agent: args.text("agent_id")}
+	if daily := args.flag("daily"); daily != nil {
+		list.Daily = *daily
+	}
 	if limit := args.number("limit", 1, parley.MaxPage); limit != nil {
 		list.Limit = *limit
 	}

@@ -26,6 +26,9 @@ func usageQuery(scope parley.Scope, q parley.UsageQuery) (text string, args []ar
 	case parley.UsageByDay:
 		day, group, order = "c.created_at / 86400000", "c.created_at / 86400000", "day DESC"
 	}
+	if q.Daily && group != "" && q.Group != parley.UsageByDay {
+		day, group, order = "c.created_at / 86400000", group+", c.created_at / 86400000", "day DESC, "+order
+	}
 	var l list
 	l.must("c.workspace_id = ? AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", scope.WorkspaceID, q.From, q.To)
 	l.visible(scope)
@@ -53,9 +56,8 @@ func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {
 		u.AgentID = id
 	case parley.UsageBySession:
 		u.SessionID = id
-	case parley.UsageByDay:
-		u.Day = parley.Time(day * 86400000)
 	}
+	u.Day = parley.Time(day * 86400000) // 0 of sums that are no day's
 	u.Tokens = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
 	u.Unpriced, u.CacheHits, u.CacheWriteTokens, u.Saved = r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
 	return u

@@ -63,6 +63,19 @@ func usageGroups(t *testing.T, w *world) {
 			t.Errorf("by %q (-want +got):\n%s", group, diff)
 		}
 	}
+	for group, want := range map[parley.UsageGroup][]parley.UsageSum{
+		"":                  {sum(3)},
+		parley.UsageByModel: {of(sum(3), func(u *parley.UsageSum) { u.Model, u.Day = modelID, today })},
+		parley.UsageByAgent: {of(sum(2), func(u *parley.UsageSum) { u.AgentID, u.Name, u.Day = other.ID, other.Slug, today }),
+			of(sum(1), func(u *parley.UsageSum) { u.AgentID, u.Name, u.Day = w.agent.ID, w.agent.Slug, today })},
+		parley.UsageByDay: {of(sum(3), func(u *parley.UsageSum) { u.Day = today })},
+	} {
+		daily := lately(group)
+		daily.Daily = true
+		if diff := cmp.Diff(want, w.usage(t, daily)); diff != "" {
+			t.Errorf("by %q and day (-want +got):\n%s", group, diff)
+		}
+	}
 	one := lately(parley.UsageBySession)
 	one.Limit = 1
 	if sums := w.usage(t, one); len(sums) != 1 || sums[0].SessionID != second {
