@@ -160,3 +160,24 @@ test('sub-conversations are inspected in place, and any two calls compared', asy
   await accessible(page, 'the inspector of a sub-conversation');
   right(page);
 });
+
+once('usage is drawn over time, and told in tables', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Counted' });
+  const session = await server.session('How much?', { agent_id: agent.id });
+  await server.settled(session.id);
+  const page = await tab('/usage?by=agent&days=7');
+  const chart = page.locator('[data-chart]').first();
+  await chart.locator('canvas').waitFor();
+  const legend = page.getByRole('list', { name: 'Legend' }).first();
+  await legend.getByText('All days').waitFor();
+  await legend.getByText('counted').waitFor();
+  const { width } = await chart.boundingBox();
+  await chart.hover({ position: { x: width - 80, y: 60 } });
+  await legend.getByText(new Date().toISOString().slice(0, 10)).waitFor();
+  await page.setViewportSize({ width: 900, height: 800 });
+  await until(async () => (await chart.locator('canvas').boundingBox()).width < width - 250, 'the chart follows the page’s width');
+  await page.getByText('The days as a table').click();
+  await page.getByRole('region', { name: 'Usage by day' }).getByRole('cell', { name: new Date().toISOString().slice(0, 10) }).waitFor();
+  await accessible(page, 'usage');
+  right(page);
+});

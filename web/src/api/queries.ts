@@ -94,8 +94,10 @@ export const auditList = (filter: Record<string, string>) =>
     getNextPageParam: (page) => page.next,
   });
 
-export const usageBy = (group: string, from: string) =>
-  queryOptions({ queryKey: ['usage', group, from], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from }, signal }) });
+const DAYS_OF_GROUPS = 1000; // rows: what is beyond stands among the others
+
+export const usageBy = (group: string, from: string, daily = false) =>
+  queryOptions({ queryKey: ['usage', group, from, daily], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from, ...(daily ? { daily, limit: DAYS_OF_GROUPS } : {}) }, signal }) });
 
 export const branchesOf = (message: ID) =>
   queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });

@@ -25,9 +25,16 @@ export function choose(theme: Theme): void {
   apply();
 }
 
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 export function useTheme(): Theme {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, chosen);
+  return useSyncExternalStore(subscribe, chosen);
+}
+
+// useDark is for what draws with colours of its own, such as charts.
+export function useDark(): boolean {
+  return useSyncExternalStore(subscribe, () => document.documentElement.classList.contains('dark'));
 }

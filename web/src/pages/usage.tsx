@@ -1,11 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { ChartColumn } from 'lucide-react';
-import { type ReactNode, useEffect } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useMemo } from 'react';
 import { usageBy } from '../api/queries';
 import type { UsageRow } from '../api/types';
 import { compact, money, number } from '../components/format';
 import { cx, Empty, Failed, Loading, Page } from '../components/ui';
+import { costOf, daysFrom, inputOf, largestOf, type Layer, layersOf, savedOf, since, tokensOf } from '../usage/series';
+import { nameOf, UsageTable } from '../usage/table';
+
+const Chart = lazy(() => import('../usage/chart'));
 
 const SPANS = [7, 30, 90] as const; // days
 const GROUPS = [
@@ -13,21 +17,13 @@ const GROUPS = [
   ['model', 'Models'],
   ['session', 'Conversations'],
 ] as const;
-const DAY_MS = 86_400_000;
-
-// since is the beginning of the day so many days ago, so that it is one address for a whole day.
-function since(days: number): string {
-  const today = new Date();
-  return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()) - (days - 1) * DAY_MS).toISOString();
-}
 
 export function UsagePage() {
   const search = useSearch({ from: '/usage' });
   const navigate = useNavigate();
   const days = SPANS.find((span) => String(span) === search.days) ?? 30;
   const group = GROUPS.find(([key]) => key === search.by)?.[0] ?? 'model';
-  const byDay = useQuery(usageBy('day', since(days)));
-  const byGroup = useQuery(usageBy(group, since(days)));
+  const byDay = useQuery({ ...usageBy('day', since(days)), placeholderData: keepPreviousData });
   useEffect(() => {
     document.title = 'Usage – Parley';
   }, []);
@@ -37,7 +33,7 @@ export function UsagePage() {
     <Page
       wide
       title="Usage"
-      about="Tokens and money of every model call. Unknown prices count as unknown, never as nothing."
+      about="Tokens and money of every model call, by days in UTC. Unknown prices count as unknown, never as nothing."
       actions={<Choice name="Time" options={SPANS.map((span) => [String(span), `${span} days`])} value={String(days)} onChange={(value) => go({ days: value })} />}
     >
       {byDay.isPending && <Loading what="usage" />}
@@ -45,29 +41,87 @@ export function UsagePage() {
       {total?.calls === 0 && <Empty icon={<ChartColumn size={28} />} title="No model was called in this time." />}
       {total && total.calls > 0 && (
         <>
-          <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
-            <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls of unknown price` : undefined}>
-              {money(total.cost)}
-            </Figure>
-            <Figure name="Saved by caches" more={`${number(total.cache_hits)} of ${number(total.calls)} calls had a hit`}>
-              {money(total.saved)}
-            </Figure>
-            <Figure name="Tokens in" more={total.input_tokens > 0 ? `${Math.round((100 * total.cached_tokens) / total.input_tokens)} % from caches` : undefined}>
-              {compact(total.input_tokens)}
-            </Figure>
-            <Figure name="Tokens out" more={`${number(total.calls)} calls`}>
-              {compact(total.output_tokens)}
-            </Figure>
-          </dl>
-          <Days rows={byDay.data!.data} days={days} />
-          <div className="mt-10 mb-3">
+          <Figures total={total} />
+          <div className="mt-8 mb-3">
             <Choice name="By" options={GROUPS} value={group} onChange={(value) => go({ by: value })} />
           </div>
-          {byGroup.isError && <Failed error={byGroup.error} onRetry={() => void byGroup.refetch()} />}
-          {byGroup.data && <Groups rows={byGroup.data.data} />}
+          <Groups group={group} days={days} byDay={byDay.data!.data} total={total} />
         </>
       )}
     </Page>
+  );
+}
+
+function Figures({ total }: { total: UsageRow }) {
+  return (
+    <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
+      <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls of unknown price` : undefined}>
+        {money(total.cost)}
+      </Figure>
+      <Figure name="Saved by caches" more={`${number(total.cache_hits)} of ${number(total.calls)} calls had a hit`}>
+        {money(total.saved)}
+      </Figure>
+      <Figure name="Tokens in" more={total.input_tokens > 0 ? `${Math.round((100 * total.cached_tokens) / total.input_tokens)} % from caches` : undefined}>
+        {compact(total.input_tokens)}
+      </Figure>
+      <Figure name="Tokens out" more={`${number(total.calls)} calls`}>
+        {compact(total.output_tokens)}
+      </Figure>
+    </dl>
+  );
+}
+
+// Groups are the charts over time, and the same as tables.
+function Groups({ group, days, byDay, total }: { group: string; days: number; byDay: UsageRow[]; total: UsageRow }) {
+  const sums = useQuery({ ...usageBy(group, since(days)), placeholderData: keepPreviousData });
+  const daily = useQuery({ ...usageBy(group, since(days), true), placeholderData: keepPreviousData });
+  const names = useMemo(() => daysFrom(since(days), days), [days]);
+  const stacks = useMemo(() => {
+    if (!sums.data || !daily.data) return null;
+    const largest = largestOf(sums.data.data);
+    const of = (measure: typeof tokensOf) => layersOf(names, largest, daily.data.data, byDay, measure, nameOf);
+    return { tokens: of(tokensOf), cost: of(costOf), saved: savedOf(names, byDay), input: inputOf(names, byDay) };
+  }, [names, sums.data, daily.data, byDay]);
+  const failed = sums.isError ? sums : daily.isError ? daily : null;
+  const shown = GROUPS.find(([key]) => key === group)![1];
+  return (
+    <>
+      {failed && <Failed error={failed.error} onRetry={() => void failed.refetch()} />}
+      {!stacks && !failed && <Loading what="the charts" />}
+      {stacks && (
+        <div className="grid gap-4 lg:grid-cols-2">
+          <Over wide name="Tokens by day" days={names} layers={stacks.tokens} write={compact} />
+          {total.cost > 0 && <Over name="Cost by day" days={names} layers={stacks.cost} write={money} />}
+          {total.cost > 0 && <Over name="Saved by caches, by day" days={names} layers={stacks.saved} write={money} />}
+          <Over wide name="Input by day" more={`${money(total.saved)} saved by caches`} days={names} layers={stacks.input} write={compact} />
+        </div>
+      )}
+      {sums.data && (
+        <section className="mt-8">
+          <h2 className="sr-only">By {shown.toLowerCase()}</h2>
+          <UsageTable name={shown} rows={sums.data.data} />
+        </section>
+      )}
+      <details className="mt-6 text-sm">
+        <summary className="rounded-lg py-1 text-soft hover:text-text">The days as a table</summary>
+        <UsageTable name="Day" rows={byDay} />
+      </details>
+    </>
+  );
+}
+
+function Over({ name, more, wide, days, layers, write }: { name: string; more?: string; wide?: boolean; days: string[]; layers: Layer[]; write: (value: number) => string }) {
+  return (
+    <section className={cx('min-w-0 rounded-2xl border border-line p-4', wide && 'lg:col-span-2')}>
+      <h2 className="mb-2 flex justify-between gap-3 text-sm font-medium">
+        {name} {more && <span className="font-normal text-soft">{more}</span>}
+      </h2>
+      <div className="min-h-[240px]">
+        <Suspense fallback={<Loading what="the chart" />}>
+          <Chart days={days} layers={layers} write={write} about={`${name}, ${days[0]} to ${days.at(-1)}: ${layers.map((layer) => `${layer.name} ${write(layer.values.reduce((sum, value) => sum + value, 0))}`).join(', ')}. The tables below have the numbers.`} />
+        </Suspense>
+      </div>
+    </section>
   );
 }
 
@@ -97,114 +151,4 @@ function Figure({ name, more, children }: { name: string; more?: string; childre
       {more && <dd className="mt-0.5 text-xs text-soft">{more}</dd>}
     </div>
   );
-}
-
-// Days is a bar for each day: new input, cached input and output, to one scale.
-function Days({ rows, days }: { rows: UsageRow[]; days: number }) {
-  const found = new Map(rows.map((row) => [row.day?.slice(0, 10), row]));
-  const first = Date.parse(since(days));
-  const all = Array.from({ length: days }, (_, i) => {
-    const day = new Date(first + i * DAY_MS).toISOString().slice(0, 10);
-    return { day, row: found.get(day) };
-  });
-  const most = Math.max(1, ...rows.map((row) => row.input_tokens + row.output_tokens));
-  const share = (tokens: number) => `${(100 * tokens) / most}%`;
-  return (
-    <figure className="mt-8">
-      <figcaption className="mb-2 flex flex-wrap gap-4 text-xs text-soft">
-        <span className="font-medium text-text">Tokens by day</span>
-        <Legend colour="bg-accent">new input</Legend>
-        <Legend colour="bg-good">from caches</Legend>
-        <Legend colour="bg-warn">output</Legend>
-        <span className="ml-auto">at most {compact(most)}</span>
-      </figcaption>
-      <ol className="flex h-40 items-end gap-px border-b border-line">
-        {all.map(({ day, row }) => (
-          <li key={day} className="flex h-full flex-1 flex-col justify-end" title={row ? `${day}: ${number(row.input_tokens)} in, ${number(row.output_tokens)} out, ${money(row.cost)}` : day}>
-            <span className="sr-only">
-              {day}: {row ? `${row.input_tokens} tokens in, ${row.output_tokens} out, ${money(row.cost)}` : 'nothing'}
-            </span>
-            {row && (
-              <>
-                <span className="bg-warn" style={{ height: share(row.output_tokens) }} />
-                <span className="bg-good" style={{ height: share(row.cached_tokens) }} />
-                <span className="bg-accent" style={{ height: share(row.input_tokens - row.cached_tokens) }} />
-              </>
-            )}
-          </li>
-        ))}
-      </ol>
-      <p aria-hidden className="mt-1 flex justify-between text-xs text-faint">
-        <span>{all[0]?.day}</span>
-        <span>{all.at(-1)?.day}</span>
-      </p>
-    </figure>
-  );
-}
-
-function Legend({ colour, children }: { colour: string; children: string }) {
-  return (
-    <span className="flex items-center gap-1.5">
-      <span aria-hidden className={cx('size-2.5 rounded-sm', colour)} /> {children}
-    </span>
-  );
-}
-
-function Groups({ rows }: { rows: UsageRow[] }) {
-  const most = Math.max(1, ...rows.map((row) => row.input_tokens + row.output_tokens));
-  return (
-    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Usage by group">
-      <table className="w-full min-w-160 text-left text-sm">
-        <thead className="border-b border-line text-xs text-faint">
-          <tr>
-            <th className="py-2 pr-4 font-medium">Name</th>
-            <th className="pr-4 font-medium">Tokens</th>
-            <th className="pr-4 text-right font-medium">In</th>
-            <th className="pr-4 text-right font-medium">Cached</th>
-            <th className="pr-4 text-right font-medium">Out</th>
-            <th className="pr-4 text-right font-medium">Calls</th>
-            <th className="pr-4 text-right font-medium">Saved</th>
-            <th className="text-right font-medium">Cost</th>
-          </tr>
-        </thead>
-        <tbody className="divide-y divide-line">
-          {rows.map((row) => (
-            <tr key={row.agent_id ?? row.session_id ?? row.model ?? row.day}>
-              <td className="max-w-64 truncate py-2 pr-4">{nameOf(row)}</td>
-              <td className="w-40 pr-4">
-                <span aria-hidden className="block h-2.5 rounded bg-accent" style={{ width: `${(100 * (row.input_tokens + row.output_tokens)) / most}%` }} />
-              </td>
-              <td className="pr-4 text-right">{compact(row.input_tokens)}</td>
-              <td className="pr-4 text-right">{compact(row.cached_tokens)}</td>
-              <td className="pr-4 text-right">{compact(row.output_tokens)}</td>
-              <td className="pr-4 text-right">{number(row.calls)}</td>
-              <td className="pr-4 text-right">{money(row.saved)}</td>
-              <td className="text-right">
-                {money(row.cost)}
-                {row.unpriced_calls > 0 && <span className="text-faint"> + ?</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function nameOf(row: UsageRow): ReactNode {
-  if (row.session_id) {
-    return (
-      <Link to="/c/$id" params={{ id: row.session_id }} className="text-accent hover:underline">
-        {row.name ?? 'a conversation'}
-      </Link>
-    );
-  }
-  if (row.agent_id) {
-    return (
-      <Link to="/agents/$id" params={{ id: row.agent_id }} className="text-accent hover:underline">
-        {row.name ?? 'an agent'}
-      </Link>
-    );
-  }
-  return <span className="font-mono text-[13px]">{row.model ?? row.name}</span>;
 }
