@@ -52,7 +52,7 @@ once('the outline leads to any question of a long conversation, and [ and ] step
   const page = await tab(`/c/${session.id}`);
   await page.getByText('Question 220').waitFor();
   await page.keyboard.press('o');
-  const outline = page.getByRole('list', { name: 'What was asked' });
+  const outline = page.getByRole('list', { name: 'Outline' });
   await outline.getByText('Question 220').waitFor();
   assert.equal(await outline.getByText(/^Question 3 and/).count(), 0);
   await page.getByRole('button', { name: 'Show earlier' }).click();
@@ -64,7 +64,9 @@ once('the outline leads to any question of a long conversation, and [ and ] step
     await page.keyboard.press(key);
     await page.locator('[data-sought] article', { hasText: new RegExp(`^Question ${n} and`) }).waitFor();
   }
-  await outline.getByRole('button').first().press('Escape');
+  await page.getByRole('button', { name: 'Tools', exact: true }).click();
+  await page.getByText('No tool was called.').waitFor();
+  await page.getByRole('button', { name: 'Asked', exact: true }).press('Escape');
   await outline.waitFor({ state: 'detached' });
   right(page);
 });

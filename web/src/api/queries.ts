@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react-query';
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
+import { type Filter, ROLES } from '../chat/chapters';
 import type { Agent, Approval, AuditEntry, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
 
 export const queries = new QueryClient({
@@ -116,11 +117,11 @@ export const fileOf = (id: ID) => queryOptions({ queryKey: ['file', id], queryFn
 
 const OUTLINE = 200; // questions and calls of one page of the outline
 
-// outlineOf is a conversation's questions and the tools that they led to, newest first.
-export const outlineOf = (session: ID) =>
+// outlineOf is what an outline lists of a conversation, newest first.
+export const outlineOf = (session: ID, filter: Filter) =>
   infiniteQueryOptions({
-    queryKey: ['outline', session],
-    queryFn: ({ pageParam, signal }) => request<Page<Message>>(`/v1/sessions/${session}/messages`, { query: { role: ['user', 'tool_call'], order: 'desc', limit: OUTLINE, cursor: pageParam }, signal }),
+    queryKey: ['outline', session, filter],
+    queryFn: ({ pageParam, signal }) => request<Page<Message>>(`/v1/sessions/${session}/messages`, { query: { role: ROLES[filter], order: 'desc', limit: OUTLINE, cursor: pageParam }, signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     staleTime: 0,

@@ -1,7 +1,10 @@
-import { Brain, ChevronRight } from 'lucide-react';
+import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { Brain, ChevronRight } from 'lucide-react';
 import { memo, useState, useSyncExternalStore } from 'react';
+import { principal } from '../api/queries';
 import type { Message } from '../api/types';
+import { number } from '../components/format';
 import { Badge, cx } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
@@ -19,6 +22,9 @@ interface Props {
   latest: boolean; // of the conversation
   sought?: boolean; // opened, if it is folded
 }
+
+const LONG = 3_000; // characters of a message from which on it is clipped
+const CLIP = 1_200; // and to how many
 
 const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
 
@@ -54,14 +60,21 @@ export function ContextEdge() {
 
 function UserRow({ message }: { message: Message }) {
   const { text, files, links } = message.content;
+  const { data: me } = useQuery(principal());
   const [editing, setEditing] = useState(false);
+  const [whole, setWhole] = useState(text.length <= LONG);
   const [tapped, setTapped] = useState(false);
   if (editing) return <EditBox message={message} onClose={() => setEditing(false)} />;
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
-      {message.author.kind !== 'person' && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
+      {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
       <div className={cx('max-w-[85%] rounded-2xl bg-user px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere]', message.marks.set_aside && 'opacity-50')}>
-        {text}
+        {whole ? text : `${text.slice(0, CLIP)}…`}
+        {!whole && (
+          <button type="button" className="mt-1 block text-sm text-accent underline" onClick={() => setWhole(true)}>
+            Show all {number(text.length)} characters
+          </button>
+        )}
         {links?.map((link) => (
           <a key={link} href={/^https?:/i.test(link) ? link : undefined} target="_blank" rel="noopener noreferrer nofollow" className="mt-1 block text-sm text-accent underline">
             {link}

@@ -1,46 +1,51 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { outlineOf, turnList } from '../api/queries';
-import type { ID, Message, Turn } from '../api/types';
+import type { ID, Turn } from '../api/types';
 import { time } from '../components/format';
 import { Badge, Button, cx, Failed, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
+import { entriesOf, type Entry, type Filter } from './chapters';
 
-const LONGEST = 160; // characters of a question that are shown
+const FILTERS: [Filter, string][] = [
+  ['human', 'Asked'],
+  ['assistant', 'Answered'],
+  ['tool', 'Tools'],
+];
 
-export interface Chapter {
-  question: Message;
-  tools: Map<string, number>; // name → calls
+interface Props {
+  transcript: Transcript;
+  onJump: (message: ID) => void;
 }
 
-// chaptersOf folds questions and the calls behind them, given newest first, into
-// chapters, oldest first. Calls whose question is on an earlier page wait for it.
-export function chaptersOf(newestFirst: Message[]): Chapter[] {
-  const chapters: Chapter[] = [];
-  for (const message of newestFirst.toReversed()) {
-    if (message.internal || message.sequence === null) continue;
-    if (message.role === 'user') chapters.push({ question: message, tools: new Map() });
-    else {
-      const tools = chapters.at(-1)?.tools;
-      const name = message.tool_name ?? '…';
-      tools?.set(name, (tools.get(name) ?? 0) + 1);
-    }
-  }
-  return chapters;
+// Outline lists what was asked, with the tools that it led to and how it ended, or
+// what was answered, or every tool's call, and leads there.
+export function Outline({ transcript, onJump }: Props) {
+  const [filter, setFilter] = useState<Filter>('human');
+  return (
+    <>
+      <div role="group" aria-label="Whose messages" className="mb-3 flex gap-1 text-xs">
+        {FILTERS.map(([one, name]) => (
+          <button key={one} type="button" aria-pressed={one === filter} onClick={() => setFilter(one)} className={cx('h-7 rounded-full border px-3', one === filter ? 'border-accent bg-accent-soft font-medium text-accent-strong' : 'border-line text-soft hover:bg-hover')}>
+            {name}
+          </button>
+        ))}
+      </div>
+      <Entries key={filter} filter={filter} transcript={transcript} onJump={onJump} />
+    </>
+  );
 }
 
-// Outline lists what was asked, with the tools that it led to and how it ended, and
-// leads there.
-export function Outline({ transcript, onJump }: { transcript: Transcript; onJump: (message: ID) => void }) {
+function Entries({ filter, transcript, onJump }: Props & { filter: Filter }) {
   const queries = useQueryClient();
-  const outline = useInfiniteQuery(outlineOf(transcript.id));
-  const turns = useQuery(turnList(transcript.id));
+  const outline = useInfiniteQuery(outlineOf(transcript.id, filter));
+  const turns = useQuery({ ...turnList(transcript.id), enabled: filter === 'human' });
   const { turn, running } = transcript.activity;
   useEffect(() => {
-    void queries.invalidateQueries(outlineOf(transcript.id));
+    void queries.invalidateQueries(outlineOf(transcript.id, filter));
     void queries.invalidateQueries(turnList(transcript.id));
-  }, [queries, transcript, turn, running]);
-  const chapters = useMemo(() => chaptersOf(outline.data?.pages.flatMap((page) => page.data) ?? []), [outline.data]);
+  }, [queries, transcript, filter, turn, running]);
+  const entries = useMemo(() => entriesOf(filter, outline.data?.pages.flatMap((page) => page.data) ?? []), [filter, outline.data]);
   const list = useRef<HTMLOListElement>(null);
   const shown = outline.isSuccess;
   useEffect(() => {
@@ -52,9 +57,8 @@ export function Outline({ transcript, onJump }: { transcript: Transcript; onJump
   const ended = new Map(turns.data?.map((one) => [one.id, one]));
   if (outline.isPending) return <Loading what="the outline" />;
   if (outline.isError) return <Failed error={outline.error} onRetry={() => void outline.refetch()} />;
-  if (chapters.length === 0) return <p className="text-sm text-faint">Nothing has been asked yet.</p>;
   const here = transcript.reading;
-  const at = here === null ? chapters.length - 1 : chapters.findLastIndex((chapter) => chapter.question.sequence! <= here);
+  const at = here === null ? entries.length - 1 : entries.findLastIndex((entry) => entry.message.sequence! <= here);
   return (
     <>
       {outline.hasNextPage && (
@@ -62,10 +66,11 @@ export function Outline({ transcript, onJump }: { transcript: Transcript; onJump
           {outline.isFetchingNextPage ? 'Loading…' : 'Show earlier'}
         </Button>
       )}
-      <ol ref={list} aria-label="What was asked" className="-mx-2 space-y-0.5">
-        {chapters.map((chapter, i) => (
-          <li key={chapter.question.id}>
-            <Entry chapter={chapter} turn={ended.get(chapter.question.turn_id ?? '')} current={i === at} onJump={onJump} />
+      {entries.length === 0 && !outline.hasNextPage && <p className="text-sm text-faint">{filter === 'tool' ? 'No tool was called.' : filter === 'human' ? 'Nothing has been asked yet.' : 'Nothing has been answered yet.'}</p>}
+      <ol ref={list} aria-label="Outline" className="-mx-2 space-y-0.5">
+        {entries.map((entry, i) => (
+          <li key={entry.message.id}>
+            <Line entry={entry} turn={ended.get(entry.message.turn_id ?? '')} current={i === at} onJump={onJump} />
           </li>
         ))}
       </ol>
@@ -73,13 +78,12 @@ export function Outline({ transcript, onJump }: { transcript: Transcript; onJump
   );
 }
 
-function Entry({ chapter: { question, tools }, turn, current, onJump }: { chapter: Chapter; turn: Turn | undefined; current: boolean; onJump: (message: ID) => void }) {
-  const words = question.content.text.trim().replace(/\s+/g, ' ') || 'Files';
+function Line({ entry: { message, words, tools, failed }, turn, current, onJump }: { entry: Entry; turn: Turn | undefined; current: boolean; onJump: (message: ID) => void }) {
   return (
     <button
       type="button"
       aria-current={current ? 'location' : undefined}
-      onClick={() => onJump(question.id)}
+      onClick={() => onJump(message.id)}
       onKeyDown={(event) => {
         const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         if (!by) return;
@@ -87,12 +91,12 @@ function Entry({ chapter: { question, tools }, turn, current, onJump }: { chapte
         const all = [...event.currentTarget.closest('ol')!.querySelectorAll('button')];
         all[all.indexOf(event.currentTarget) + by]?.focus();
       }}
-      className={cx('block w-full rounded-lg px-2 py-1.5 text-left text-sm hover:bg-hover', current && 'bg-hover')}
+      className={cx('block w-full rounded-lg px-2 py-1.5 text-left text-sm -outline-offset-2 hover:bg-hover', current && 'bg-hover')}
     >
-      <span className="line-clamp-2 [overflow-wrap:anywhere]">{words.slice(0, LONGEST)}</span>
+      <span className="line-clamp-2 [overflow-wrap:anywhere]">{words}</span>
       <span className="mt-0.5 flex flex-wrap items-center gap-1.5 text-xs text-faint">
-        #{question.sequence} · {time(question.created_at)}
-        {question.author.kind !== 'person' && <span>by {question.author.name}</span>}
+        #{message.sequence} · {time(message.created_at)}
+        {message.role === 'user' && message.author.kind !== 'person' && <span>by {message.author.name}</span>}
         {[...tools].slice(0, 3).map(([name, count]) => (
           <Badge key={name}>
             {name}
@@ -100,7 +104,7 @@ function Entry({ chapter: { question, tools }, turn, current, onJump }: { chapte
           </Badge>
         ))}
         {tools.size > 3 && <span>and {tools.size - 3} more</span>}
-        {turn?.status === 'failed' && <Badge tone="bad">failed</Badge>}
+        {(failed || turn?.status === 'failed') && <Badge tone="bad">failed</Badge>}
         {turn?.status === 'cancelled' && <Badge>stopped</Badge>}
         {turn?.status === 'waiting' && <Badge tone="warn">waits</Badge>}
         {(turn?.status === 'running' || turn?.status === 'queued') && <Badge tone="accent">{turn.status}</Badge>}

@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { request } from '../api/http';
+import { agentOf } from '../api/queries';
 import { Loading } from '../components/ui';
 import { Transcript } from '../live/transcript';
 import { typing } from '../components/shortcuts';
@@ -53,6 +55,7 @@ function Chat({ id }: { id: string }) {
     return () => removeEventListener('keydown', onKey);
   });
   const { session, activity } = transcript;
+  const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
     document.title = session?.title ? `${session.title} – Parley` : 'Parley';
   }, [session?.title]);
@@ -72,7 +75,7 @@ function Chat({ id }: { id: string }) {
         <Queue transcript={transcript} />
         <Composer
           draftKey={id}
-          placeholder={activity.running ? 'Say something to the running turn…' : 'Reply…'}
+          placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
           running={activity.running}
           disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
           onSend={async ({ text, files, during, key }) => {
