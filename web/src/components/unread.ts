@@ -2,7 +2,7 @@ import { useEffect, useSyncExternalStore } from 'react';
 import type { Session } from '../api/types';
 
 const KEY = 'parley.seen';
-const MOST = 500; // conversations whose last sight is kept; the others count as seen as they were when the newest of them was
+const MOST = 500; // conversations whose last sight is kept; the others count as seen up to the newest of them
 
 // Seen is what this browser has shown: of each conversation the time of its last
 // activity then, by the server's clock. What it has not had open counts from since on.
@@ -12,21 +12,17 @@ interface Seen {
 }
 
 const listeners = new Set<() => void>();
-let known: { text: string | null; seen: Seen } | null = null;
+let known: Seen | null = null; // as it was read last; another tab's change makes it be read again
 
 function read(): Seen {
   const text = localStorage.getItem(KEY);
-  if (known && known.text === text) return known.seen;
-  let seen: Seen | null = null;
   try {
     const kept = JSON.parse(text ?? 'null') as Partial<Seen> | null;
-    if (typeof kept?.since === 'number' && typeof kept.at === 'object' && kept.at) seen = { since: kept.since, at: kept.at };
+    if (typeof kept?.since === 'number' && typeof kept.at === 'object' && kept.at) return (known = { since: kept.since, at: kept.at });
   } catch {
     // written by hand: it begins anew
   }
-  if (!seen) return keep({ since: Date.now(), at: {} });
-  known = { text, seen };
-  return seen;
+  return keep({ since: Date.now(), at: {} });
 }
 
 function keep(seen: Seen): Seen {
@@ -35,8 +31,7 @@ function keep(seen: Seen): Seen {
   } catch {
     // full: it holds for this tab
   }
-  known = { text: localStorage.getItem(KEY), seen };
-  return seen;
+  return (known = seen);
 }
 
 // saw notes that a conversation was shown as it is.
@@ -57,18 +52,21 @@ export function unread(session: Session, seen: Seen): boolean {
 
 // useSeen follows what was seen, in other tabs too.
 export function useSeen(): Seen {
-  return useSyncExternalStore(subscribe, read);
+  return useSyncExternalStore(subscribe, () => known ?? read());
+}
+
+function onStorage(event: StorageEvent): void {
+  if (event.key !== KEY && event.key !== null) return;
+  known = null;
+  for (const listener of listeners) listener();
 }
 
 function subscribe(listener: () => void): () => void {
-  const onStorage = (event: StorageEvent) => {
-    if (event.key === KEY || event.key === null) listener();
-  };
+  if (listeners.size === 0) addEventListener('storage', onStorage);
   listeners.add(listener);
-  addEventListener('storage', onStorage);
   return () => {
     listeners.delete(listener);
-    removeEventListener('storage', onStorage);
+    if (listeners.size === 0) removeEventListener('storage', onStorage);
   };
 }
 
