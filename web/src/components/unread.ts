@@ -62,7 +62,10 @@ function onStorage(event: StorageEvent): void {
 }
 
 function subscribe(listener: () => void): () => void {
-  if (listeners.size === 0) addEventListener('storage', onStorage);
+  if (listeners.size === 0) {
+    known = null; // nobody listened
+    addEventListener('storage', onStorage);
+  }
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
