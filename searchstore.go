@@ -7,9 +7,10 @@ import (
 
 // The bounds of searching.
 const (
-	DefaultHits = 20    // of a page when no limit is given
-	MaxHits     = 100   // of a page
-	MaxRanked   = 1_000 // matches that are ranked: the newest
+	DefaultHits = 20      // of a page when no limit is given
+	MaxHits     = 100     // of a page
+	MaxRanked   = 1_000   // matches that are ranked: the newest
+	MaxSearched = 200_000 // matches that are looked at for them, when some are left out by what the index does not know
 
 	SearchBatch      = 64          // messages that are indexed in one transaction at most
 	SearchBatchBytes = 64 << 10    // of their text; the one that reaches it is the last
@@ -87,7 +88,8 @@ type SearchIndex interface {
 // SearchStore finds messages by their words.
 type SearchStore interface {
 	SearchIndex
-	// Search ranks the newest MaxRanked matches that the scope may see: settled
+	// Search ranks the newest MaxRanked matches that the scope may see, among the newest
+	// MaxSearched of the words, role, tool, agent, project and owner: settled
 	// messages that are not internal, and titles of sessions in which no message was
 	// found among them. A message is shown for the session that wrote it, and if that
 	// is gone or the scope does not see it, for the first fork that shares it.

@@ -28,11 +28,15 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 	if err != nil {
 		return page, err
 	}
+	borrowed, err := s.borrowedLogs(ctx, scope, &query)
+	if err != nil {
+		return page, err
+	}
 	ids := make([]parley.ID, len(parts))
 	for i, part := range parts {
 		ids[i] = part.LogID
 	}
-	asked := words.TSQuery(query.Terms, words.Scopes(scope.WorkspaceID, &query, ids))
+	asked := words.TSQuery(query.Terms, words.Place{Logs: ids, Borrowed: borrowed}.Scopes(scope, &query))
 	sample := 0
 	if err := s.read(ctx, func() *batch {
 		b := searching(scope)
@@ -90,6 +94,19 @@ func (s *Store) searchedLogs(ctx context.Context, scope parley.Scope, sessionID 
 	return append(parts, transition.Own(sessionID, own)), err
 }
 
+// borrowedLogs are the logs that a scope sees through forks alone, when the query
+// asks for something that they are to be found by all the same.
+func (s *Store) borrowedLogs(ctx context.Context, scope parley.Scope, q *parley.SearchQuery) ([]parley.ID, error) {
+	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
+		return nil, nil
+	}
+	var l filter
+	l.visible(scope)
+	visible := l.where.String()
+	return every(ctx, s, tenant(scope.WorkspaceID), "SELECT DISTINCT g.log_id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id WHERE g.workspace_id = "+here+" AND "+visible+
+		" AND NOT EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT "+l.arg(words.MaxBorrowed+1), l.args...)
+}
+
 // newest is a query for the newest rows of the time that is asked for.
 func (l *filter) newest(q *parley.SearchQuery, limit int) {
 	l.must("r.workspace_id = " + here)
@@ -141,7 +158,7 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.P
 		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
 		l.inTime(q)
 		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
-		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC) r"
+		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC LIMIT " + strconv.Itoa(parley.MaxSearched) + ") r"
 		l.where.Reset()
 		l.must("r.workspace_id = " + here)
 	}

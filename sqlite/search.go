@@ -18,7 +18,11 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 		if err != nil {
 			return err
 		}
-		text, args := searchQuery(scope, &query, logs)
+		borrowed, err := borrowedLogs(c, scope, &query)
+		if err != nil {
+			return err
+		}
+		text, args := searchQuery(scope, &query, logs, borrowed)
 		matches := make([]words.Candidate, 0, parley.DefaultHits)
 		if err := c.each(text, func(r *row) error {
 			matches = append(matches, words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()})
@@ -50,31 +54,50 @@ func searchedLogs(c *conn, scope parley.Scope, sessionID parley.ID) ([]transitio
 	return append(at.shared, transition.Own(sessionID, at.logID)), nil
 }
 
+// borrowedLogs are the logs that a scope sees through forks alone, when the query
+// asks for something that they are to be found by all the same.
+func borrowedLogs(c *conn, scope parley.Scope, q *parley.SearchQuery) (logs []parley.ID, err error) {
+	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
+		return nil, nil
+	}
+	var l list
+	l.visible(scope)
+	visible := l.where.String()
+	err = c.each("SELECT DISTINCT g.log_id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id WHERE "+visible+
+		" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT ?", func(r *row) error {
+		logs = append(logs, r.id())
+		return nil
+	}, append(append(l.args, l.args...), words.MaxBorrowed+1)...)
+	return logs, err
+}
+
 // searchQuery builds the query for the newest matches. Rows of the index of words
 // come newest first, and the query ends with as many as are ranked.
-func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Part) (string, []arg) {
+func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Part, borrowed []parley.ID) (string, []arg) {
 	ids := make([]parley.ID, len(logs))
 	for i, part := range logs {
 		ids[i] = part.LogID
 	}
-	var l, shown list
-	shown.visible(scope)
-	if q.SessionID.IsZero() {
-		shown.args = append(shown.args, shown.args...) // of the writer, then of a fork
-	} else {
-		shown.args = []arg{q.SessionID}
-	}
-	l.args = shown.args // they stand in the join, before the terms
-	l.must("search_words MATCH ?", words.FTS5(q.Terms, words.Scopes(scope.WorkspaceID, q, ids)))
-	l.must("r.workspace_id = ?", scope.WorkspaceID)
+	var l, found, shown list
+	found.must("search_words MATCH ?", words.FTS5(q.Terms, words.Place{Logs: ids, Borrowed: borrowed}.Scopes(scope, q)))
 	if q.CreatedFrom != 0 {
-		l.must("w.rowid >= ? AND r.created_at >= ?", firstKey(q.CreatedFrom), int64(q.CreatedFrom))
+		found.must("rowid >= ?", firstKey(q.CreatedFrom))
+		l.must("r.created_at >= ?", int64(q.CreatedFrom))
 	}
 	for _, to := range []parley.Time{q.CreatedTo, q.AsOf} {
 		if to != 0 {
-			l.must("w.rowid < ? AND r.created_at < ?", firstKey(to+1000), int64(to))
+			found.must("rowid < ?", firstKey(to+1000))
+			l.must("r.created_at < ?", int64(to))
 		}
 	}
+	shown.visible(scope)
+	before := append(found.args, parley.MaxSearched) // the arguments of what stands before the terms
+	if q.SessionID.IsZero() {
+		before = append(append(before, shown.args...), shown.args...) // of the writer, and of a fork
+	} else {
+		before = append(before, q.SessionID)
+	}
+	l.must("r.workspace_id = ?", scope.WorkspaceID)
 	l.visible(scope)
 	if !q.AgentID.IsZero() {
 		l.must("s.agent_id = ?", q.AgentID)
@@ -97,8 +120,9 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Pa
 		}
 		l.must("(" + strings.Join(arms, " OR ") + ")")
 	}
-	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM search_words w CROSS JOIN search_rows r ON r.key = w.rowid CROSS JOIN sessions s ON s.id = " +
-		shownSession(&shown, q) + " WHERE " + l.where.String() + " ORDER BY w.rowid DESC LIMIT ?", append(l.args, parley.MaxRanked)
+	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM (SELECT rowid AS key FROM search_words WHERE " + found.where.String() + " ORDER BY rowid DESC LIMIT ?) w" +
+		" CROSS JOIN search_rows r ON r.key = w.key CROSS JOIN sessions s ON s.id = " + shownSession(&shown, q) +
+		" WHERE " + l.where.String() + " ORDER BY w.key DESC LIMIT ?", append(append(before, l.args...), parley.MaxRanked)
 }
 
 // shownSession is the session that a match is shown for: the one that is asked for,

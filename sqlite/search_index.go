@@ -25,7 +25,48 @@ func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parl
 	}); err != nil || len(pieces) == 0 {
 		return left, err
 	}
-	return left, s.write(ctx, func(tx *txn) error { return tx.index(pieces) })
+	if err := s.write(ctx, func(tx *txn) error { return tx.index(pieces) }); err != nil {
+		return nil, err
+	}
+	return left, s.mergeWords(ctx)
+}
+
+// The index of words grows by small segments, which are merged piece by piece, so
+// that no transition waits for long: left to itself FTS5 merges inside the
+// transactions that index, whose longest took a quarter of a second.
+const (
+	mergePages  = 64 // that a transaction merges, about
+	mergePieces = 4  // transactions behind one that indexes; they keep up with it
+)
+
+// mergeWords merges segments of the index of words while there is something to merge.
+func (s *Store) mergeWords(ctx context.Context) error {
+	for range mergePieces {
+		more, err := transact(ctx, s, func(tx *txn) (more bool, err error) {
+			before, err := tx.changes()
+			if err != nil {
+				return false, err
+			}
+			if _, err := tx.exec("INSERT INTO search_words (search_words, rank) VALUES ('merge', ?)", mergePages); err != nil {
+				return false, err
+			}
+			after, err := tx.changes()
+			return after-before > 1, err // one is the statement's own
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// changes is how many rows the connection has changed so far.
+func (t *txn) changes() (changes int64, err error) {
+	_, err = t.one("SELECT total_changes()", func(r *row) error {
+		changes = r.int64()
+		return nil
+	})
+	return changes, err
 }
 
 // gather reads and prepares what sessions hold that is not indexed, up to the bounds
@@ -49,7 +90,9 @@ func gather(c *conn, sessions []parley.ID) (pieces []words.Stretch, left []parle
 			if !piece.Behind() {
 				continue
 			}
-			if err := readStretch(c, &budget, &piece); err != nil {
+			if piece.Moved() {
+				budget.Clear(&piece)
+			} else if err := readStretch(c, &budget, &piece); err != nil {
 				return nil, nil, err
 			}
 			if piece.News() {
@@ -68,19 +111,23 @@ func gather(c *conn, sessions []parley.ID) (pieces []words.Stretch, left []parle
 func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	forked := false
 	own := words.Stretch{}
-	found, err := c.one(`SELECT s.workspace_id, s.id, s.log_id, s.created_at, s.title, h.next_sequence - 1, s.forked_through IS NOT NULL, i.log_id IS NOT NULL, coalesce(i.through, s.forked_through, 0), i.title
+	found, err := c.one(`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title, s.visibility = 'workspace', s.forked_through IS NOT NULL, ifnull(s.forked_through, 0), h.next_sequence - 1,
+ i.log_id IS NOT NULL, ifnull(i.through, ifnull(s.forked_through, 0)), i.title, i.visible, i.project_id
  FROM sessions s CROSS JOIN heads h ON h.session_id = s.id LEFT JOIN search_logs i ON i.log_id = s.log_id WHERE s.id = ? AND s.deleted_at IS NULL`, func(r *row) error {
-		own.WorkspaceID, own.SessionID, own.LogID, own.CreatedAt, own.Title, own.End = r.id(), r.id(), r.id(), r.time(), r.text(), r.int64()
-		forked, own.Known, own.Through, own.Titled = r.bool(), r.bool(), r.int64(), r.text()
+		own.WorkspaceID, own.SessionID, own.LogID, own.OwnerID, own.AgentID, own.ProjectID = r.id(), r.id(), r.id(), r.id(), r.id(), r.id()
+		own.CreatedAt, own.Title, own.Visible, forked, own.Begins, own.End = r.time(), r.text(), r.bool(), r.bool(), r.int64(), r.int64()
+		own.Known, own.Through, own.Titled, own.PlacedOpen, own.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
 		return nil
 	}, sessionID)
 	if err != nil || !found {
 		return nil, err
 	}
 	if forked {
-		err = c.each(`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
+		err = c.each(`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
  WHERE g.session_id = ? AND NOT EXISTS (SELECT 1 FROM heads h WHERE h.session_id = g.writer_id AND h.deleted_at IS NULL)`, func(r *row) error {
-			log := words.Stretch{Shared: true, Log: words.Log{WorkspaceID: own.WorkspaceID, LogID: r.id(), SessionID: r.id(), End: r.int64(), Known: r.bool(), Through: r.int64(), Titled: r.text()}}
+			log := words.Stretch{Shared: true}
+			log.WorkspaceID, log.LogID, log.SessionID, log.End = own.WorkspaceID, r.id(), r.id(), r.int64()
+			log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
 			log.Title = log.Titled
 			logs = append(logs, log)
 			return nil
@@ -118,13 +165,19 @@ func (t *txn) index(pieces []words.Stretch) error {
 		} else if !fits {
 			continue
 		}
+		if piece.Moved() {
+			if err := t.unindex(piece); err != nil {
+				return err
+			}
+			continue
+		}
 		if piece.Known && piece.Title != piece.Titled {
 			if _, err := t.exec("DELETE FROM search_rows WHERE log_id = ? AND sequence = 0", piece.LogID); err != nil {
 				return err
 			}
 		}
-		if _, err := t.exec("INSERT INTO search_logs (log_id, workspace_id, through, title) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = excluded.title",
-			piece.LogID, piece.WorkspaceID, piece.To, piece.Title); err != nil {
+		if _, err := t.exec("INSERT INTO search_logs (log_id, workspace_id, through, title, visible, project_id) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = excluded.title",
+			piece.LogID, piece.WorkspaceID, piece.To, piece.Title, piece.PlacedOpen, piece.PlacedIn); err != nil {
 			return err
 		}
 		rows = append(rows, piece.Rows...)
@@ -137,17 +190,27 @@ func (t *txn) index(pieces []words.Stretch) error {
 
 // indexable reports whether a piece is what comes next of its log, and the log stays.
 func (t *txn) indexable(piece *words.Stretch) (bool, error) {
-	known, through := false, int64(0)
-	if _, err := t.one("SELECT through FROM search_logs WHERE log_id = ?", func(r *row) error {
-		known, through = true, r.int64()
+	known, same := false, false
+	if _, err := t.one("SELECT through, visible, project_id FROM search_logs WHERE log_id = ?", func(r *row) error {
+		known, same = true, r.int64() == piece.Through && r.bool() == piece.PlacedOpen && r.id() == piece.PlacedIn
 		return nil
-	}, piece.LogID); err != nil || known != piece.Known || through != piece.Through {
+	}, piece.LogID); err != nil || known != piece.Known || known && !same {
 		return false, err
 	}
 	if piece.Shared {
 		return t.has("SELECT 1 FROM session_logs WHERE log_id = ? AND through >= ?", piece.LogID, piece.To)
 	}
 	return t.has("SELECT 1 FROM heads WHERE session_id = ? AND deleted_at IS NULL", piece.SessionID)
+}
+
+// unindex forgets a piece of what is indexed of a log that was moved, and with the
+// last piece that it was indexed.
+func (t *txn) unindex(log *words.Stretch) error {
+	gone, err := t.exec("DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ? LIMIT ?)", log.LogID, parley.PurgeBatch)
+	if err == nil && gone < parley.PurgeBatch {
+		_, err = t.exec("UPDATE search_logs SET through = ?, title = '', visible = ?, project_id = ? WHERE log_id = ?", log.Begins, log.Visible, log.ProjectID, log.LogID)
+	}
+	return err
 }
 
 // indexRows adds rows in the order of their keys, as the index of words likes it.
@@ -242,6 +305,7 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.Search
 		seen := 0
 		step = parley.SearchStep{}
 		err := c.each(`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
+  OR i.visible = 0 AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS NOT i.project_id
   OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM session_logs g LEFT JOIN search_logs o ON o.log_id = g.log_id WHERE g.session_id = s.id AND ifnull(o.through, 0) < g.through))
  FROM heads h CROSS JOIN sessions s ON s.id = h.session_id LEFT JOIN search_logs i ON i.log_id = h.log_id WHERE h.session_id < ? ORDER BY h.session_id DESC LIMIT ?`, func(r *row) error {
 			seen++

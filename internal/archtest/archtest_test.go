@@ -53,7 +53,7 @@ var rules = []struct {
 	{"web", nil},
 	{"cmd/*", []string{"*", "*/*", "."}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
-	{"bench/cmd/*", []string{"bench", ".", "sqlite", "postgres", "internal/pgtest", "prompt"}},
+	{"bench/cmd/*", []string{"bench", ".", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt"}},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},
 }

@@ -11,15 +11,28 @@ import (
 type Log struct {
 	WorkspaceID, SessionID, LogID parley.ID // the session is the one that writes it
 	CreatedAt                     parley.Time
-	Title                         string // of that session
-	Known                         bool   // the index has seen it before
-	Through                       int64  // sequence up to which it is indexed
-	Titled                        string // the title that is indexed
-	End                           int64  // sequence up to which it is to be indexed now
+	Begins, End                   int64     // sequences behind which it begins and up to which it is to be indexed
+	Title                         string    // of that session, as what follows
+	OwnerID, AgentID, ProjectID   parley.ID // zero of one that is gone
+	Visible                       bool      // to the workspace
+
+	Known      bool      // the index has seen it before; then
+	Through    int64     // is the sequence up to which it is indexed,
+	Titled     string    // with this title,
+	PlacedIn   parley.ID // in this project
+	PlacedOpen bool      // and visible to the workspace
 }
 
 // Behind reports whether there is something to index.
-func (l *Log) Behind() bool { return !l.Known || l.Through < l.End || l.Title != l.Titled }
+func (l *Log) Behind() bool {
+	return !l.Known || l.Through < l.End || l.Title != l.Titled || l.Moved()
+}
+
+// Moved reports whether what is indexed would be looked for in vain where the log is
+// now. What left a place needs no care: who looks there is not shown it.
+func (l *Log) Moved() bool {
+	return l.Known && (l.Visible && !l.PlacedOpen || !l.ProjectID.IsZero() && l.ProjectID != l.PlacedIn)
+}
 
 // Row is something to be indexed.
 type Row struct {
@@ -56,6 +69,15 @@ func (l *Log) row(r Row, text string) (Row, bool) {
 	if r.ToolName != "" {
 		r.Scopes = append(r.Scopes, Scoped(ofTool, []byte(r.ToolName)))
 	}
+	if !l.OwnerID.IsZero() {
+		r.Scopes = append(r.Scopes, Scoped(ofOwner, l.OwnerID[:]), Scoped(ofAgent, l.AgentID[:]))
+	}
+	if l.PlacedOpen {
+		r.Scopes = append(r.Scopes, Scoped(ofAll, nil))
+	}
+	if !l.PlacedIn.IsZero() {
+		r.Scopes = append(r.Scopes, Scoped(ofProject, l.PlacedIn[:]))
+	}
 	return r, true
 }
 
@@ -65,19 +87,28 @@ const (
 	ofLog       = "l"
 	ofRole      = "r"
 	ofTool      = "t"
+	ofOwner     = "o"
+	ofAgent     = "a"
+	ofProject   = "p"
+	ofAll       = "v" // visible to the workspace
 )
 
-// Scopes are the groups of words that say where a query looks. logs are those of
-// the session that it names, if it names one.
-func Scopes(workspaceID parley.ID, q *parley.SearchQuery, logs []parley.ID) [][]string {
-	groups := [][]string{{Scoped(ofWorkspace, workspaceID[:])}}
-	if len(logs) > 0 {
-		group := make([]string, len(logs))
-		for i, id := range logs {
-			group[i] = Scoped(ofLog, id[:])
-		}
-		groups = append(groups, group)
-	}
+// MaxBorrowed bounds the logs of Borrowed.
+const MaxBorrowed = 256
+
+// Place is where a query looks, as far as the index of words knows.
+type Place struct {
+	Logs []parley.ID // of the session that it names, if it names one
+	// Borrowed are logs that the scope sees through forks alone: who wrote them, for
+	// which agent and in which project, is another matter. With more than MaxBorrowed
+	// of them the index does not tell who sees what, and every match is looked at.
+	Borrowed []parley.ID
+}
+
+// Scopes are the groups of words that say where a query looks; of each one has to be
+// there.
+func (p Place) Scopes(scope parley.Scope, q *parley.SearchQuery) [][]string {
+	groups := [][]string{{Scoped(ofWorkspace, scope.WorkspaceID[:])}}
 	if len(q.Roles) > 0 {
 		group := make([]string, len(q.Roles))
 		for i, role := range q.Roles {
@@ -88,7 +119,29 @@ func Scopes(workspaceID parley.ID, q *parley.SearchQuery, logs []parley.ID) [][]
 	if q.ToolName != "" {
 		groups = append(groups, []string{Scoped(ofTool, []byte(q.ToolName))})
 	}
+	if len(p.Logs) > 0 {
+		return append(groups, p.with(p.Logs))
+	}
+	if len(p.Borrowed) > MaxBorrowed {
+		return groups
+	}
+	if !scope.ViewerID.IsZero() {
+		groups = append(groups, p.with(p.Borrowed, Scoped(ofOwner, scope.ViewerID[:]), Scoped(ofAll, nil)))
+	}
+	if !q.AgentID.IsZero() {
+		groups = append(groups, p.with(p.Borrowed, Scoped(ofAgent, q.AgentID[:])))
+	}
+	if !q.ProjectID.IsZero() {
+		groups = append(groups, p.with(p.Borrowed, Scoped(ofProject, q.ProjectID[:])))
+	}
 	return groups
+}
+
+func (p Place) with(logs []parley.ID, group ...string) []string {
+	for _, id := range logs {
+		group = append(group, Scoped(ofLog, id[:]))
+	}
+	return group
 }
 
 // Candidate is a match before it is ranked.

@@ -11,7 +11,9 @@ type Stretch struct {
 }
 
 // News reports whether there is anything to be written.
-func (s *Stretch) News() bool { return s.To > s.Through || !s.Known || s.Title != s.Titled }
+func (s *Stretch) News() bool {
+	return s.To > s.Through || !s.Known || s.Title != s.Titled || s.Moved()
+}
 
 // Budget is what one transaction may still take.
 type Budget struct{ messages, bytes int }
@@ -28,11 +30,17 @@ func (b *Budget) Spent() bool { return b.messages <= 0 || b.bytes <= 0 }
 // indexed.
 func (b *Budget) Begin(s *Stretch) {
 	s.To = s.Through
+	if !s.Known {
+		s.PlacedIn, s.PlacedOpen = s.ProjectID, s.Visible
+	}
 	if !s.Shared && (s.Title != s.Titled || !s.Known) {
 		row, found := s.TitleRow()
 		b.add(s, row, found)
 	}
 }
+
+// Clear spends the budget on forgetting what is indexed of a log that was moved.
+func (b *Budget) Clear(s *Stretch) { s.To, b.messages = s.Through, 0 }
 
 // Take adds the next message of a stretch; false for one that is not settled, which
 // ends it for now, or when nothing more fits.

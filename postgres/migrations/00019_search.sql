@@ -8,7 +8,9 @@ CREATE TABLE parley.search_logs (
   workspace_id uuid NOT NULL,
   log_id       uuid NOT NULL,
   through      bigint NOT NULL,            -- sequence
-  title        text NOT NULL,              -- of its session, as it is indexed
+  title        text NOT NULL,              -- of its session, as it is indexed; so are
+  visible      boolean NOT NULL,           -- whether the workspace sees it
+  project_id   uuid,                       -- and its project
   PRIMARY KEY (workspace_id, log_id)
 );
 

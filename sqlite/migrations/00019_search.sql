@@ -8,7 +8,9 @@ CREATE TABLE search_logs (
   log_id       BLOB PRIMARY KEY,
   workspace_id BLOB NOT NULL,
   through      INTEGER NOT NULL,           -- sequence
-  title        TEXT NOT NULL               -- of its session, as it is indexed
+  title        TEXT NOT NULL,              -- of its session, as it is indexed; so are
+  visible      INTEGER NOT NULL,           -- whether the workspace sees it
+  project_id   BLOB                        -- and its project
 ) WITHOUT ROWID;
 
 -- What was indexed: messages, and titles of sessions. The key is the second in which
@@ -29,8 +31,11 @@ CREATE TABLE search_rows (
 CREATE INDEX search_rows_log ON search_rows (log_id, sequence);
 
 -- The words by themselves, not the texts. They are prepared before they come here:
--- what is no ASCII is a letter to this tokenizer.
-CREATE VIRTUAL TABLE search_words USING fts5 (words, scope, content = '', contentless_delete = 1, tokenize = 'ascii');
+-- what is no ASCII is a letter to this tokenizer. Beginnings of words of three letters,
+-- which many words share, have an index of their own. Its segments are merged in
+-- transactions of their own, and not beside what is indexed.
+CREATE VIRTUAL TABLE search_words USING fts5 (words, scope, content = '', contentless_delete = 1, tokenize = 'ascii', prefix = '3');
+INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 CREATE TRIGGER search_rows_gone AFTER DELETE ON search_rows BEGIN
   DELETE FROM search_words WHERE rowid = old.key;
 END;

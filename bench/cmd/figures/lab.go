@@ -30,6 +30,7 @@ type lab struct {
 	proxy    *bench.Process
 
 	postgres  *pgtest.Cluster // nil until a part needs it
+	messages  int             // that searches are measured among
 	databases int             // made in it
 }
 

@@ -69,7 +69,7 @@ func parts() []part {
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
 		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures}, {"tools", toolFigures},
 		{"context", contextFigures}, {"compaction", compactionFigures}, {"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures}, {"cancel", cancelFigures},
-		{"prefix", prefixFigures}, {"fair", fairFigures},
+		{"prefix", prefixFigures}, {"fair", fairFigures}, {"search", searchFigures},
 	}
 }
 
@@ -78,6 +78,7 @@ func figures(ctx context.Context, args []string, out io.Writer) error {
 	only := flags.String("only", "", "parts to run, separated by commas; all when empty")
 	rounds := flags.Int("rounds", 3, "rounds of each figure, medians are printed")
 	data := flags.String("dir", "", "where to put data; a temporary directory when empty")
+	messages := flags.Int("messages", 20_000, "messages that searches are measured among")
 	binary := flags.String("parley", "", "the binary to measure; built when empty")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -86,6 +87,7 @@ func figures(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	l.messages = *messages
 	for _, p := range parts() {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), p.name) {
 			continue
