@@ -32,21 +32,38 @@ type Explained struct {
 	Replays  []parley.Replay `json:"replays" doc:"Of this call, newest first; of a replay, itself."`
 }
 
-// MarshalJSON writes the call's fields and the rest in one object, null for what
-// is absent.
-func (d CallDetail) MarshalJSON() ([]byte, error) {
+// MarshalJSON is ExactJSON, for where a detail is a part of something.
+func (d CallDetail) MarshalJSON() ([]byte, error) { return d.ExactJSON() }
+
+// ExactJSON writes the call's fields and the rest in one object, null for what is
+// absent, and the request byte for byte.
+func (d CallDetail) ExactJSON() ([]byte, error) {
 	call, err := d.Call.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
 	rest, err := parley.EncodeJSON(struct {
 		*Explained
-		Reason *string `json:"reason"`
-	}{&d.Explained, parley.OrNull(d.Reason)})
+		Reason  *string      `json:"reason"`
+		Request *writtenLast `json:"request,omitempty"`
+	}{Explained: &d.Explained, Reason: parley.OrNull(d.Reason)})
 	if err != nil {
 		return nil, err
 	}
-	return append(append(call[:len(call)-1], ','), rest[1:]...), nil
+	return withRequest(append(append(call[:len(call)-1], ','), rest[1:]...), d.Request), nil
+}
+
+// writtenLast stands, as nil, for a member that withRequest adds.
+type writtenLast struct{}
+
+// withRequest ends an object with a request as it was sent. encoding/json takes the
+// white space out of a raw value, which some providers' tool calls have and spans count.
+func withRequest(object []byte, request json.RawMessage) []byte {
+	if request == nil {
+		request = json.RawMessage("null")
+	}
+	object = append(object[:len(object)-1], `,"request":`...)
+	return append(append(object, request...), '}')
 }
 
 // Explanation is a request taken apart.

@@ -22,6 +22,19 @@ type Preview struct {
 	Cost    PredictedCost  `json:"cost"`
 }
 
+// ExactJSON writes a preview with its request byte for byte.
+func (p Preview) ExactJSON() ([]byte, error) {
+	type plain Preview
+	rest, err := parley.EncodeJSON(struct {
+		*plain
+		Request *writtenLast `json:"request,omitempty"`
+	}{plain: (*plain)(&p)})
+	if err != nil {
+		return nil, err
+	}
+	return withRequest(rest, p.Request), nil
+}
+
 // PredictedCache is how much of a request the provider's cache may hold.
 type PredictedCache struct {
 	WithID parley.ID `json:"with_id" doc:"The session's last call, whose front it would share; null before the first."`

@@ -108,7 +108,7 @@ func servePreview(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(x, http.StatusOK, preview)
+	return sendExact(x, preview)
 }
 
 func serveContext(a *api, x *exchange) error {
@@ -120,5 +120,5 @@ func serveContext(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(x, http.StatusOK, shown)
+	return sendExact(x, shown)
 }

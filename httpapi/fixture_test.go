@@ -100,6 +100,12 @@ func testModels(t *testing.T) *llm.Registry {
 
 func startServer(t *testing.T, change ...func(*Options)) *testServer {
 	t.Helper()
+	return startServerWith(t, testModels, change...)
+}
+
+// startServerWith is startServer with models of the test's own.
+func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
+	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
@@ -107,7 +113,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models, tools := testModels(t), builtin.Tools()
+	models, tools := registry(t), builtin.Tools()
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)

@@ -196,6 +196,15 @@ func sendJSON[T any](x *exchange, status int, value T) error {
 	return x.sendBytes(status, bytes.TrimRight(out.Bytes(), "\n"))
 }
 
+// sendExact answers with a value that holds a request to a model, as it was sent.
+func sendExact(x *exchange, value interface{ ExactJSON() ([]byte, error) }) error {
+	body, err := value.ExactJSON()
+	if err != nil {
+		return err
+	}
+	return x.sendBytes(http.StatusOK, body)
+}
+
 func (x *exchange) sendNothing() error {
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -78,7 +78,7 @@ func serveCall(a *api, x *exchange) error {
 		return err
 	}
 	x.concerns(call.SessionID, id)
-	return sendJSON(x, http.StatusOK, call)
+	return sendExact(x, call)
 }
 
 func serveDiffCall(a *api, x *exchange) error {

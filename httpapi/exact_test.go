@@ -1,0 +1,55 @@
+package httpapi
+
+import (
+	"bytes"
+	"testing"
+
+	"parley"
+	"parley/engine"
+	"parley/llm"
+	"parley/llm/sim"
+)
+
+// roomy is a wire whose requests have white space in them, as those have that give a
+// provider its own tool calls back.
+type roomy struct{ parley.Model }
+
+func (r roomy) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+	encoded, err := r.Model.Encode(request)
+	encoded.Body = append([]byte("{ \n\t"), encoded.Body[1:]...)
+	return encoded, err
+}
+
+// A request is shown byte for byte, white space and all: what is hashed is what the
+// answer holds, and spans count its bytes.
+func TestRequestsAreShownToTheByte(t *testing.T) {
+	t.Parallel()
+	models := func(*testing.T) *llm.Registry {
+		models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: roomy{sim.New()}, DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return models
+	}
+	s := startServerWith(t, models)
+	session := s.session(`{"model":"sim/echo"}`).ID.String()
+	shown := want[engine.Preview](s, 200, "POST", "/v1/sessions/"+session+"/preview", `{"content":{"text":"Over here."}}`)
+	s.told(session, `{"content":{"text":"Over here."}}`)
+	call := s.lastCall(session)
+	if !call.Exact || parley.HashOf(call.Request) != call.RequestHash || !bytes.Equal(call.Request, shown.Request) {
+		t.Errorf("previewed\n%s\nsent\n%s", shown.Request, call.Request)
+	}
+	now := want[engine.Preview](s, 200, "GET", "/v1/sessions/"+session+"/context", "")
+	if !bytes.HasPrefix(now.Request, []byte("{ \n\t")) {
+		t.Errorf("the context has the request\n%s", now.Request)
+	}
+	found := false
+	for _, p := range call.Parts {
+		if p.Span != nil && bytes.Contains(call.Request[p.Span.Offset:p.Span.Offset+p.Span.Length], []byte("Over here.")) {
+			found = true
+		}
+	}
+	if !found {
+		t.Errorf("no part lies where the message is: %+v", call.Parts)
+	}
+}
