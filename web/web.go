@@ -38,12 +38,18 @@ func address(first string) bool {
 
 const index = "index.html"
 
-// file is one file of the page.
+// file is one file of the page. What it takes is made when it is first asked for: a
+// server that nobody looks at holds none of it.
 type file struct {
 	media string
-	etag  string
-	plain []byte
-	small func() []byte // gzip of plain, made when it is first asked for
+	plain func() content
+	small func() content // gzip of plain
+}
+
+// content is a form of a file.
+type content struct {
+	body []byte
+	etag string
 }
 
 type page struct{ files map[string]*file }
@@ -56,11 +62,7 @@ func Handler() (http.Handler, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		body, err := dist.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		p.files[strings.TrimPrefix(name, "dist/")] = newFile(name, body)
+		p.files[strings.TrimPrefix(name, "dist/")] = newFile(name)
 		return nil
 	})
 	if err != nil {
@@ -69,8 +71,7 @@ func Handler() (http.Handler, error) {
 	return p, nil
 }
 
-func newFile(name string, body []byte) *file {
-	sum := sha256.Sum256(body)
+func newFile(name string) *file {
 	media := mime.TypeByExtension(path.Ext(name))
 	switch path.Ext(name) { // not left to the machine's own table
 	case ".js":
@@ -85,9 +86,19 @@ func newFile(name string, body []byte) *file {
 		media = "text/plain; charset=utf-8"
 	}
 	return &file{
-		media: media, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, plain: body,
-		small: sync.OnceValue(func() []byte { return compressed(body) }),
+		media: media,
+		plain: sync.OnceValue(func() content { return read(name) }),
+		small: sync.OnceValue(func() content {
+			whole := read(name) // not kept: browsers ask for the small form alone
+			return content{body: compressed(whole.body), etag: whole.etag + "-gzip"}
+		}),
 	}
+}
+
+func read(name string) content {
+	body, _ := dist.ReadFile(name) // the walk has found it in the program
+	sum := sha256.Sum256(body)
+	return content{body: body, etag: hex.EncodeToString(sum[:16])}
 }
 
 func compressed(body []byte) []byte {
@@ -116,13 +127,13 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-cache") // names carry no hash: the ETag tells
-	header.Set("ETag", found.etag)
 	header.Set("Vary", "Accept-Encoding")
-	body := found.plain
+	form := found.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		body = found.small()
+		form = found.small
 		header.Set("Content-Encoding", "gzip")
-		header.Set("ETag", strings.TrimSuffix(found.etag, `"`)+`-gzip"`)
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	sent := form()
+	header.Set("ETag", `"`+sent.etag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(sent.body))
 }

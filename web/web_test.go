@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -89,5 +90,20 @@ func TestThePageMayRunItsOwnScriptsAlone(t *testing.T) {
 	}
 	if strings.Contains(w.Body.String(), "https://") || strings.Contains(w.Body.String(), "onload=") {
 		t.Error("the page names something of elsewhere, or runs a script of its own text")
+	}
+}
+
+// maxHandlerBytes is what the handler takes before anything is asked for: its names.
+const maxHandlerBytes = 64 << 10
+
+func TestNothingIsReadBeforeItIsAskedFor(t *testing.T) {
+	var before, after runtime.MemStats // of the whole process: no other test runs beside this one
+	runtime.ReadMemStats(&before)
+	if _, err := Handler(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > maxHandlerBytes {
+		t.Errorf("the handler took %d bytes before anything was asked for, bound %d", took, maxHandlerBytes)
 	}
 }

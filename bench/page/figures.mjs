@@ -4,11 +4,12 @@
 //	PARLEY_E2E_BINARY=bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs stream,scroll -rounds 1
 import { browser } from '../../web/e2e/harness.mjs';
 import { Lab, load } from './lab.mjs';
+import { crowded } from './crowd.mjs';
 import { opening, scripts, tabs } from './opening.mjs';
 import { scroll } from './scroll.mjs';
 import { streaming } from './stream.mjs';
 
-const PARTS = { scripts, opening, tabs, scroll, stream: streaming };
+const PARTS = { scripts, opening, tabs, scroll, stream: streaming, crowded };
 
 const [only, ...rest] = process.argv.slice(2);
 const rounds = Number(rest[rest.indexOf('-rounds') + 1] || 3);
