@@ -9,7 +9,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -72,8 +71,8 @@ func Handler() (http.Handler, error) {
 }
 
 func newFile(name string) *file {
-	media := mime.TypeByExtension(path.Ext(name))
-	switch path.Ext(name) { // not left to the machine's own table
+	media := "application/octet-stream"
+	switch path.Ext(name) { // not left to the machine's own table, which would be read for it
 	case ".js":
 		media = "text/javascript; charset=utf-8"
 	case ".css":
