@@ -181,3 +181,20 @@ once('usage is drawn over time, and told in tables', async () => {
   await accessible(page, 'usage');
   right(page);
 });
+
+once('versions of an agent are compared field by field', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Changing', system_prompt: 'One.\nTwo.', tools: ['current_time'] });
+  await server.ask('PATCH', `/v1/agents/${agent.id}`, { system_prompt: 'One.\nThree.', temperature: 0.3 });
+  await server.ask('PATCH', `/v1/agents/${agent.id}`, { tools: ['ask_user'] });
+  const page = await tab(`/agents/${agent.id}`);
+  const versions = page.getByRole('region', { name: 'Versions' });
+  await versions.getByText('− current_time').waitFor();
+  assert.equal(await versions.getByText('Three.').count(), 0, 'the prompt is as it was in version 2');
+  await versions.getByLabel('Earlier version').selectOption('1');
+  await versions.getByText('+ Three.').waitFor();
+  await versions.locator('ins', { hasText: '0.3' }).waitFor();
+  await page.reload(); // what is compared stands in the address
+  await versions.getByText('+ Three.').waitFor();
+  await accessible(page, 'versions of an agent');
+  right(page);
+});

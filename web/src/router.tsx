@@ -64,6 +64,7 @@ export const agentRoute = createRoute({
   getParentRoute: () => root,
   path: '/agents/$id',
   component: lazyRouteComponent(() => import('./pages/agent'), 'AgentPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'from', 'to'),
 });
 const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: lazyRouteComponent(() => import('./pages/projects'), 'ProjectsPage') });
 export const projectRoute = createRoute({

@@ -3,11 +3,11 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { agentOf, agentVersion, modelList, toolList } from '../api/queries';
+import { agentOf, modelList, toolList } from '../api/queries';
 import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
-import { diffLines } from './diff';
+import { Versions } from './versions';
 
 export function AgentPage() {
   const { id } = useParams({ from: '/agents/$id' });
@@ -148,14 +148,15 @@ function Editor({ agent }: { agent: Agent }) {
           )}
         </fieldset>
         {error && <Failed error={new Error(error)} />}
-        <div className="sticky bottom-0 flex justify-end gap-2 border-t border-line bg-bg py-3">
-          <Button disabled={!changed} onClick={() => setDraft(agent)}>
-            Discard
-          </Button>
-          <Button look="primary" type="submit" disabled={!changed}>
-            Save as version {agent.version + 1}
-          </Button>
-        </div>
+        {changed && (
+          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
+            <span className="flex-1 text-sm text-soft max-sm:sr-only">Turns that have begun keep version {agent.version}.</span>
+            <Button onClick={() => setDraft(agent)}>Discard</Button>
+            <Button look="primary" type="submit">
+              Save as version {agent.version + 1}
+            </Button>
+          </div>
+        )}
       </form>
       <Versions agent={agent} />
     </Page>
@@ -164,41 +165,4 @@ function Editor({ agent }: { agent: Agent }) {
 
 function numberOrNull(text: string): number | null {
   return text === '' ? null : Number(text);
-}
-
-// Versions compares the present version with an earlier one.
-function Versions({ agent }: { agent: Agent }) {
-  const [with_, setWith] = useState(agent.version - 1);
-  const earlier = useQuery({ ...agentVersion(agent.id, with_), enabled: with_ >= 1 });
-  if (agent.version === 1) return null;
-  const lines = earlier.data ? diffLines(told(earlier.data), told(agent)) : [];
-  return (
-    <section className="mt-10">
-      <div className="mb-2 flex items-center gap-3">
-        <h2 className="font-semibold">What changed since</h2>
-        <select aria-label="Version to compare with" value={with_} onChange={(event) => setWith(Number(event.target.value))} className="h-8 rounded-lg border border-line-strong bg-bg px-2 text-sm">
-          {Array.from({ length: agent.version - 1 }, (_, i) => agent.version - 1 - i).map((version) => (
-            <option key={version} value={version}>
-              version {version}
-            </option>
-          ))}
-        </select>
-      </div>
-      {earlier.isError && <Failed error={earlier.error} onRetry={() => void earlier.refetch()} />}
-      <pre tabIndex={0} aria-label="Changes" className="overflow-x-auto rounded-xl border border-line bg-code p-3 font-mono text-xs leading-relaxed">
-        {lines.map((line, i) => (
-          <span key={i} className={line.kind === 'added' ? 'block bg-good-soft text-good' : line.kind === 'removed' ? 'block bg-bad-soft text-bad' : 'block text-soft'}>
-            {line.kind === 'added' ? '+ ' : line.kind === 'removed' ? '- ' : '  '}
-            {line.text || ' '}
-          </span>
-        ))}
-      </pre>
-    </section>
-  );
-}
-
-// told is an agent as lines, without what every version changes.
-function told(agent: Agent): string[] {
-  const { version: _version, updated_at: _updated, system_prompt, ...rest } = agent;
-  return [...`system_prompt:\n${system_prompt}`.split('\n'), ...JSON.stringify(rest, null, 2).split('\n')];
 }

@@ -3,8 +3,18 @@ export interface Line {
   text: string;
 }
 
-// diffLines compares two texts by their longest common subsequence of lines.
+// diffLines compares two texts by their longest common subsequence of lines. What they
+// begin and end with alike is not looked at.
 export function diffLines(before: string[], after: string[]): Line[] {
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < before.length - head && tail < after.length - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  const same = (lines: string[]): Line[] => lines.map((text) => ({ kind: 'same', text }));
+  return [...same(before.slice(0, head)), ...between(before.slice(head, before.length - tail), after.slice(head, after.length - tail)), ...same(before.slice(before.length - tail))];
+}
+
+function between(before: string[], after: string[]): Line[] {
   const rows = before.length + 1;
   const columns = after.length + 1;
   const longest = new Uint32Array(rows * columns);
@@ -28,4 +38,26 @@ export function diffLines(before: string[], after: string[]): Line[] {
     }
   }
   return lines;
+}
+
+const AROUND = 3; // lines that are shown around a change
+
+// folded leaves out the lines that are far from any change, and says how many.
+export function folded(lines: Line[]): (Line | { kind: 'skipped'; text: string })[] {
+  const near = lines.map(() => false);
+  lines.forEach((line, at) => {
+    if (line.kind !== 'same') near.fill(true, Math.max(0, at - AROUND), at + AROUND + 1);
+  });
+  const shown: (Line | { kind: 'skipped'; text: string })[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    if (near[at]) {
+      shown.push(lines[at]!);
+      continue;
+    }
+    let end = at;
+    while (end < lines.length && !near[end]) end++;
+    shown.push({ kind: 'skipped', text: end - at === 1 ? '1 line alike' : `${end - at} lines alike` });
+    at = end - 1;
+  }
+  return shown;
 }

@@ -4,8 +4,8 @@ import { MessageSquare, MessageSquarePlus, Trash2 } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { projectList, sessionList } from '../api/queries';
-import { time } from '../components/format';
-import { StatusDot } from '../components/status';
+import { compact, money, number, time } from '../components/format';
+import { StatusDot, statusName } from '../components/status';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
 
 export function ProjectPage() {
@@ -49,7 +49,13 @@ export function ProjectPage() {
           <li key={session.id}>
             <Link to="/c/$id" params={{ id: session.id }} className="flex items-center gap-3 px-2 py-2.5 hover:bg-raised">
               <StatusDot status={session.status} wait={session.wait_reason} />
-              <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+              <span className="min-w-0 flex-1">
+                <span className="block truncate">{session.title || 'Untitled'}</span>
+                <span className="block truncate text-xs text-faint">
+                  {statusName(session.status, session.wait_reason)} · {number(session.statistics.messages)} messages · {compact(session.statistics.input_tokens + session.statistics.output_tokens)} tokens
+                  {session.statistics.cost > 0 && ` · ${money(session.statistics.cost)}`}
+                </span>
+              </span>
               <span className="text-xs text-faint">{time(session.updated_at)}</span>
             </Link>
           </li>
