@@ -37,7 +37,7 @@ test('who else has a conversation open is shown, and goes when they go', async (
   const other = await open(elsewhere, server, `/c/${session.id}`);
   await page.getByText('Open in another window').waitFor();
   await other.getByText('Open in another window').waitFor();
-  await other.close({ runBeforeUnload: true }); // as a person closes a tab
+  await other.goto('about:blank'); // a tab that is closed by force has no last word
   await server.ask('PUT', '/v1/clients/editor/session', { session_id: session.id });
   await server.ask('DELETE', '/v1/clients/editor/session');
   await page.locator('[data-presence]').waitFor({ state: 'detached' });

@@ -14,13 +14,14 @@ interface Props {
   text: string;
   facts?: boolean; // with what it took
   shown?: boolean; // not only when it is pointed at
+  floats?: boolean; // over the message: what stands in the middle of a turn gives them no room
   onEdit?: () => void;
 }
 
-// Actions are what can be done with a message. They always take their room, and show
+// Actions are what can be done with a message. They take their room in any case, and show
 // when the message is pointed at or holds the focus; where there is only touch, when
 // it was tapped.
-export function Actions({ message, text, facts, shown, onEdit }: Props) {
+export function Actions({ message, text, facts, shown, floats, onEdit }: Props) {
   const navigate = useNavigate();
   const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
   const [copied, setCopied] = useState(false);
@@ -32,7 +33,8 @@ export function Actions({ message, text, facts, shown, onEdit }: Props) {
   return (
     <div
       className={cx(
-        'mt-1 -ml-2 flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100',
+        'flex min-h-8 flex-wrap items-center gap-0.5 text-faint transition-opacity group-focus-within/message:opacity-100 group-hover/message:opacity-100',
+        floats ? 'absolute -top-8 right-0 rounded-lg border border-line bg-bg' : 'mt-1 -ml-2',
         !shown && !error && 'opacity-0 pointer-coarse:hidden',
       )}
     >

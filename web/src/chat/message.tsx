@@ -95,7 +95,7 @@ function AssistantRow({ live, ends, latest }: Props) {
   const [tapped, setTapped] = useState(false);
   const last = latest && message.session_id === session; // a fork cannot try again what it shares
   return (
-    <article onClick={() => setTapped(!tapped)} className={cx('group/message', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
+    <article onClick={() => setTapped(!tapped)} className={cx('group/message relative', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}
       {text && <Markdown text={text} complete={!live.streaming} drew={(took) => live.drew(took)} />}
       {message.content.refusal && <p className="text-warn">The model declined: {message.content.refusal}</p>}
@@ -106,7 +106,7 @@ function AssistantRow({ live, ends, latest }: Props) {
       )}
       {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
-      {!live.streaming && <Actions message={message} text={text} facts={ends} shown={latest || marked(message) || (tapped && coarse())} />}
+      {!live.streaming && <Actions message={message} text={text} facts={ends} floats={!ends} shown={latest || marked(message) || (tapped && coarse())} />}
     </article>
   );
 }
