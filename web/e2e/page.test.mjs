@@ -260,7 +260,7 @@ for (const colorScheme of ['light', 'dark']) {
     for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
       if (address !== '/nowhere-at-all') await page.goto(server.url + address);
       await page.locator('main').waitFor();
-      await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });
+      await until(async () => (await page.locator('[role=status]', { hasText: 'Loading' }).count()) === 0, `${address} has loaded`);
       await accessible(page, address);
     }
     right(page);
