@@ -119,7 +119,8 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   const clock = await server.session('What time is it?', { model: 'sim/tool', title: 'The zephyr clock' });
   await server.settled(clock.id);
   const page = await tab('/new');
-  await page.keyboard.press('Control+k'); // a field holds the focus, or nothing does
+  await page.getByText('What shall we talk about?').waitFor();
+  await page.keyboard.press('Control+k');
   await page.getByLabel('Go to').getByPlaceholder(/A conversation/).fill('zephyr need');
   await page.getByRole('option', { name: /zephyr needle/ }).first().waitFor();
   await page.getByRole('option', { name: 'Search messages for “zephyr need”' }).click();
@@ -216,5 +217,20 @@ once('what was found stays, dimmed, until the next answer; troubles are said', a
   await page.getByText('The server does not answer.').waitFor();
   await page.unroute('**/v1/search?*');
   await page.getByText('Nothing was found.').waitFor();
+  right(page);
+});
+
+once('a word deep in a long message is brought into sight and marked', async () => {
+  const session = await server.ask('POST', '/v1/sessions', { title: 'A long letter' });
+  const text = `${'Nothing of note happened on this day. '.repeat(400)}\n\nThen the Quokka appeared.\n\n${'And all was as before. '.repeat(200)}`;
+  await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text } });
+  const page = await tab('/search?q=quokka');
+  await page.locator(hits).click();
+  await page.waitForURL(/find=Quokka/);
+  const marked = () => page.evaluate(() => [...(CSS.highlights.get('found') ?? [])].map((range) => ({ text: String(range), top: range.getBoundingClientRect().top })));
+  await until(async () => (await marked()).length === 1, 'the word is marked');
+  const [{ text: word, top: place }] = await marked();
+  assert.equal(word, 'Quokka');
+  assert.ok(place > 48 && place < 700, `it stands at ${place}`);
   right(page);
 });

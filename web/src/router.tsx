@@ -39,9 +39,9 @@ export const chatRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id',
   component: ChatPage,
-  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string } => {
+  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string; find?: string } => {
     const panel = PANELS.find((one) => one === search.panel);
-    return { ...(panel ? { panel } : {}), ...strings(search, 'at') }; // at: a message, by its id or its sequence
+    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find') }; // at: a message, by its id or its sequence
   },
 });
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { Brain, ChevronRight } from 'lucide-react';
-import { memo, useState, useSyncExternalStore } from 'react';
+import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import { principal } from '../api/queries';
 import type { Message } from '../api/types';
 import { number } from '../components/format';
@@ -33,7 +33,7 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest, sought 
   const { message } = live;
   const row =
     message.role === 'user' ? (
-      <UserRow message={message} />
+      <UserRow message={message} sought={sought} />
     ) : message.role === 'assistant' ? (
       <AssistantRow live={live} ends={ends} latest={latest} />
     ) : (
@@ -58,12 +58,15 @@ export function ContextEdge() {
   );
 }
 
-function UserRow({ message }: { message: Message }) {
+function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
   const { text, files, links } = message.content;
   const { data: me } = useQuery(principal());
   const [editing, setEditing] = useState(false);
   const [whole, setWhole] = useState(text.length <= LONG);
   const [tapped, setTapped] = useState(false);
+  useEffect(() => {
+    if (sought) setWhole(true);
+  }, [sought]);
   if (editing) return <EditBox message={message} onClose={() => setEditing(false)} />;
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>

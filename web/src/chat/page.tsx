@@ -24,7 +24,7 @@ export function ChatPage() {
 }
 
 function Chat({ id }: { id: string }) {
-  const { panel, at } = useSearch({ from: '/c/$id' });
+  const { panel, at, find } = useSearch({ from: '/c/$id' });
   const navigate = useNavigate();
   const [transcript] = useState(() => new Transcript(id));
   useSyncExternalStore(transcript.subscribe, transcript.snapshot);
@@ -68,7 +68,7 @@ function Chat({ id }: { id: string }) {
             <Loading what="the conversation" />
           </div>
         ) : (
-          <TranscriptView transcript={transcript} onLatest={toEnd} />
+          <TranscriptView transcript={transcript} find={find ?? ''} onLatest={toEnd} />
         )}
         <Notices transcript={transcript} />
         <Announcer transcript={transcript} />

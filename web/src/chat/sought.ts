@@ -7,6 +7,8 @@ const ABOVE = 72; // pixels that are kept above what was sought
 const STILL = 3; // frames without a change after which it has landed
 const LONGEST = 120; // frames until the landing is given up
 const MARKED_MS = 2_500;
+const LINE = 24; // pixels
+const FOUND = 'found'; // the highlight of the text that was looked for
 
 type Hold = 'lands' | 'stays' | null;
 
@@ -15,14 +17,49 @@ export interface Sought {
   sequence: number;
 }
 
-// useSought brings the transcript's target into sight and marks it for a moment. While
-// it lands, and until the person moves (release), nothing else scrolls: holds says so.
+// rangesOf finds a text in an element, whatever its case.
+function rangesOf(element: Element, find: string): Range[] {
+  const wanted = find.toLowerCase();
+  const ranges: Range[] = [];
+  if (wanted === '') return ranges;
+  const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
+    const text = (node.nodeValue ?? '').toLowerCase();
+    if (text.length !== node.nodeValue?.length) continue; // a letter that is longer in small: places would be wrong
+    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+      const range = new Range();
+      range.setStart(node, at);
+      range.setEnd(node, at + wanted.length);
+      ranges.push(range);
+    }
+  }
+  return ranges;
+}
+
+// topOf is where the sight of an element begins: with the text that was looked for, if
+// that lies further down than can be seen, else with the element.
+function topOf(element: Element, found: Range | undefined, room: number): number {
+  const { top } = element.getBoundingClientRect();
+  if (!found) return top;
+  const box = found.startContainer.parentElement?.closest('pre');
+  if (box && box.scrollHeight > box.clientHeight) {
+    const off = found.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    if (off < 0 || off > box.clientHeight - LINE) box.scrollTop += off - box.clientHeight / 3;
+  }
+  const inside = found.getBoundingClientRect().top;
+  return inside - top > room / 2 ? inside - room / 3 : top;
+}
+
+// useSought brings the transcript's target into sight and marks it for a moment, and
+// in it the text that was looked for. While it lands, and until the person moves
+// (release), nothing else scrolls: holds says so.
 export function useSought(
   transcript: Transcript,
   rows: Row[],
   scroller: RefObject<HTMLDivElement | null>,
   virtual: Virtualizer<HTMLDivElement, Element>,
   stick: (at: boolean) => void,
+  find: string,
 ): { sought: Sought | null; holds: RefObject<Hold>; release: () => void } {
   const { target } = transcript;
   const [sought, setSought] = useState<Sought | null>(null);
@@ -50,8 +87,9 @@ export function useSought(
       if (holds.current !== 'lands') return; // the person moved
       const shown = element.querySelector('[data-sought]');
       const index = latest.current.findIndex((one) => one.key === row.key);
+      const found = shown ? rangesOf(shown, find) : [];
       const top = shown
-        ? element.scrollTop + shown.getBoundingClientRect().top - element.getBoundingClientRect().top - ABOVE
+        ? element.scrollTop + topOf(shown, found[0], element.clientHeight) - element.getBoundingClientRect().top - ABOVE
         : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - ABOVE;
       const most = element.scrollHeight - element.clientHeight;
       const wanted = Math.round(Math.max(0, Math.min(top, most)));
@@ -63,6 +101,7 @@ export function useSought(
       }
       if (still >= STILL || ++frames > LONGEST) {
         holds.current = 'stays';
+        if (found.length > 0 && 'highlights' in CSS) CSS.highlights.set(FOUND, new Highlight(...found));
         setSought((was) => was && { ...was }); // landed: the edges may be read now
         if (document.activeElement === document.body) element.focus({ preventScroll: true }); // so that keys scroll it
       } else {
@@ -74,6 +113,7 @@ export function useSought(
     return () => {
       cancelAnimationFrame(frame);
       clearTimeout(timer);
+      if ('highlights' in CSS) CSS.highlights.delete(FOUND);
     };
     // oxlint-disable-next-line exhaustive-deps -- once for each target; the rest is read as it is then
   }, [target]);

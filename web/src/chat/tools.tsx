@@ -49,7 +49,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
         <ul className="divide-y divide-line border-t border-line">
           {calls.map((one) => (
             <li key={one.call.message.id} className={cx('px-3 py-2', marked === one && 'sought')} data-sought={marked === one || undefined}>
-              <OneCall one={one} alone={calls.length === 1} transcript={transcript} />
+              <OneCall one={one} alone={calls.length === 1} transcript={transcript} sought={marked === one} />
             </li>
           ))}
         </ul>
@@ -66,7 +66,7 @@ function State({ calls, waits }: { calls: Call[]; waits: string }) {
 }
 
 // OneCall is a call of a card; alone, its name and time are in the card's head.
-function OneCall({ one: { call, result }, alone, transcript }: { one: Call; alone: boolean; transcript: Transcript }) {
+function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Call; alone: boolean; transcript: Transcript; sought: boolean }) {
   useSyncExternalStore(call.subscribe, call.snapshot);
   const { message } = call;
   const approval = pendingOf(transcript, message.tool_call_id);
@@ -85,16 +85,19 @@ function OneCall({ one: { call, result }, alone, transcript }: { one: Call; alon
           </Link>
         )}
       </div>
-      {!asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} />}
+      {!asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} sought={sought} />}
       {approval && !result && <ApprovalCard approval={approval} />}
       {asked && <Answer question={asked} call={message} />}
-      {said && (said.error ? <Payload name="Error" text={said.error} bad /> : <Payload name="Result" text={resultText(said.result)} />)}
+      {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said.result)} sought={sought} />)}
     </div>
   );
 }
 
-export function Payload({ name, text, bad }: { name: string; text: string; bad?: boolean }) {
+export function Payload({ name, text, bad, sought }: { name: string; text: string; bad?: boolean; sought?: boolean }) {
   const [whole, setWhole] = useState(false);
+  useEffect(() => {
+    if (sought) setWhole(true);
+  }, [sought]);
   if (text === '' || text === '{}') return null;
   const clipped = !whole && text.length > CLIP;
   return (

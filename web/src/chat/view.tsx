@@ -19,8 +19,8 @@ const gap = (element: HTMLElement) => element.scrollHeight - element.scrollTop -
 
 // TranscriptView shows a conversation. It stays at the end while a person is there,
 // and lets go at once when they scroll up. It goes to the transcript's target, and
-// stays there. onLatest is asked for the end of a record of which another part is shown.
-export function TranscriptView({ transcript, onLatest }: { transcript: Transcript; onLatest: () => void }) {
+// stays there; find is a text to be marked in it. onLatest is asked for the end of a record of which another part is shown.
+export function TranscriptView({ transcript, find, onLatest }: { transcript: Transcript; find: string; onLatest: () => void }) {
   const version = useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const rows = useMemo(() => rowsOf(transcript), [transcript, version]);
   const scroller = useRef<HTMLDivElement>(null);
@@ -56,7 +56,7 @@ export function TranscriptView({ transcript, onLatest }: { transcript: Transcrip
   useLayoutEffect(() => {
     if (pin.current) toEnd(scroller.current);
   }, [count]);
-  const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick);
+  const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick, find);
   const edges = () => {
     const element = scroller.current;
     if (!element || holds.current === 'lands') return;

@@ -6,7 +6,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { agentList, sessionList } from '../api/queries';
 import { quickSearch } from '../api/search';
 import { useSettled } from './settled';
-import { SnippetText } from './snippet';
+import { placeOf, SnippetText } from './snippet';
 import { cx, Dialog } from './ui';
 
 const PAUSE_MS = 120; // of typing, after which messages are searched
@@ -106,7 +106,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
                     one.message.id,
                     '',
                     `/c/${one.session.id}`,
-                    { at: one.message.id },
+                    placeOf(one),
                     <span className={cx(found.isPlaceholderData && 'opacity-50')}>
                       <SnippetText snippet={one.snippet} /> <span className="text-xs text-faint">{one.session.title || 'Untitled'}</span>
                     </span>,

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { agentList, projectList } from '../api/queries';
 import type { SearchHit } from '../api/types';
 import { fullTime, time } from '../components/format';
-import { SnippetText } from '../components/snippet';
+import { placeOf, SnippetText } from '../components/snippet';
 import { Badge } from '../components/ui';
 
 // Hit is one thing that was found: a message, or the title of a conversation. It opens
@@ -21,7 +21,7 @@ export function Hit({ hit, onOpen }: { hit: SearchHit; onOpen: (id: string) => v
     <Link
       to="/c/$id"
       params={{ id: session.id }}
-      search={message ? { at: message.id } : {}}
+      search={message ? placeOf(hit) : {}}
       data-hit={id}
       onClick={() => onOpen(id)}
       className="block scroll-my-24 rounded-xl border border-transparent px-4 py-3 hover:bg-hover focus-visible:border-accent focus-visible:bg-hover"
