@@ -142,9 +142,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(w.claimLoop)
 	if w.options.KeepVersions > 0 {
-		w.claimers.Go(w.thinLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+		w.claimers.Go(func() { w.expire(w.versions()) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	}
-	w.claimers.Go(w.clientLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(func() { w.expire(w.clients()) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.compactLoop)
 	if w.indexer != nil {
 		w.claimers.Go(w.indexLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
