@@ -37,11 +37,12 @@ type gate struct {
 	owners    map[string]parley.Principal // by workspace name; they never change
 	guarded   bool                        // a key exists
 	guardedAt time.Time
-	forgotten int // counts forget, so that an answer read before it is not kept
+	forgotten int                 // counts forget, so that an answer read before it is not kept
+	watching  map[*watch]struct{} // open streams
 }
 
 func newGate(verbs *engine.Engine, token string, loopback bool) *gate {
-	g := &gate{engine: verbs, loopback: loopback, now: time.Now, owners: map[string]parley.Principal{}}
+	g := &gate{engine: verbs, loopback: loopback, now: time.Now, owners: map[string]parley.Principal{}, watching: map[*watch]struct{}{}}
 	if token = strings.TrimSpace(token); token != "" {
 		g.token, g.hasToken = sha256.Sum256([]byte(token)), true
 	}
@@ -164,10 +165,41 @@ func (g *gate) keyExists(ctx context.Context) (bool, error) {
 	return guarded, nil
 }
 
-// forget drops what is remembered of keys, after one was made or revoked here.
+// forget drops what is remembered of keys, after one was made or revoked here, and
+// has every open stream ask again whether it may go on.
 func (g *gate) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.guardedAt = time.Time{}
 	g.forgotten++
+	for w := range g.watching {
+		w.askAgain()
+	}
+}
+
+// watch is a stream that goes on only as long as its caller is known.
+type watch struct{ askAgain context.CancelFunc }
+
+// watched has askAgain called whenever a key is made or revoked here, until the
+// function returned is called.
+func (g *gate) watched(askAgain context.CancelFunc) (over func()) {
+	w := &watch{askAgain}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watching[w] = struct{}{}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.watching, w)
+	}
+}
+
+// stillKnows reports whether an exchange that was let in would be let in now. What
+// cannot be found out changes nothing.
+func (g *gate) stillKnows(x *exchange) bool {
+	who, err := g.caller(x.r)
+	if err != nil {
+		return parley.ErrorCode(err) != parley.CodeUnauthenticated
+	}
+	return who.ID == x.principal.ID
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/engine"
@@ -80,5 +81,39 @@ func TestFirstKeyClosesTheDoor(t *testing.T) {
 	}
 	if log := s.log.String(); strings.Contains(log, key.Secret) || strings.Contains(log, testToken) {
 		t.Error("the log holds a secret")
+	}
+}
+
+// A revoked key opens nothing any more, and what it had opened ends: other people's
+// streams, and those of the other keys, go on.
+func TestRevokedKeyEndsItsStreams(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	local := []string{"Authorization", "Bearer " + testToken}
+	kept, lost := s.key("default", "kept", parley.RoleMember), want[engine.NewKey](s, 201, "POST", "/v1/keys", `{"name":"lost","role":"member"}`, local...)
+	session := s.session(`{"model":"sim/echo","visibility":"workspace"}`, local...).ID.String()
+	streams := map[string]*frames{}
+	for name, secret := range map[string]string{"kept": kept, "lost": "Bearer " + lost.Secret} {
+		streams[name] = s.stream("GET", "/v1/sessions/"+session+"/events", "", "Authorization", secret)
+		streams[name+" workspace"] = s.stream("GET", "/v1/events?session="+session, "", "Authorization", secret)
+	}
+	say := func() {
+		want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"Hello."}}`, local...)
+	}
+	for began := time.Now(); time.Since(began) < 2*catchUpTime; { // until all are relayed live
+		say()
+		for _, f := range streams {
+			f.until("session.completed")
+		}
+	}
+	if got := s.do("DELETE", "/v1/keys/"+lost.ID.String(), "", local...); got.status != http.StatusNoContent {
+		t.Fatalf("the key is not revoked: %d", got.status)
+	}
+	for _, name := range []string{"lost", "lost workspace"} {
+		streams[name].rest() // ends
+	}
+	say()
+	for _, name := range []string{"kept", "kept workspace"} {
+		streams[name].until("session.completed")
 	}
 }

@@ -78,7 +78,10 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		hub := live.New(quiet{}, live.Options{Log: log})
-		a, session, ended := &api{hub: hub, log: log}, parley.NewID(), make(chan struct{})
+		a, session, ended := &api{hub: hub, log: log, gate: newGate(nil, "", true)}, parley.NewID(), make(chan struct{})
+		start := time.Now() // on loopback without a key everybody may watch
+		a.gate.now, a.gate.guardedAt = func() time.Time { return start }, start
+		a.gate.owners[parley.DefaultWorkspace] = parley.Principal{}
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer close(ended)
 			watcher := hub.Watch(live.WatchRequest{Sessions: []live.Place{{SessionID: session, After: 0}}})

@@ -107,7 +107,7 @@ func routes() []route {
 			says: "Read what the window holds now", about: "What the next request would show the model before anything else is said, by part: tools, system prompt, summaries, messages with their tokens; what is left out and why; how full the window is.",
 			serve: serveContext, answers: found[engine.Preview]("The window.", previewExample)},
 		{method: http.MethodGet, paths: bothPaths("/messages"), name: "listMessages", tag: "messages", verb: engine.ReadSessions,
-			says: "List messages", about: "By sequence, oldest first; queued ones stand at the end by position. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
+			says: "List messages", about: "By sequence, oldest first; queued ones stand at the end by position, and are left out with order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
 			query: messageFilters(), serve: serveListMessages, answers: messagePages()},
 		{method: http.MethodGet, paths: bothPaths("/events"), name: "watchSession", tag: "events", lasting: true, verb: engine.ReadSessions,
 			says: "Watch a session", about: "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the place is unknown and the session is to be read again. A comment comes every 15 s.",
@@ -267,7 +267,7 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/keys"}, name: "listKeys", tag: "keys", verb: engine.ReadKeys,
 			says: "List keys", about: "Newest first, without secrets.", serve: serveKeys, answers: listed[parley.Key](keyExample)},
 		{method: http.MethodDelete, paths: []string{"/v1/keys/{key}"}, name: "revokeKey", tag: "keys", verb: engine.WriteKeys,
-			says: "Revoke a key", about: "It stops working at once.", serve: serveRevokeKey, answers: nothing("Revoked.")},
+			says: "Revoke a key", about: "It stops working at once, and its streams end; on other processes of a PostgreSQL database within two seconds, streams with their next heartbeat.", serve: serveRevokeKey, answers: nothing("Revoked.")},
 
 		{method: http.MethodGet, paths: []string{"/v1/audit"}, name: "listAudit", tag: "audit", verb: engine.ReadAudit,
 			says: "List who did what", about: "Newest first, about a second behind. Every request that reads or writes is here but for lists of models and tools; no content is. For admins.",

@@ -88,11 +88,12 @@ func (s *stream) flush() error {
 // end leaves the connection usable for the next request.
 func (s *stream) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
 
-// relay writes the watcher's frames until the watcher or the client is gone.
-// It flushes only when no further frame is at hand.
+// relay writes the watcher's frames until the watcher or the client is gone, or the
+// client's key: a key that is revoked here ends its streams at once, one revoked
+// elsewhere with the next heartbeat. It flushes only when no further frame is at hand.
 func (a *api) relay(x *exchange, s *stream, watcher *live.Watcher) {
 	defer s.end()
-	for a.beat(x, s, watcher, Heartbeat) {
+	for a.heartbeat(x, s, watcher) {
 		s.buffer = append(s.buffer, ": still here\n\n"...)
 		if s.flush() != nil {
 			return
@@ -100,11 +101,23 @@ func (a *api) relay(x *exchange, s *stream, watcher *live.Watcher) {
 	}
 }
 
+// heartbeat relays until the next one is due, or the keys have changed.
+func (a *api) heartbeat(x *exchange, s *stream, watcher *live.Watcher) bool {
+	timed, stop := context.WithTimeout(x.r.Context(), Heartbeat)
+	defer stop()
+	defer a.gate.watched(stop)()
+	known := false
+	aside(func() { known = a.gate.stillKnows(x) }) // which may read the store
+	return known && a.beat(timed, x, s, watcher)
+}
+
 // catchUp relays what is there already, on a goroutine of its own that ends
 // with it: reading the store takes a deep stack, which the stream's goroutine
 // would keep for as long as it idles. False when the stream is over.
 func (a *api) catchUp(x *exchange, s *stream, watcher *live.Watcher) (on bool) {
-	aside(func() { on = a.beat(x, s, watcher, catchUpTime) })
+	timed, stop := context.WithTimeout(x.r.Context(), catchUpTime)
+	defer stop()
+	aside(func() { on = a.beat(timed, x, s, watcher) })
 	return on
 }
 
@@ -112,11 +125,9 @@ func (a *api) catchUp(x *exchange, s *stream, watcher *live.Watcher) (on bool) {
 // longer goes on in the stream's own goroutine.
 const catchUpTime = 100 * time.Millisecond
 
-// beat relays for a while. True when the while is over and the stream goes on.
-func (a *api) beat(x *exchange, s *stream, watcher *live.Watcher, while time.Duration) bool {
+// beat relays until timed ends. True when that is so and the stream goes on.
+func (a *api) beat(timed context.Context, x *exchange, s *stream, watcher *live.Watcher) bool {
 	ctx := x.r.Context()
-	timed, stop := context.WithTimeout(ctx, while)
-	defer stop()
 	if len(s.buffer) == 0 {
 		s.buffer = nil // an idle stream keeps none
 	}
