@@ -105,6 +105,27 @@ func TestAuditOfASession(t *testing.T) {
 	}
 }
 
+// TestClientsThatStayAreWrittenDownOnce: what a client says again leaves nothing.
+func TestClientsThatStayAreWrittenDownOnce(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{}`).ID.String()
+	for range 3 {
+		want[parley.Session](s, 200, "PUT", "/v1/clients/tab/session", `{"session_id":"`+session+`"}`)
+	}
+	want[struct{}](s, 204, "DELETE", "/v1/clients/tab/session", "")
+	want[parley.Session](s, 200, "PUT", "/v1/clients/tab/session", `{"session_id":"`+session+`"}`)
+	opened := 0
+	for _, e := range s.auditOf(session) {
+		if e.Action == "setClientSession" {
+			opened++
+		}
+	}
+	if opened != 2 {
+		t.Errorf("opened %d times, want 2", opened)
+	}
+}
+
 // interrupted refuses the first batches, as a store does whose disk is full.
 type interrupted struct {
 	parley.AuditStore
