@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { request } from '../api/http';
-import { agentOf } from '../api/queries';
+import { agentOf, principal } from '../api/queries';
 import { Loading } from '../components/ui';
 import { Transcript } from '../live/transcript';
 import { typing } from '../components/shortcuts';
@@ -16,6 +16,7 @@ import { Queue } from './queue';
 import { TranscriptView } from './view';
 
 const Drawer = lazy(() => import('./drawer').then((module) => ({ default: module.Drawer })));
+const READS = 'Your key may read and not write. Ask an admin for one of the role member to talk here.';
 const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer lies over the conversation
 
 export function ChatPage() {
@@ -55,6 +56,7 @@ function Chat({ id }: { id: string }) {
     return () => removeEventListener('keydown', onKey);
   });
   const { session, activity } = transcript;
+  const { data: me } = useQuery(principal());
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
     document.title = session?.title ? `${session.title} – Parley` : 'Parley';
@@ -77,7 +79,7 @@ function Chat({ id }: { id: string }) {
           draftKey={id}
           placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
           running={activity.running}
-          disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
+          disabled={me?.role === 'reader' ? READS : session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
           onSend={async ({ text, files, during, key }) => {
             const content = { text, ...(files.length > 0 ? { files } : {}) };
             await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });

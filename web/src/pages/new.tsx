@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { request } from '../api/http';
-import { agentList, modelList, projectList } from '../api/queries';
+import { agentList, modelList, principal, projectList } from '../api/queries';
 import type { Session } from '../api/types';
 import { Composer } from '../chat/composer';
 import { Badge } from '../components/ui';
@@ -23,6 +23,7 @@ export function NewPage() {
   const agents = useQuery(agentList());
   const models = useQuery(modelList());
   const projects = useQuery(projectList());
+  const reader = useQuery(principal()).data?.role === 'reader';
   const [looking, setLooking] = useState(false);
   useEffect(() => {
     document.title = 'New conversation – Parley';
@@ -66,6 +67,7 @@ export function NewPage() {
       <Composer
         draftKey="new"
         placeholder="Ask anything. Shift Enter begins a new line."
+        disabled={reader ? 'Your key may read and not write. Ask an admin for one of the role member.' : undefined}
         onSend={async ({ text, files, key }) => {
           const session = await request<Session>('/v1/sessions', {
             key,
@@ -81,7 +83,7 @@ export function NewPage() {
           void navigate({ to: '/c/$id', params: { id: session.id } });
         }}
       />
-      <div className="flex-[0.7]">{simulator && <Starters />}</div>
+      <div className="flex-[0.7]">{simulator && !reader && <Starters />}</div>
     </div>
   );
 }
