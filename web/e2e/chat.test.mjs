@@ -289,3 +289,23 @@ once('the queue keeps lines, and is put into another order', async () => {
   await server.stopped(session.id);
   right(page);
 });
+
+once('one writes on without the mouse: on a new page, after sending, after stopping; Escape stops from anywhere', async () => {
+  const page = await tab('/agents');
+  const writes = () => until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'the focus is where one writes');
+  await page.getByRole('link', { name: 'New conversation' }).click();
+  await writes();
+  await page.getByLabel('Model').selectOption('sim/lorem-200-5');
+  await page.focus(composer);
+  await page.keyboard.type('Begin');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/c\//);
+  await writes();
+  const session = await server.session('Write', { model: 'sim/lorem-9000-20', title: 'To be stopped' });
+  await page.goto(`${server.url}/c/${session.id}`);
+  await page.locator(growing).waitFor();
+  await page.keyboard.press('Escape'); // the focus is nowhere
+  await page.locator('[data-stopped]').waitFor();
+  await writes();
+  right(page);
+});

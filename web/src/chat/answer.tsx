@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message } from '../api/types';
 import { Button, Input } from '../components/ui';
+import { focusComposer } from './focus';
 import type { Asked } from './tools';
 
 // Answer answers an agent's question.
@@ -17,7 +18,7 @@ export function Answer({ question, call }: { question: Asked; call: Message }) {
       await request(`/v1/sessions/${call.session_id}/messages`, {
         body: { role: 'tool_result', tool_call_id: call.tool_call_id, content: { result: answer, error: null, success: true, execution_time_ms: null } },
       });
-      document.querySelector<HTMLElement>('[data-composer]')?.focus();
+      focusComposer();
     } catch (failure) {
       setError(sentence(failure));
       setBusy(false);

@@ -5,6 +5,7 @@ import { request, sentence } from '../api/http';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
 import { Button } from '../components/ui';
+import { focusComposer } from './focus';
 
 // ApprovalCard asks about one exact call.
 export function ApprovalCard({ approval }: { approval: Approval }) {
@@ -53,5 +54,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
 // the focus are about to go.
 function focusNext(answered: string): void {
   const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find((card) => card.dataset.approval !== answered);
-  (next?.querySelector('button') ?? document.querySelector<HTMLElement>('[data-composer]'))?.focus();
+  const button = next?.querySelector('button');
+  if (button) button.focus();
+  else focusComposer();
 }

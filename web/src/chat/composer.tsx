@@ -2,9 +2,11 @@ import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { sentence } from '../api/http';
 import type { During, ID } from '../api/types';
+import { typing } from '../components/shortcuts';
 import { cx, IconButton } from '../components/ui';
 import { coarse } from './coarse';
 import { keepDraft, readDraft } from './draft';
+import { focusComposer, takeWriteOn } from './focus';
 import { useDropped } from './usedropped';
 import { useFiles } from './usefile';
 
@@ -20,6 +22,7 @@ interface Props {
   placeholder: string;
   running?: boolean;
   disabled?: string; // why nothing can be sent
+  focused?: boolean; // takes the focus as it appears, but where that opens a keyboard on the screen
   onSend: (message: Sent) => Promise<void>;
   onStop?: () => Promise<void>;
   children?: ReactNode; // choices beside the buttons
@@ -28,7 +31,7 @@ interface Props {
 const TALLEST = 280; // pixels
 
 // Composer is where a message is written. It is cleared when the server has the message.
-export function Composer({ draftKey, placeholder, running, disabled, onSend, onStop, children }: Props) {
+export function Composer({ draftKey, placeholder, running, disabled, focused, onSend, onStop, children }: Props) {
   const [text, setText] = useState(() => readDraft(draftKey));
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
@@ -44,6 +47,10 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
     area.style.height = 'auto';
     area.style.height = `${Math.min(TALLEST, area.scrollHeight)}px`;
   }, [text]);
+  useEffect(() => {
+    if ((takeWriteOn() || focused) && !coarse()) field.current?.focus();
+    // oxlint-disable-next-line exhaustive-deps -- as it appears
+  }, []);
   const write = (next: string) => {
     setText(next);
     keepDraft(draftKey, next);
@@ -76,7 +83,20 @@ export function Composer({ draftKey, placeholder, running, disabled, onSend, onS
   useEffect(() => {
     if (held && attached.ready) void send();
   }); // oxlint-disable-line exhaustive-deps -- whatever made them ready
-  const stop = () => onStop?.().catch((failure: unknown) => setError(sentence(failure)));
+  const stop = () => {
+    focusComposer(); // the button is about to go
+    return onStop?.().catch((failure: unknown) => setError(sentence(failure)));
+  };
+  const stopping = useRef(stop);
+  stopping.current = stop;
+  useEffect(() => {
+    if (!running) return;
+    const onEscape = (event: globalThis.KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !typing(event.target)) void stopping.current();
+    };
+    addEventListener('keydown', onEscape);
+    return () => removeEventListener('keydown', onEscape);
+  }, [running]);
   const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing && !coarse()) {
       event.preventDefault();

@@ -45,7 +45,11 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
       ref={here}
       tabIndex={-1}
       aria-label={NAMES.find(([name]) => name === panel)?.[1]}
-      onKeyDown={(event) => event.key === 'Escape' && onClose()}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return;
+        event.preventDefault(); // it stops no turn
+        onClose();
+      }}
       className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">

@@ -5,6 +5,7 @@ import { request } from '../api/http';
 import { agentList, modelList, principal, projectList } from '../api/queries';
 import type { Session } from '../api/types';
 import { Composer } from '../chat/composer';
+import { writeOn } from '../chat/focus';
 import { Badge } from '../components/ui';
 import { feed } from '../live/feed';
 import { Starters } from './starters';
@@ -66,6 +67,7 @@ export function NewPage() {
       )}
       <Composer
         draftKey="new"
+        focused
         placeholder="Ask anything. Shift Enter begins a new line."
         disabled={reader ? 'Your key may read and not write. Ask an admin for one of the role member.' : undefined}
         onSend={async ({ text, files, key }) => {
@@ -80,6 +82,7 @@ export function NewPage() {
               message: { role: 'user', content: { text, ...(files.length > 0 ? { files } : {}) } },
             },
           });
+          writeOn();
           void navigate({ to: '/c/$id', params: { id: session.id } });
         }}
       />

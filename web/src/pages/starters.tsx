@@ -3,6 +3,7 @@ import { Brain, Hand, RotateCcw, Wrench } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Session } from '../api/types';
+import { writeOn } from '../chat/focus';
 import { feed } from '../live/feed';
 
 interface Starter {
@@ -37,7 +38,10 @@ export function Starters() {
   const begin = ({ model, text, more }: Starter) => {
     setBusy(true);
     request<Session>('/v1/sessions', { key: crypto.randomUUID(), body: { model, ...more, client_id: `page-${feed.tab}`, message: { role: 'user', content: { text } } } }).then(
-      (session) => void navigate({ to: '/c/$id', params: { id: session.id } }),
+      (session) => {
+        writeOn();
+        void navigate({ to: '/c/$id', params: { id: session.id } });
+      },
       (failure: unknown) => {
         setError(sentence(failure));
         setBusy(false);
