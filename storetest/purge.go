@@ -20,6 +20,7 @@ func Purge(t *testing.T, store parley.Store, count func() map[string]int64) {
 	t.Helper()
 	Fill(t, store, 3)
 	w := &world{ctx: t.Context(), store: store}
+	w.indexed(t)
 	before := count()
 	for _, workspace := range []string{parley.DefaultWorkspace, "acme"} {
 		id, err := store.Workspace(w.ctx, workspace)

@@ -113,7 +113,8 @@ func fold(word string, ascii bool) string {
 	if ascii {
 		return strings.ToLower(word)
 	}
-	folded := norm.NFKD.String(cases.Fold().String(word))
+	folded := cases.Fold().String(norm.NFKD.String(word))
+	folded = norm.NFKD.String(strings.ToLower(folded)) // Cherokee folds upward, and its capitals not at all
 	folded = strings.Map(func(r rune) rune {
 		if accent(r) || !inWord(r) {
 			return -1
