@@ -17,7 +17,7 @@ const (
 	indexHands   = 64                     // sessions that are indexed together at most
 	maxUnindexed = 4096                   // sessions that are known to hold something new; beyond, a pass finds them
 	busyCommits  = 100                    // a second, from which on the indexer leaves the machine to the turns
-	busyRest     = 15                     // then it rests so many times as long as it works
+	busyRest     = 31                     // then it rests so many times as long as it works
 	idleRest     = 1                      // and else
 )
 
