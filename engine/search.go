@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 
 	"parley"
 	"parley/internal/words"
@@ -145,7 +144,7 @@ func shownHit(hit *parley.SearchHit, terms []parley.SearchTerm, best float64) Se
 	text := s.Title
 	if m := hit.Message; m != nil {
 		shown.Message = &FoundMessage{ID: m.ID, Sequence: m.Sequence, Role: m.Role, Author: m.Author, ToolName: m.ToolName, CreatedAt: m.CreatedAt}
-		text = words.TextOf(m.Role, m.ToolName, json.RawMessage(m.Content))
+		text = words.TextOf(m.Role, m.ToolName, m.Content)
 	}
 	shown.Snippet.Text, shown.Snippet.Marks = words.Snippet(text, terms)
 	if shown.Snippet.Marks == nil {

@@ -148,7 +148,7 @@ func (s *Store) matches(ctx context.Context, scope parley.Scope, q *parley.Searc
 
 func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.Part, asked string, walk int) (string, []arg) {
 	var l filter
-	begin, from := "", ""
+	var begin, from string
 	if walk > 0 {
 		l.newest(q, min(walk, searchWalk))
 		from = "(" + l.where.String() + ") r"

@@ -86,4 +86,4 @@ func TestPurgeIsComplete(t *testing.T) {
 }
 
 // searchTables do not move, and are purged all the same.
-var searchTables = []transfer.Table{{Name: "search_logs"}, {Name: "search_rows"}, {Name: "search_words_docsize"}} //nolint:gochecknoglobals // never written
+var searchTables = []transfer.Table{{Name: "search_logs"}, {Name: "search_rows"}, {Name: "search_words_docsize"}}

@@ -143,14 +143,15 @@ func readHits(c *conn, scope parley.Scope, best []words.Candidate) ([]parley.Sea
 	sessions := map[parley.ID]parley.Session{}
 	for i := range best {
 		hit := parley.SearchHit{ID: best[i].ID(), Score: best[i].Score}
-		known := false
-		if hit.Session, known = sessions[best[i].SessionID]; !known {
-			session, err := visibleSession(c, scope, best[i].SessionID)
-			if err != nil {
+		session, known := sessions[best[i].SessionID]
+		if !known {
+			var err error
+			if session, err = visibleSession(c, scope, best[i].SessionID); err != nil {
 				return nil, err
 			}
-			hit.Session, sessions[session.ID] = session, session
+			sessions[session.ID] = session
 		}
+		hit.Session = session
 		if !best[i].MessageID.IsZero() {
 			found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?", func(r *row) error {
 				message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
