@@ -58,6 +58,10 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await page.getByRole('link', { name: /work/ }).waitFor();
   await page.getByRole('button', { name: 'Add a directory' }).click();
   await page.getByRole('option', { name: /work/ }).getByText('project').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: /work/ }).click();
+  await page.getByText('No conversation works here yet.').waitFor();
+  await accessible(page, 'a project');
   right(page);
 });
 

@@ -256,8 +256,9 @@ for (const colorScheme of ['light', 'dark']) {
     const session = await server.session('What time is it? **Bold** `code`', { model: 'sim/tool' });
     await server.settled(session.id);
     const agent = (await server.ask('GET', '/v1/agents')).data[0];
+    const call = (await server.ask('GET', `/v1/sessions/${session.id}/calls`)).data[0];
     const page = await tab('/new', { colorScheme });
-    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
+    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
       if (address !== '/nowhere-at-all') await page.goto(server.url + address);
       await page.locator('main').waitFor();
       await until(async () => (await page.locator('[role=status]', { hasText: 'Loading' }).count()) === 0, `${address} has loaded`);

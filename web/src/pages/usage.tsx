@@ -89,12 +89,14 @@ function Groups({ group, days, byDay, total }: { group: string; days: number; by
       {failed && <Failed error={failed.error} onRetry={() => void failed.refetch()} />}
       {!stacks && !failed && <Loading what="the charts" />}
       {stacks && (
-        <div className="grid gap-4 lg:grid-cols-2">
-          <Over wide name="Tokens by day" days={names} layers={stacks.tokens} write={compact} />
-          {total.cost > 0 && <Over name="Cost by day" days={names} layers={stacks.cost} write={money} />}
-          {total.cost > 0 && <Over name="Saved by caches, by day" days={names} layers={stacks.saved} write={money} />}
-          <Over wide name="Input by day" more={`${money(total.saved)} saved by caches`} days={names} layers={stacks.input} write={compact} />
-        </div>
+        <Suspense fallback={<Loading what="the charts" />}>
+          <div className="grid gap-4 lg:grid-cols-2">
+            <Over wide name="Tokens by day" days={names} layers={stacks.tokens} write={compact} />
+            {total.cost > 0 && <Over name="Cost by day" days={names} layers={stacks.cost} write={money} />}
+            {total.cost > 0 && <Over name="Saved by caches, by day" days={names} layers={stacks.saved} write={money} />}
+            <Over wide name="Input by day" more={`${money(total.saved)} saved by caches`} days={names} layers={stacks.input} write={compact} />
+          </div>
+        </Suspense>
       )}
       {sums.data && (
         <section className="mt-8">
@@ -116,11 +118,7 @@ function Over({ name, more, wide, days, layers, write }: { name: string; more?: 
       <h2 className="mb-2 flex justify-between gap-3 text-sm font-medium">
         {name} {more && <span className="font-normal text-soft">{more}</span>}
       </h2>
-      <div className="min-h-[240px]">
-        <Suspense fallback={<Loading what="the chart" />}>
-          <Chart days={days} layers={layers} write={write} about={`${name}, ${days[0]} to ${days.at(-1)}: ${layers.map((layer) => `${layer.name} ${write(layer.values.reduce((sum, value) => sum + value, 0))}`).join(', ')}. The tables below have the numbers.`} />
-        </Suspense>
-      </div>
+      <Chart days={days} layers={layers} write={write} about={`${name}, ${days[0]} to ${days.at(-1)}: ${layers.map((layer) => `${layer.name} ${write(layer.values.reduce((sum, value) => sum + value, 0))}`).join(', ')}. The tables below have the numbers.`} />
     </section>
   );
 }
