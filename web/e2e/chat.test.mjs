@@ -309,3 +309,37 @@ once('one writes on without the mouse: on a new page, after sending, after stopp
   await writes();
   right(page);
 });
+
+once('what could not be sent goes once the server answers again', async () => {
+  const session = await server.session('Hello', { title: 'Cut off' });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('article[aria-label^="Answer"]').waitFor();
+  await context.setOffline(true);
+  await page.fill(composer, 'said offline');
+  await page.press(composer, 'Enter');
+  await page.getByText('Your message is kept here').waitFor();
+  assert.equal(await page.inputValue(composer), 'said offline');
+  await context.setOffline(false);
+  await page.locator('article[aria-label^="Answer"]', { hasText: 'said offline' }).waitFor();
+  assert.equal(await page.inputValue(composer), '');
+  assert.equal(await page.getByText('Your message is kept here').count(), 0);
+  assert.equal((await server.settled(session.id)).filter((one) => one.role === 'user').length, 2);
+  right(page);
+});
+
+once('a conversation that is not there, or goes while it is open, leads elsewhere', async () => {
+  const page = await tab('/c/nope');
+  await page.getByText('There is no such conversation').waitFor();
+  assert.equal(await page.locator(composer).count(), 0);
+  assert.equal(await page.title(), 'No conversation – Parley');
+  await page.locator('main').getByRole('link', { name: 'New conversation' }).click();
+  await page.locator(composer).waitFor();
+  const session = await server.session('Soon gone');
+  await server.settled(session.id);
+  await page.goto(`${server.url}/c/${session.id}`);
+  await page.locator('article[aria-label^="Answer"]').waitFor();
+  await server.ask('DELETE', `/v1/sessions/${session.id}`);
+  await page.getByText('This conversation was deleted.').waitFor();
+  right(page);
+});

@@ -1,9 +1,10 @@
 import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { sentence } from '../api/http';
+import { Offline, sentence } from '../api/http';
 import type { During, ID } from '../api/types';
 import { typing } from '../components/shortcuts';
 import { cx, IconButton } from '../components/ui';
+import { feed } from '../live/feed';
 import { coarse } from './coarse';
 import { keepDraft, readDraft } from './draft';
 import { focusComposer, takeWriteOn } from './focus';
@@ -29,6 +30,8 @@ interface Props {
 }
 
 const TALLEST = 280; // pixels
+const RETRY_MS = 5_000; // between tries of what could not be sent, while the connection says nothing
+const KEPT = 'The server does not answer. Your message is kept here, and goes as soon as it does.';
 
 // Composer is where a message is written. It is cleared when the server has the message.
 export function Composer({ draftKey, placeholder, running, disabled, focused, onSend, onStop, children }: Props) {
@@ -36,6 +39,7 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
   const [error, setError] = useState('');
+  const [cutOff, setCutOff] = useState(false); // the server did not answer: it is tried again
   const [held, setHeld] = useState(false); // sent, as soon as its files are there
   const attached = useFiles();
   const over = useDropped(attached.add);
@@ -55,10 +59,12 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     setText(next);
     keepDraft(draftKey, next);
     setHeld(false);
+    if (cutOff) setError('');
+    setCutOff(false);
     key.current = crypto.randomUUID();
   };
   const empty = text.trim() === '' && attached.files.length === 0;
-  const send = async () => {
+  const send = async (byItself = false) => {
     if (empty || sending || disabled) return;
     if (attached.refused.length > 0) {
       setHeld(false);
@@ -68,18 +74,33 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     setHeld(!attached.ready); // it goes when its files are there
     if (!attached.ready) return;
     setSending(true);
-    setError('');
+    if (!byItself) setError('');
     try {
       await onSend({ text, files: attached.ids, during: running ? during : undefined, key: key.current });
       write('');
+      setError('');
       attached.clear();
     } catch (failure) {
-      setError(sentence(failure)); // the draft stays, and so does its key
+      const offline = failure instanceof Offline;
+      setCutOff(offline);
+      setError(offline ? KEPT : sentence(failure)); // the draft stays, and so does its key
     } finally {
       setSending(false);
-      field.current?.focus();
+      if (!byItself) field.current?.focus();
     }
   };
+  const again = useRef(send);
+  again.current = send;
+  useEffect(() => {
+    if (!cutOff) return;
+    const retry = () => void again.current(true);
+    const timer = setInterval(retry, RETRY_MS);
+    const unheard = feed.onState(() => feed.linkState() === 'live' && retry());
+    return () => {
+      clearInterval(timer);
+      unheard();
+    };
+  }, [cutOff]);
   useEffect(() => {
     if (held && attached.ready) void send();
   }); // oxlint-disable-line exhaustive-deps -- whatever made them ready

@@ -10,6 +10,7 @@ import { Announcer } from './activity';
 import { Composer } from './composer';
 import { Header } from './header';
 import { useJumps } from './jump';
+import { Missing } from './missing';
 import { Notices } from './notices';
 import { usePresence } from './presence';
 import { Queue } from './queue';
@@ -59,8 +60,16 @@ function Chat({ id }: { id: string }) {
   const { data: me } = useQuery(principal());
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
-    document.title = session?.title ? `${session.title} – Parley` : 'Parley';
-  }, [session?.title]);
+    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${session.title} – Parley` : 'Parley';
+  }, [session?.title, transcript.state]);
+  if (transcript.state === 'failed') {
+    return (
+      <div className="flex h-full flex-col">
+        <Header transcript={transcript} />
+        <Missing error={transcript.error} onRetry={() => transcript.retry()} />
+      </div>
+    );
+  }
   return (
     <div className="flex h-full">
       <div className="flex min-w-0 flex-1 flex-col">

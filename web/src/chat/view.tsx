@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
-import { cx, Failed, Loading } from '../components/ui';
+import { cx, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { ActivityLine } from './activity';
 import { MessageRow } from './message';
@@ -136,11 +136,6 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
           })}
         </div>
       </div>
-      {transcript.state === 'failed' && (
-        <div className="absolute inset-x-4 top-14 mx-auto max-w-xl">
-          <Failed error={transcript.error} onRetry={() => transcript.retry()} />
-        </div>
-      )}
       {transcript.target?.kind === 'missing' && (
         <p role="status" className="absolute inset-x-4 top-2 mx-auto w-fit rounded-lg border border-line bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-pop">
           The message that was to be shown is not in this conversation. This is its end.

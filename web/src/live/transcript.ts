@@ -1,4 +1,4 @@
-import { request } from '../api/http';
+import { Problem, request } from '../api/http';
 import type { Approval, Delta, Failure, ID, Marks, Message, Page, Session, StreamEvent, Turn } from '../api/types';
 import { type Activity, IDLE, type Summary, type ToolRun, type Warning } from './activity';
 import { feed } from './feed';
@@ -369,7 +369,8 @@ export class Transcript {
   private gone(): void {
     this.close();
     this.state = 'failed';
-    this.error = new Error('This conversation was deleted.');
+    this.session = null;
+    this.error = new Problem(404, 'deleted', 'This conversation was deleted.', '', '', null);
     this.changed();
   }
 
