@@ -108,12 +108,12 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     focusComposer(); // the button is about to go
     return onStop?.().catch((failure: unknown) => setError(sentence(failure)));
   };
-  const stopping = useRef(stop);
-  stopping.current = stop;
+  const escaped = useRef(stop);
+  escaped.current = () => (text === '' ? stop() : undefined); // with a message half written it may be meant otherwise
   useEffect(() => {
     if (!running) return;
     const onEscape = (event: globalThis.KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && !typing(event.target)) void stopping.current();
+      if (event.key === 'Escape' && !event.defaultPrevented && !typing(event.target)) void escaped.current();
     };
     addEventListener('keydown', onEscape);
     return () => removeEventListener('keydown', onEscape);
