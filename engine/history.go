@@ -86,6 +86,16 @@ func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id 
 	return e.askAnew(ctx, principal, id, input, nil, idempotency)
 }
 
+// writerGone is the error of a request about a message that its caller sees, whose
+// session was not found. The one that wrote it is meant where none is named, and may
+// be deleted, or somebody's own, while others share the message.
+func writerGone(named parley.ID, err error) error {
+	if !named.IsZero() || parley.ErrorCode(err) != parley.CodeNotFound {
+		return err
+	}
+	return parley.InvalidField("session_id", "is missing: the session that wrote this message is gone or not yours to see; name one that shares it")
+}
+
 // askAnew forks before a user's message and posts it there, with other content if
 // there is any.
 func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, content json.RawMessage, idempotency parley.Idempotency) (parley.Opened, error) {
@@ -98,6 +108,9 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 		return parley.Opened{}, err
 	}
 	sessionID := either(input.SessionID, message.SessionID)
+	if _, err := e.store.Session(ctx, scope, sessionID); err != nil {
+		return parley.Opened{}, writerGone(input.SessionID, err)
+	}
 	if content == nil && message.Role != parley.RoleUser {
 		if message, err = e.questionOf(ctx, scope, sessionID, message); err != nil {
 			return parley.Opened{}, err

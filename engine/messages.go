@@ -151,7 +151,13 @@ func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, se
 			return parley.Message{}, parley.InvalidField("context_edge", "a window cannot begin between a call and its result: mark the message before the call, or the one behind the result")
 		}
 	}
-	return e.store.MarkMessage(ctx, scope, sessionID, id, parley.MarksChange(marks))
+	marked, err := e.store.MarkMessage(ctx, scope, sessionID, id, parley.MarksChange(marks))
+	if err != nil {
+		if _, unseen := e.store.Message(ctx, scope, id); unseen == nil {
+			err = writerGone(sessionID, err)
+		}
+	}
+	return marked, err
 }
 
 // RemoveMessage takes a queued message out of the queue. CodeConflict once it

@@ -24,6 +24,32 @@ func (s *testServer) recordOf(at string) []parley.Message {
 	return want[page[parley.Message]](s, 200, "GET", at+"/messages?limit=100", "").Data
 }
 
+// What is done to a message whose own session is deleted asks for the session that is
+// meant, and is done there.
+func TestSharedMessagesOutliveTheirSession(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	at, record := s.talked(`{"model":"sim/echo"}`, "one")
+	fork := want[parley.Session](s, 201, "POST", at+"/fork", `{}`).ID.String()
+	s.do("DELETE", at, "")
+	message := "/v1/messages/" + record[0].ID.String()
+	for _, try := range []struct {
+		method, path, body, named, namedPath string
+		status                               int
+	}{
+		{"POST", "/edit", `{"content":{"text":"two"}}`, `{"content":{"text":"two"},"session_id":"` + fork + `"}`, "/edit", 201},
+		{"POST", "/regenerate", `{}`, `{"session_id":"` + fork + `"}`, "/regenerate", 201},
+		{"PUT", "/marks", `{"pinned":true}`, `{"pinned":true}`, "/marks?session_id=" + fork, 200},
+	} {
+		if got := s.do(try.method, message+try.path, try.body); got.status != 422 || got.problem(t).Errors[0].Field != "session_id" {
+			t.Errorf("%s without a session: %d %s", try.path, got.status, got.body)
+		}
+		if got := s.do(try.method, message+try.namedPath, try.named); got.status != try.status {
+			t.Errorf("%s in the fork: %d %s", try.path, got.status, got.body)
+		}
+	}
+}
+
 // A session is forked, goes on by itself, and every read of the fork shows the
 // shared history with its own.
 func TestForkOverHTTP(t *testing.T) {
