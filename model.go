@@ -326,6 +326,10 @@ const (
 	FinishRefusal   FinishReason = "refusal" // the model or a filter declined
 )
 
+// MaxCallTokens bounds each count of one call's usage. A larger one is a fault of who
+// counted: sums and prices of such would not fit.
+const MaxCallTokens = 10_000_000_000
+
 // Usage is what the provider counted; nil where it sent none. InputTokens
 // include CachedTokens and CacheWriteTokens; OutputTokens include ReasoningTokens.
 type Usage struct {

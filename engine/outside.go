@@ -28,11 +28,11 @@ type SettleInput struct {
 
 // UsageInput is what an agent outside says that an answer took; null is unknown.
 type UsageInput struct {
-	InputTokens      *int64 `json:"input_tokens,omitempty" minimum:"0"`
-	OutputTokens     *int64 `json:"output_tokens,omitempty" minimum:"0"`
-	CachedTokens     *int64 `json:"cached_tokens,omitempty" minimum:"0"`
-	CacheWriteTokens *int64 `json:"cache_write_tokens,omitempty" minimum:"0"`
-	ReasoningTokens  *int64 `json:"reasoning_tokens,omitempty" minimum:"0"`
+	InputTokens      *int64 `json:"input_tokens,omitempty" minimum:"0" maximum:"10000000000"`
+	OutputTokens     *int64 `json:"output_tokens,omitempty" minimum:"0" maximum:"10000000000"`
+	CachedTokens     *int64 `json:"cached_tokens,omitempty" minimum:"0" maximum:"10000000000"`
+	CacheWriteTokens *int64 `json:"cache_write_tokens,omitempty" minimum:"0" maximum:"10000000000"`
+	ReasoningTokens  *int64 `json:"reasoning_tokens,omitempty" minimum:"0" maximum:"10000000000"`
 }
 
 // FailureInput is why an answer failed.
@@ -184,8 +184,8 @@ func settleOf(principal parley.Principal, input SettleInput) (parley.OutsideSett
 	if input.Usage != nil {
 		usage := parley.Usage(*input.Usage)
 		for _, n := range []*int64{usage.InputTokens, usage.OutputTokens, usage.CachedTokens, usage.CacheWriteTokens, usage.ReasoningTokens} {
-			if n != nil && *n < 0 {
-				return settle, parley.InvalidField("usage", "no number of tokens is negative")
+			if n != nil && (*n < 0 || *n > parley.MaxCallTokens) {
+				return settle, parley.InvalidField("usage", "each number of tokens lies between 0 and %d", int64(parley.MaxCallTokens))
 			}
 		}
 		settle.Usage = &usage

@@ -123,7 +123,7 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{}`, `{"status":"queued"}`, `{"status":"completed","error":{"sentence":"x"}}`, `{"status":"failed","tool_calls":[{"id":"c","name":"n","arguments":{}}]}`,
-		`{"status":"completed","content":{"text":"ab"}}`, `{"status":"completed","content":{"texts":"abc"}}`, `{"status":"failed","error":{"class":"odd"}}`, `{"status":"completed","usage":{"input_tokens":-1}}`,
+		`{"status":"completed","content":{"text":"ab"}}`, `{"status":"completed","content":{"texts":"abc"}}`, `{"status":"failed","error":{"class":"odd"}}`, `{"status":"completed","usage":{"input_tokens":-1}}`, `{"status":"completed","usage":{"input_tokens":4611686018427387904,"output_tokens":4611686018427387904}}`,
 		`{"status":"completed","tool_calls":[{"id":"c"}]}`} {
 		if got := s.do("POST", at+"/settle", body); got.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)

@@ -140,7 +140,7 @@ func (c *counted) read(s *wire.Scanner) {
 }
 
 func set(field **int64, s *wire.Scanner) {
-	if n, ok := s.Int(); ok && n >= 0 {
+	if n, ok := s.Tokens(); ok {
 		*field = &n
 	}
 }

@@ -80,8 +80,8 @@ func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 
 // count takes a number of tokens, nil for null and nonsense.
 func count(s *wire.Scanner) *int64 {
-	n, ok := s.Int()
-	if !ok || n < 0 {
+	n, ok := s.Tokens()
+	if !ok {
 		return nil
 	}
 	return &n

@@ -133,6 +133,13 @@ func (s *Scanner) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
+// Tokens takes a number of tokens; any other value, and a number that no call can
+// have, is skipped and ok is false.
+func (s *Scanner) Tokens() (n int64, ok bool) {
+	n, ok = s.Int()
+	return n, ok && n >= 0 && n <= parley.MaxCallTokens
+}
+
 // IsNull reports that the next value is null, without taking it.
 func (s *Scanner) IsNull() bool { return s.space() == 'n' }
 

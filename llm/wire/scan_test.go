@@ -187,3 +187,17 @@ func TestCallIDs(t *testing.T) {
 		t.Errorf("a result without its call: %v", err)
 	}
 }
+
+// What no call can use is no count, and is passed over all the same.
+func TestTokens(t *testing.T) {
+	for text, counts := range map[string]bool{
+		"0": true, "4096": true, "10000000000": true,
+		"10000000001": false, "4611686018427387904": false, "18446744073709551615": false, "-1": false, "1.5": false, `"7"`: false, "null": false,
+	} {
+		var s wire.Scanner
+		s.Reset([]byte(text))
+		if _, ok := s.Tokens(); ok != counts || !s.Valid() {
+			t.Errorf("%s is a number of tokens: %t", text, ok)
+		}
+	}
+}
