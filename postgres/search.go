@@ -52,7 +52,11 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 	}
 	var matches []words.Candidate
 	if sample >= searchOften {
-		matches, err = s.matches(ctx, scope, &query, parts, asked, min(2*parley.MaxRanked*searchSample/sample+searchSample, searchWalk))
+		walk := 2 * searchSample // few different ones, so that their statements stay prepared
+		for walk < searchWalk && walk*sample < 2*parley.MaxRanked*searchSample {
+			walk *= 2
+		}
+		matches, err = s.matches(ctx, scope, &query, parts, asked, walk)
 	}
 	if err == nil && len(matches) < parley.MaxRanked {
 		matches, err = s.matches(ctx, scope, &query, parts, asked, 0)

@@ -29,12 +29,13 @@ type indexer struct {
 
 	mu      sync.Mutex // guards what follows
 	news    map[parley.ID]struct{}
-	commits int       // since
-	since   time.Time // when commits was last read
+	others  map[parley.ID]struct{} // in which other processes committed something
+	commits int                    // since
+	since   time.Time              // when commits was last read
 }
 
 func newIndexer(store parley.SearchIndex) *indexer {
-	return &indexer{store: store, now: make(chan struct{}, 1), news: map[parley.ID]struct{}{}, since: time.Now()}
+	return &indexer{store: store, now: make(chan struct{}, 1), news: map[parley.ID]struct{}{}, others: map[parley.ID]struct{}{}, since: time.Now()}
 }
 
 // note remembers a session in which something was committed. It never blocks.
@@ -46,6 +47,31 @@ func (x *indexer) note(session parley.ID) {
 	}
 	x.mu.Unlock()
 	poke(x.now)
+}
+
+// noteOther remembers a session in which another process committed something. That
+// one indexes it, unless it runs no turns; it is looked at later.
+func (x *indexer) noteOther(session parley.ID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.others) < maxUnindexed {
+		x.others[session] = struct{}{}
+	}
+}
+
+// lookAtOthers has what other processes committed looked at.
+func (x *indexer) lookAtOthers() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id := range x.others {
+		if len(x.news) < maxUnindexed {
+			x.news[id] = struct{}{}
+		}
+		delete(x.others, id)
+	}
+	if len(x.news) > 0 {
+		poke(x.now)
+	}
 }
 
 // take hands over some of the sessions with news.
@@ -122,6 +148,7 @@ func (w *Worker) indexLoop() {
 				noted = w.indexer.now
 			}
 		case <-look.C:
+			w.indexer.lookAtOthers()
 			look.Reset(w.indexStep(ctx, anew))
 			anew = false
 		}
@@ -131,6 +158,9 @@ func (w *Worker) indexLoop() {
 // indexNews indexes a piece of what was committed, and says how long to rest.
 func (w *Worker) indexNews(ctx context.Context) time.Duration {
 	sessions := w.indexer.take()
+	if len(sessions) == 0 {
+		return 0
+	}
 	began := time.Now()
 	left, err := w.indexer.store.IndexSessions(ctx, sessions)
 	if err != nil {

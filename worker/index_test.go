@@ -91,7 +91,7 @@ func indexerOf(t *testing.T, store *indexing) *Worker {
 }
 
 // TestWhatIsCommittedIsIndexedSoon: commits of a moment are one transaction's work,
-// others' are left to others, and what is left or fails is tried again.
+// those of other processes are looked at later, and what is left or fails is tried again.
 func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,6 +106,11 @@ func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 		synctest.Wait()
 		if calls := store.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{session}) {
 			t.Errorf("indexed %v", calls)
+		}
+		time.Sleep(indexLook)
+		synctest.Wait()
+		if calls := store.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{other}) {
+			t.Errorf("of another process's it indexed %v", calls)
 		}
 		store.left, store.fails = 2, 1
 		w.Committed(parley.Commit{SessionID: session})

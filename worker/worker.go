@@ -239,8 +239,12 @@ func (w *Worker) Committed(commit parley.Commit) {
 	if commit.Outbox {
 		poke(w.outboxNow)
 	}
-	if w.indexer != nil && !commit.Remote && !commit.SessionID.IsZero() { // what others commit they index
-		w.indexer.note(commit.SessionID)
+	if w.indexer != nil && !commit.SessionID.IsZero() {
+		if commit.Remote {
+			w.indexer.noteOther(commit.SessionID)
+		} else {
+			w.indexer.note(commit.SessionID)
+		}
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)
