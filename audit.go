@@ -20,6 +20,7 @@ type AuditEntry struct {
 type AuditQuery struct {
 	SessionID   ID // zero: any
 	PrincipalID ID
+	Without     []string // actions that are left out
 	Ascending   bool
 	AfterAt     Time // the last row of the page before; with AfterID
 	AfterID     ID

@@ -11,6 +11,7 @@ type AuditList struct {
 	Paging
 	SessionID   parley.ID
 	PrincipalID parley.ID
+	Without     []string // actions that are left out
 }
 
 // Audit lists who did what in the workspace. A session that is gone has its
@@ -25,7 +26,7 @@ func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list Aud
 		return Page[parley.AuditEntry]{}, err
 	}
 	entries, err := e.store.Audit(ctx, scope.WorkspaceID, parley.AuditQuery{
-		SessionID: list.SessionID, PrincipalID: list.PrincipalID, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
+		SessionID: list.SessionID, PrincipalID: list.PrincipalID, Without: list.Without, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err

@@ -206,9 +206,25 @@ func (r *route) unaudited() bool {
 	return r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools
 }
 
+// readings are the actions that change nothing which lasts: those that read, watch
+// or say what a window has open.
+func readings() []string {
+	actions := []string{"read_session"} // the tool by which one session reads another
+	list := routes()
+	for i := range list {
+		if r := &list[i]; r.method == http.MethodGet || r.verb == engine.SetClients {
+			actions = append(actions, r.name)
+		}
+	}
+	return actions
+}
+
 func serveAudit(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.AuditList{Paging: args.paging(), SessionID: args.id("session_id"), PrincipalID: args.id("principal_id")}
+	if changes := args.flag("changes"); changes != nil && *changes {
+		list.Without = readings()
+	}
 	if args.err != nil {
 		return args.err
 	}

@@ -271,7 +271,7 @@ func routes() []route {
 
 		{method: http.MethodGet, paths: []string{"/v1/audit"}, name: "listAudit", tag: "audit", verb: engine.ReadAudit,
 			says: "List who did what", about: "Newest first, about a second behind. Every request that reads or writes is here but for lists of models and tools; no content is. For admins.",
-			query: with(paging(), id("session_id", "Only what concerns this session, though it be deleted."), id("principal_id", "Only what this principal did.")), serve: serveAudit, answers: listed[parley.AuditEntry](auditExample)},
+			query: with(paging(), id("session_id", "Only what concerns this session, though it be deleted."), id("principal_id", "Only what this principal did."), flag("changes", "true: without what only reads, watches or tells what a window has open.")), serve: serveAudit, answers: listed[parley.AuditEntry](auditExample)},
 		{method: http.MethodGet, paths: []string{"/v1/search"}, name: "search", tag: "messages", verb: engine.ReadSessions,
 			says: "Search what was said", about: "Settled messages, calls and results of tools included, and titles of sessions that one may read; internal messages are not found. All words must occur, whatever their case and accents; \"a phrase\" stands as it is written, -word must not occur, and the last word may be the beginning of one. Best first, those alike newest first; at most the newest 1,000 matches are ranked. What is said is found within seconds.",
 			query: searchFilters(), serve: serveSearch, answers: found[engine.SearchResults]("What was found.", searchExample), fails: []parley.Code{parley.CodeNotFound}},

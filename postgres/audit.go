@@ -48,6 +48,9 @@ func auditQuery(q parley.AuditQuery) (text string, rows int, args []arg) {
 	if !q.PrincipalID.IsZero() {
 		l.must("a.principal_id = ?", q.PrincipalID)
 	}
+	if len(q.Without) > 0 {
+		l.must("a.action <> ALL(?)", q.Without)
+	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must("(a.at, a.id) "+after+" (?, ?)", int64(q.AfterAt), q.AfterID)

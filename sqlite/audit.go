@@ -55,6 +55,9 @@ func auditQuery(workspaceID parley.ID, q parley.AuditQuery) (string, []arg) {
 	if !q.PrincipalID.IsZero() {
 		l.by("audit_principal", "a.principal_id = ?", q.PrincipalID)
 	}
+	for _, action := range q.Without {
+		l.must("a.action <> ?", action)
+	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must("(a.at, a.id) "+after+" (?, ?)", int64(q.AfterAt), q.AfterID)

@@ -37,6 +37,7 @@ func testAuditLists(t *testing.T, w *world) {
 		entry(other.scope.WorkspaceID, 400, w.owner.ID, session),
 	}
 	entries[3].TargetID = parley.ID{}
+	entries[2].Action = "updateSession"
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, entries[:3]))
 	must(t, "AppendAudit again, with more", w.store.AppendAudit(w.ctx, entries))
 	must(t, "AppendAudit of nothing", w.store.AppendAudit(w.ctx, nil))
@@ -57,6 +58,7 @@ func testAuditLists(t *testing.T, w *world) {
 		"a session":     {parley.AuditQuery{SessionID: session, Limit: 10}, []parley.ID{entries[1].ID, entries[0].ID}},
 		"a principal":   {parley.AuditQuery{PrincipalID: somebody, Limit: 10}, []parley.ID{entries[3].ID, entries[1].ID}},
 		"both":          {parley.AuditQuery{PrincipalID: w.owner.ID, SessionID: session, Limit: 10}, []parley.ID{entries[0].ID}},
+		"without some":  {parley.AuditQuery{Without: []string{"listSessions", "getSession"}, Limit: 10}, []parley.ID{entries[2].ID}},
 		"a page":        {parley.AuditQuery{Limit: 2}, []parley.ID{entries[3].ID, entries[2].ID}},
 		"the next page": {parley.AuditQuery{Limit: 2, AfterAt: 200, AfterID: entries[2].ID}, []parley.ID{entries[1].ID, entries[0].ID}},
 		"behind a tie":  {parley.AuditQuery{Limit: 2, AfterAt: 100, AfterID: entries[1].ID}, []parley.ID{entries[0].ID}},

@@ -54,7 +54,8 @@ type content struct {
 type page struct{ files map[string]*file }
 
 // Handler answers GET and HEAD of the page's files, and of its addresses with the
-// page itself, which finds its way from there. Anything else is 404.
+// page itself, which finds its way from there. Anything else is 404; browsers are
+// shown the page with it.
 func Handler() (http.Handler, error) {
 	p := &page{files: map[string]*file{}}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
@@ -108,6 +109,17 @@ func compressed(body []byte) []byte {
 	return out.Bytes()
 }
 
+// missing answers with 404 what would be a success.
+type missing struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (m *missing) WriteHeader(status int) {
+	if status == http.StatusOK {
+		status = http.StatusNotFound
+	}
+	m.ResponseWriter.WriteHeader(status)
+}
+
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -116,9 +128,12 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if found == nil && address(first) || name == index {
 		found = p.files[index]
 	}
-	if found == nil {
+	if found == nil && !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.NotFound(w, r)
 		return
+	}
+	if found == nil { // a person: the page tells them, and where to go
+		found, w = p.files[index], &missing{w}
 	}
 	header := w.Header()
 	header.Set("Content-Type", found.media)

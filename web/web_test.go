@@ -40,6 +40,17 @@ func TestThePagesAddressesAreThePage(t *testing.T) {
 	}
 }
 
+func TestAPersonIsShownWhereToGo(t *testing.T) {
+	t.Parallel()
+	w := get(t, "/nowhere", "Accept", "text/html,*/*;q=0.8")
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `id="root"`) || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w := get(t, "/assets/nothing.js", "Accept", "*/*"); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "root") {
+		t.Errorf("a script that is not there: %d %s", w.Code, w.Body)
+	}
+}
+
 func TestFilesAreAskedForAgainAndAnsweredByTheirETag(t *testing.T) {
 	t.Parallel()
 	first := get(t, "/assets/index.js")

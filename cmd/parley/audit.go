@@ -17,12 +17,16 @@ const shownAudit = 50
 func auditCommand(shared *flags, term terminal) *cobra.Command {
 	var session, principal string
 	var limit int
+	var changes bool
 	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
 		for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
 			if value != "" {
 				query.Set(name, value)
 			}
+		}
+		if changes {
+			query.Set("changes", "true")
 		}
 		entries, err := server.Audit(ctx, query)
 		if err != nil {
@@ -39,6 +43,7 @@ func auditCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 	command.Flags().StringVar(&session, "session", "", "only what concerns this session, though it be deleted")
 	command.Flags().StringVar(&principal, "principal", "", "only what this principal did")
+	command.Flags().BoolVar(&changes, "changes", false, "without what only reads or watches")
 	command.Flags().IntVar(&limit, "limit", shownAudit, "how many at most")
 	return command
 }

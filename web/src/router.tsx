@@ -82,16 +82,23 @@ export const auditRoute = createRoute({
   getParentRoute: () => root,
   path: '/audit',
   component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
-  validateSearch: (search: Record<string, unknown>) => strings(search, 'session', 'principal'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'session', 'principal', 'all'),
 });
 export const settingsRoute = createRoute({
   getParentRoute: () => root,
   path: '/settings/$section',
   component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
 });
+const settingsHome = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/$section', params: { section: 'models' } });
+  },
+});
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
   // What stands in an address is text and nothing else: a search for 42 is one for "42".
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),

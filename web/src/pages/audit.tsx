@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ScrollText } from 'lucide-react';
 import { useEffect } from 'react';
 import { auditList } from '../api/queries';
@@ -7,8 +7,9 @@ import { fullTime } from '../components/format';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
 
 export function AuditPage() {
-  const { session, principal } = useSearch({ from: '/audit' });
-  const filter: Record<string, string> = {};
+  const { session, principal, all } = useSearch({ from: '/audit' });
+  const navigate = useNavigate();
+  const filter: Record<string, string> = all ? {} : { changes: 'true' };
   if (session) filter.session_id = session;
   if (principal) filter.principal_id = principal;
   const entries = useInfiniteQuery(auditList(filter));
@@ -20,18 +21,23 @@ export function AuditPage() {
     <Page
       wide
       title="Audit"
-      about="Who read and wrote what. No content is kept here, and entries outlive what they are about."
+      about="Who changed what, and on request who read it. No content is kept here, and entries outlive what they are about."
       actions={
-        (session || principal) && (
-          <Link to="/audit" search={{}} className="text-sm text-accent underline underline-offset-2">
-            Show everything
-          </Link>
-        )
+        <div className="flex flex-wrap items-center gap-3">
+          {(session || principal) && (
+            <Link to="/audit" search={{ all }} className="text-sm text-accent underline underline-offset-2">
+              Of everybody, everywhere
+            </Link>
+          )}
+          <Button look="quiet" aria-pressed={Boolean(all)} onClick={() => void navigate({ to: '/audit', search: { session, principal, all: all ? undefined : 'true' } })}>
+            {all ? 'Changes only' : 'Show what was read too'}
+          </Button>
+        </div>
       }
     >
       {entries.isPending && <Loading what="the audit" />}
       {entries.isError && <Failed error={entries.error} onRetry={() => void entries.refetch()} />}
-      {entries.isSuccess && rows.length === 0 && <Empty icon={<ScrollText size={28} />} title="Nothing happened yet." />}
+      {entries.isSuccess && rows.length === 0 && <Empty icon={<ScrollText size={28} />} title={all ? 'Nothing happened yet.' : 'Nothing was changed yet.'} />}
       {rows.length > 0 && (
         <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Audit entries">
           <table className="w-full min-w-160 text-left text-sm">
@@ -49,14 +55,16 @@ export function AuditPage() {
                 <tr key={entry.id}>
                   <td className="py-1.5 pr-4 whitespace-nowrap text-soft">{fullTime(entry.at)}</td>
                   <td className="pr-4">
-                    <Link to="/audit" search={{ session, principal: entry.principal_id }} className="hover:underline">
+                    <Link to="/audit" search={{ session, principal: entry.principal_id, all }} className="hover:underline">
                       {entry.principal_name}
                     </Link>
                   </td>
-                  <td className="pr-4 font-mono text-xs">{entry.action}</td>
+                  <td className="pr-4" title={entry.action}>
+                    {inWords(entry.action)}
+                  </td>
                   <td className="pr-4 font-mono text-xs">
                     {entry.session_id && (
-                      <Link to="/audit" search={{ session: entry.session_id, principal }} className="text-accent hover:underline">
+                      <Link to="/audit" search={{ session: entry.session_id, principal, all }} className="text-accent hover:underline">
                         …{entry.session_id.slice(-8)}
                       </Link>
                     )}
@@ -75,4 +83,9 @@ export function AuditPage() {
       )}
     </Page>
   );
+}
+
+// inWords makes “approve call” of approveCall, as the API has it.
+function inWords(action: string): string {
+  return action.replace(/_/g, ' ').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
