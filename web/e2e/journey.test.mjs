@@ -45,6 +45,7 @@ once('a newcomer starts, approves a tool, stops a turn, forks, finds it again, a
   await page.locator('article', { hasText: 'Simulated: the tool' }).getByRole('button', { name: 'Fork from here' }).click();
   await page.waitForURL((address) => address.href !== first);
   await page.getByText('Simulated: the tool current_time answered').waitFor();
+  await page.getByRole('link', { name: /Fork What time is it\?/ }).waitFor(); // the list tells it from the first
   await page.fill('[data-composer]', 'And in Samarkand?');
   await page.press('[data-composer]', 'Enter');
   await page.locator('article[aria-label^="Message"]', { hasText: 'And in Samarkand?' }).waitFor();

@@ -5,8 +5,10 @@ import { Search } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { agentList, sessionList } from '../api/queries';
 import { quickSearch } from '../api/search';
+import { time } from './format';
 import { useSettled } from './settled';
 import { placeOf, SnippetText } from './snippet';
+import { ForkMark } from './status';
 import { cx, Dialog } from './ui';
 
 const PAUSE_MS = 120; // of typing, after which messages are searched
@@ -73,7 +75,13 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
           <Command.Group heading="Conversations" forceMount={titles.length > 0} className="text-xs text-faint [&_[cmdk-item]]:text-text">
             {sessions.data?.pages.flatMap((page) => page.data).map((session) => (
               <Command.Item key={session.id} value={session.id} keywords={[session.title || 'Untitled']} className={item} onSelect={() => go(`/c/${session.id}`)}>
-                {session.title || 'Untitled'}
+                <span className="flex items-center gap-2">
+                  <ForkMark session={session} />
+                  <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+                  <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
+                    {time(session.updated_at)}
+                  </time>
+                </span>
               </Command.Item>
             ))}
             {titles.map((one) => hit(`title ${one.session.id}`, one.session.title, `/c/${one.session.id}`, {}, <SnippetText snippet={one.snippet} />))}

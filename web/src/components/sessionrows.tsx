@@ -4,7 +4,7 @@ import { Pin } from 'lucide-react';
 import { memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { Session } from '../api/types';
 import { time } from './format';
-import { StatusDot } from './status';
+import { ForkMark, StatusDot } from './status';
 import { cx } from './ui';
 import { unread, useSaw, useSeen } from './unread';
 
@@ -81,6 +81,7 @@ const Row = memo(function Row({ session, open }: { session: Session; open: boole
       className={cx('flex h-9 items-center gap-2 rounded-lg px-2 text-sm', open ? 'bg-hover font-medium text-text' : news ? 'font-semibold text-text hover:bg-hover' : 'text-soft hover:bg-hover hover:text-text')}
     >
       <StatusDot status={session.status} wait={session.wait_reason} />
+      <ForkMark session={session} />
       <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
       {news && <span role="img" aria-label="Unread" title="Unread" className="size-2 shrink-0 rounded-full bg-accent" />}
       <time className="shrink-0 text-xs font-normal text-faint" dateTime={session.updated_at}>

@@ -1,4 +1,5 @@
-import type { SessionStatus, WaitReason } from '../api/types';
+import { GitFork } from 'lucide-react';
+import type { Session, SessionStatus, WaitReason } from '../api/types';
 import { cx } from './ui';
 
 const WAITS: Record<WaitReason, string> = {
@@ -31,5 +32,15 @@ export function statusName(status: SessionStatus, wait: WaitReason | null): stri
 export function StatusDot({ status, wait }: { status: SessionStatus; wait: WaitReason | null }) {
   return (
     <span role="img" aria-label={statusName(status, wait)} title={statusName(status, wait)} className={cx('inline-block size-2 shrink-0 rounded-full', STATES[status].dot)} />
+  );
+}
+
+// ForkMark tells a fork from the conversation that it began in.
+export function ForkMark({ session }: { session: Pick<Session, 'forked_through'> }) {
+  if (session.forked_through === null) return null;
+  return (
+    <span role="img" aria-label="Fork" title="Fork" className="shrink-0 text-faint">
+      <GitFork size={13} aria-hidden />
+    </span>
   );
 }
