@@ -343,3 +343,29 @@ once('a conversation that is not there, or goes while it is open, leads elsewher
   await page.getByText('This conversation was deleted.').waitFor();
   right(page);
 });
+
+once('who may only read is offered nothing that would be refused', async () => {
+  const guarded = await Server.start();
+  const elsewhere = await chrome.newContext();
+  try {
+    const session = await guarded.ask('POST', '/v1/sessions', { model: 'sim/echo', visibility: 'workspace', message: { role: 'user', content: { text: 'Read this' } } });
+    await guarded.settled(session.id);
+    const admin = await guarded.ask('POST', '/v1/keys', { name: 'admin', role: 'admin' });
+    const reader = await guarded.ask('POST', '/v1/keys', { name: 'reader', role: 'reader' }, { Authorization: `Bearer ${admin.key}` });
+    const page = await open(elsewhere, guarded, '/new');
+    await page.getByLabel('Key').fill(reader.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('You may read here').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New conversation' }).count(), 0);
+    await page.goto(`${guarded.url}/c/${session.id}`);
+    await page.locator('article[aria-label^="Answer"]', { hasText: 'Read this' }).waitFor();
+    await page.getByText('You may read here').waitFor();
+    for (const name of ['Fork from here', 'Edit, in a new branch', 'Send']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+    await page.getByRole('button', { name: 'Conversation menu' }).click();
+    assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Details', 'Outline', 'Inspect', 'Export as Markdown', 'Export as JSON']);
+    right(page);
+  } finally {
+    await elsewhere.close();
+    await guarded.end();
+  }
+});

@@ -7,6 +7,7 @@ import { branchesOf } from '../api/queries';
 import type { Marks, Message, Session } from '../api/types';
 import { copyText } from '../components/clipboard';
 import { compact, duration, money } from '../components/format';
+import { useReader } from '../components/role';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
 
 interface Props {
@@ -26,6 +27,7 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
   const [copied, setCopied] = useState(false);
   const [error, setError] = useState('');
+  const reader = useReader();
   const told = (failure: unknown) => setError(sentence(failure));
   const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session_id: session }, body: marks }).catch(told);
   const branch = (asked: Promise<Session>) => void asked.then((made) => navigate({ to: '/c/$id', params: { id: made.id } }), told);
@@ -49,25 +51,29 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
       >
         <Copy size={14} />
       </IconButton>
-      {onEdit && (
+      {onEdit && !reader && (
         <IconButton name="Edit, in a new branch" onClick={onEdit}>
           <Pencil size={14} />
         </IconButton>
       )}
-      {message.role === 'assistant' && turned && (
+      {message.role === 'assistant' && turned && !reader && (
         <IconButton name="Answer again, in a new branch" onClick={() => branch(request<Session>(`/v1/messages/${message.id}/regenerate`, { body: { session_id: session } }))}>
           <RefreshCw size={14} />
         </IconButton>
       )}
-      <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${session}/fork`, { body: { at: message.id } }))}>
-        <GitFork size={14} />
-      </IconButton>
-      <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
-        {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
-      </IconButton>
-      <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
-        {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
-      </IconButton>
+      {!reader && (
+        <>
+          <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${session}/fork`, { body: { at: message.id } }))}>
+            <GitFork size={14} />
+          </IconButton>
+          <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
+            {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
+          </IconButton>
+          <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
+            {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
+          </IconButton>
+        </>
+      )}
       <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: session }, search: { row: message.id } })}>
         <ScanSearch size={14} />
       </IconButton>

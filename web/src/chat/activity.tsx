@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { duration } from '../components/format';
+import { useReader } from '../components/role';
 import { waitName } from '../components/status';
 import { Button } from '../components/ui';
 import type { Transcript } from '../live/transcript';
@@ -58,8 +59,10 @@ function Stopped({ turn }: { turn: string }) {
 
 // Act asks for one thing, and says when it was refused.
 function Act({ path, label }: { path: string; label: string }) {
+  const reader = useReader();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
+  if (reader) return null;
   return (
     <>
       <Button

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message } from '../api/types';
+import { useReader } from '../components/role';
 import { Button, Input } from '../components/ui';
 import { focusComposer } from './focus';
 import type { Asked } from './tools';
@@ -10,6 +11,7 @@ export function Answer({ question, call }: { question: Asked; call: Message }) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
+  const reader = useReader();
   const send = async (answer: string) => {
     if (answer.trim() === '') return;
     setBusy(true);
@@ -24,6 +26,7 @@ export function Answer({ question, call }: { question: Asked; call: Message }) {
       setBusy(false);
     }
   };
+  if (reader) return <p className="rounded-lg border border-line bg-warn-soft p-3 font-medium">{question.question}</p>;
   return (
     <form
       className="space-y-2 rounded-lg border border-line bg-warn-soft p-3"

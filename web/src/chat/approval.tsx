@@ -4,12 +4,14 @@ import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
-import { Button } from '../components/ui';
+import { useReader } from '../components/role';
+import { Button, cx } from '../components/ui';
 import { focusComposer } from './focus';
 
 // ApprovalCard asks about one exact call.
 export function ApprovalCard({ approval }: { approval: Approval }) {
   const queries = useQueryClient();
+  const reader = useReader();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const decide = async (decision: 'approve' | 'deny', scope?: 'session') => {
@@ -29,7 +31,8 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       <p className="flex items-center gap-2 font-medium text-warn">
         <ShieldQuestion size={15} aria-hidden /> May {approval.tool_name} run with exactly these arguments?
       </p>
-      <div className="mt-2 flex flex-wrap items-center gap-2">
+      {reader && <p className="mt-1 text-sm text-soft">Somebody who may write decides.</p>}
+      <div className={cx('mt-2 flex flex-wrap items-center gap-2', reader && 'hidden')}>
         <Button look="primary" disabled={busy} onClick={() => void decide('approve')}>
           Approve once
         </Button>

@@ -1,12 +1,14 @@
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { ID } from '../api/types';
+import { useReader } from '../components/role';
 import { Button } from '../components/ui';
 
 const GO_ON = 'Go on where you stopped.';
 
 // CutOff says of an answer that it reached its token limit, and asks for the rest.
 export function CutOff({ session }: { session: ID }) {
+  const reader = useReader();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const goOn = () => {
@@ -19,9 +21,11 @@ export function CutOff({ session }: { session: ID }) {
   return (
     <div className="mt-3 flex flex-wrap items-center gap-2 text-sm text-soft">
       <span>The answer was cut off at its token limit.</span>
-      <Button disabled={busy} onClick={goOn}>
-        Go on
-      </Button>
+      {!reader && (
+        <Button disabled={busy} onClick={goOn}>
+          Go on
+        </Button>
+      )}
       {error && (
         <span role="alert" className="text-bad">
           {error}

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Failure, ID } from '../api/types';
 import { fullTime } from '../components/format';
+import { useReader } from '../components/role';
 import { Badge, Button } from '../components/ui';
 
 // What can be done about a failure beside trying again, by its class.
@@ -30,7 +31,8 @@ interface Props {
 }
 
 // ErrorCard says what went wrong and offers what helps.
-export function ErrorCard({ failure, turn, session }: Props) {
+export function ErrorCard({ failure, turn: tried, session }: Props) {
+  const turn = useReader() ? null : tried;
   const [busy, setBusy] = useState(false);
   const [said, setSaid] = useState('');
   const limited = failure.class === 'limit';

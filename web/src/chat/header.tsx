@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import { request } from '../api/http';
 import { modelList } from '../api/queries';
 import type { Session } from '../api/types';
+import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { Badge, IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
@@ -20,6 +21,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
   const navigate = useNavigate();
   const { panel } = useSearch({ from: '/c/$id' });
   const [renaming, setRenaming] = useState(false);
+  const reader = useReader();
   const { session } = transcript;
   if (!session) return <header className="h-12 shrink-0 border-b border-line" />;
   const changed = (next: Session) => {
@@ -34,7 +36,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
       {renaming ? (
         <Rename session={session} onChanged={changed} onClose={() => setRenaming(false)} />
       ) : (
-        <h1 className="min-w-16 truncate text-sm font-semibold" title="Double-click to rename" onDoubleClick={() => setRenaming(true)}>
+        <h1 className="min-w-16 truncate text-sm font-semibold" title={reader ? undefined : 'Double-click to rename'} onDoubleClick={() => setRenaming(!reader)}>
           {session.title || 'Untitled'}
         </h1>
       )}
@@ -42,7 +44,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
       {session.archived_at && <Badge>archived</Badge>}
       <Presence id={session.id} />
       <span className="flex-1" />
-      <ModelChoice session={session} onChanged={changed} />
+      {!reader && <ModelChoice session={session} onChanged={changed} />}
       <Meter session={session} />
       <span className="flex @max-lg:hidden">
         <IconButton name="Outline" aria-pressed={panel === 'outline'} onClick={() => void navigate({ to: '/c/$id', params: { id: session.id }, search: panel === 'outline' ? {} : { panel: 'outline' } })}>

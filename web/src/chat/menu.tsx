@@ -3,7 +3,8 @@ import { Archive, ArchiveRestore, Download, Eraser, FileText, FoldVertical, Info
 import { lazy, Suspense, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Session } from '../api/types';
-import { Button, Dialog, Menu } from '../components/ui';
+import { useReader } from '../components/role';
+import { Button, Dialog, Menu, type MenuEntry } from '../components/ui';
 import type { Panel } from '../router';
 
 const SettingsDialog = lazy(() => import('./conversationsettings').then((module) => ({ default: module.SettingsDialog })));
@@ -23,6 +24,17 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
   const path = `/v1/sessions/${session.id}`;
   const patch = (body: Record<string, unknown>) => void request<Session>(path, { method: 'PATCH', body }).then(onChanged, told);
   const panel = (name: Panel) => void navigate({ to: '/c/$id', params: { id: session.id }, search: { panel: name } });
+  const reader = useReader();
+  const views: MenuEntry[] = [
+    { label: 'Details', icon: <Info size={14} />, onSelect: () => panel('info') },
+    { label: 'Outline', icon: <ListTree size={14} />, onSelect: () => panel('outline') },
+    { label: 'Inspect', icon: <ScanSearch size={14} />, onSelect: () => void navigate({ to: '/c/$id/inspect', params: { id: session.id } }) },
+  ];
+  const exports: MenuEntry[] = [
+    { label: 'Export as Markdown', icon: <FileText size={14} />, onSelect: () => download(`${path}/export?format=markdown`) },
+    { label: 'Export as JSON', icon: <Download size={14} />, onSelect: () => download(`${path}/export`) },
+  ];
+  const reading = [...views, null, ...exports]; // all that a reader may do
   const over = () => setTimeout(() => setError(''));
   return (
     <>
@@ -32,21 +44,18 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
             <MoreHorizontal size={17} aria-hidden />
           </button>
         }
-        entries={[
+        entries={reader ? reading : [
           { label: 'Rename', icon: <Pencil size={14} />, onSelect: onRename },
           { label: 'Settings…', icon: <SlidersHorizontal size={14} />, onSelect: () => setDialog('settings') },
           session.pinned
             ? { label: 'Unpin', icon: <PinOff size={14} />, onSelect: () => patch({ pinned: false }) }
             : { label: 'Pin', icon: <Pin size={14} />, onSelect: () => patch({ pinned: true }) },
           null,
-          { label: 'Details', icon: <Info size={14} />, onSelect: () => panel('info') },
-          { label: 'Outline', icon: <ListTree size={14} />, onSelect: () => panel('outline') },
-          { label: 'Inspect', icon: <ScanSearch size={14} />, onSelect: () => void navigate({ to: '/c/$id/inspect', params: { id: session.id } }) },
+          ...views,
           null,
           { label: 'Summarise now', icon: <FoldVertical size={14} />, onSelect: () => void request(`${path}/compact`, { body: {} }).catch(told) },
           { label: 'Clear context', icon: <Eraser size={14} />, onSelect: () => void request<Session>(`${path}/clear`, { body: {} }).then(onChanged, told) },
-          { label: 'Export as Markdown', icon: <FileText size={14} />, onSelect: () => download(`${path}/export?format=markdown`) },
-          { label: 'Export as JSON', icon: <Download size={14} />, onSelect: () => download(`${path}/export`) },
+          ...exports,
           null,
           session.archived_at
             ? { label: 'Reopen', icon: <ArchiveRestore size={14} />, onSelect: () => patch({ archived: false }) }

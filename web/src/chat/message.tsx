@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { Brain, ChevronRight } from 'lucide-react';
 import { memo, useEffect, useState, useSyncExternalStore } from 'react';
+import { flushSync } from 'react-dom';
 import { principal } from '../api/queries';
 import type { Message } from '../api/types';
 import { number } from '../components/format';
@@ -25,6 +26,12 @@ interface Props {
 
 const LONG = 3_000; // characters of a message from which on it is clipped
 const CLIP = 1_200; // and to how many
+
+// closed gives the focus back to the button that opened the edit.
+function closed(id: string, close: () => void): void {
+  flushSync(close);
+  document.querySelector<HTMLElement>(`[data-message="${id}"] button[aria-label^="Edit"]`)?.focus();
+}
 
 const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
 
@@ -67,7 +74,7 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
   useEffect(() => {
     if (sought) setWhole(true);
   }, [sought]);
-  if (editing) return <EditBox message={message} onClose={() => setEditing(false)} />;
+  if (editing) return <EditBox message={message} onClose={() => closed(message.id, () => setEditing(false))} />;
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
       {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}

@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { request } from '../api/http';
-import { agentOf, principal } from '../api/queries';
+import { agentOf } from '../api/queries';
 import { Loading } from '../components/ui';
 import { Transcript } from '../live/transcript';
+import { useReader } from '../components/role';
 import { typing } from '../components/shortcuts';
 import { Announcer } from './activity';
 import { Composer } from './composer';
@@ -17,7 +18,7 @@ import { Queue } from './queue';
 import { TranscriptView } from './view';
 
 const Drawer = lazy(() => import('./drawer').then((module) => ({ default: module.Drawer })));
-const READS = 'Your key may read and not write. Ask an admin for one of the role member to talk here.';
+const READS = 'You may read here. To talk, ask an admin for a key of the role member.';
 const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer lies over the conversation
 
 export function ChatPage() {
@@ -44,7 +45,7 @@ function Chat({ id }: { id: string }) {
     if (at) void navigate({ to: '/c/$id', params: { id }, search: { panel }, replace: true }); // so that a reload stays there
     void transcript.goToEnd();
   };
-  usePresence(id);
+  usePresence(transcript.state === 'failed' ? null : id);
   useJumps(transcript);
   const show = (next: typeof panel) => void navigate({ to: '/c/$id', params: { id }, search: next ? { panel: next } : {}, replace: true });
   useEffect(() => {
@@ -57,7 +58,7 @@ function Chat({ id }: { id: string }) {
     return () => removeEventListener('keydown', onKey);
   });
   const { session, activity } = transcript;
-  const { data: me } = useQuery(principal());
+  const reader = useReader();
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
     document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${session.title} – Parley` : 'Parley';
@@ -84,20 +85,24 @@ function Chat({ id }: { id: string }) {
         <Notices transcript={transcript} />
         <Announcer transcript={transcript} />
         <Queue transcript={transcript} />
-        <Composer
-          draftKey={id}
-          placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
-          running={activity.running}
-          disabled={me?.role === 'reader' ? READS : session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
-          onSend={async ({ text, files, during, key }) => {
-            const content = { text, ...(files.length > 0 ? { files } : {}) };
-            await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });
-            if (transcript.newer) toEnd(); // where the message is
-          }}
-          onStop={async () => {
-            await request(`/v1/sessions/${id}/cancel`, { method: 'POST', body: {} });
-          }}
-        />
+        {reader ? (
+          <p className="mx-auto w-full max-w-3xl px-4 pb-4 text-center text-sm text-soft">{READS}</p>
+        ) : (
+          <Composer
+            draftKey={id}
+            placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
+            running={activity.running}
+            disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
+            onSend={async ({ text, files, during, key }) => {
+              const content = { text, ...(files.length > 0 ? { files } : {}) };
+              await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });
+              if (transcript.newer) toEnd(); // where the message is
+            }}
+            onStop={async () => {
+              await request(`/v1/sessions/${id}/cancel`, { method: 'POST', body: {} });
+            }}
+          />
+        )}
       </div>
       {panel && session && (
         <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-lg:hidden" />}>

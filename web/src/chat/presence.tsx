@@ -21,9 +21,10 @@ const tell = (body: { session_id: ID } | null) => {
 };
 
 // usePresence tells the server which conversation this window has open, for as long
-// as it has, and again when it wakes.
-export function usePresence(id: ID): void {
+// as it has, and again when it wakes; null for none.
+export function usePresence(id: ID | null): void {
   useEffect(() => {
+    if (id === null) return;
     const here = () => tell({ session_id: id });
     const seen = () => document.visibilityState === 'visible' && here();
     const leave = () => void fetch(path, { method: 'DELETE', keepalive: true }).catch(() => undefined);

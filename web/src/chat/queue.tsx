@@ -2,12 +2,14 @@ import { ArrowUp, CornerDownRight, Paperclip, Trash2, Zap } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message } from '../api/types';
+import { useReader } from '../components/role';
 import { IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 
 // Queue shows what waits to enter the conversation. It can still be changed.
 export function Queue({ transcript }: { transcript: Transcript }) {
   const [error, setError] = useState('');
+  const reader = useReader();
   const waiting = transcript.queue.map(({ message }) => message);
   if (waiting.length === 0) return null;
   const act = (work: Promise<unknown>) => {
@@ -20,26 +22,28 @@ export function Queue({ transcript }: { transcript: Transcript }) {
         {waiting.map((message, i) => (
           <li key={message.id} className="flex items-start gap-2 py-1 pr-1 pl-3" data-queued={message.id}>
             <CornerDownRight size={14} aria-hidden className="mt-2.5 shrink-0 text-faint" />
-            <Words message={message} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
+            <Words message={message} readOnly={reader} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
             {!!message.content.files?.length && (
               <span className="mt-2 flex shrink-0 items-center gap-1 text-xs text-faint">
                 <Paperclip size={12} aria-label="Files" /> {message.content.files.length}
               </span>
             )}
             {message.steer && <span className="mt-2 shrink-0 text-xs text-faint">at the next step</span>}
-            {!message.steer && i > 0 && !waiting[i - 1]!.steer && (
+            {!reader && !message.steer && i > 0 && !waiting[i - 1]!.steer && (
               <IconButton name="Move up" onClick={() => act(request(`/v1/messages/${message.id}/move`, { body: { before: waiting[i - 1]!.id } }))}>
                 <ArrowUp size={14} />
               </IconButton>
             )}
-            {!message.steer && (
+            {!reader && !message.steer && (
               <IconButton name="Send now, to the running turn" onClick={() => act(request(`/v1/messages/${message.id}/send`, { body: { how: 'steer' } }))}>
                 <Zap size={14} />
               </IconButton>
             )}
-            <IconButton name="Remove from the queue" onClick={() => act(request(`/v1/messages/${message.id}`, { method: 'DELETE' }))}>
-              <Trash2 size={14} />
-            </IconButton>
+            {!reader && (
+              <IconButton name="Remove from the queue" onClick={() => act(request(`/v1/messages/${message.id}`, { method: 'DELETE' }))}>
+                <Trash2 size={14} />
+              </IconButton>
+            )}
           </li>
         ))}
       </ul>
@@ -53,13 +57,14 @@ export function Queue({ transcript }: { transcript: Transcript }) {
 }
 
 // Words is the text of a queued message: Enter keeps what it says, Escape what it was.
-function Words({ message, onChange }: { message: Message; onChange: (text: string) => void }) {
+function Words({ message, readOnly, onChange }: { message: Message; readOnly: boolean; onChange: (text: string) => void }) {
   const was = message.content.text;
   return (
     <textarea
       key={was}
       aria-label="Queued message"
       rows={1}
+      readOnly={readOnly}
       defaultValue={was}
       className="field-sizing-content max-h-32 min-h-8 min-w-0 flex-1 resize-none bg-transparent py-1.5"
       onBlur={(event) => {

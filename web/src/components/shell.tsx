@@ -74,14 +74,16 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
           <X size={18} className="md:hidden" />
         </IconButton>
       </div>
-      <div className="px-3 pb-2">
-        <Link
-          to="/new"
-          className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
-        >
-          <SquarePen size={16} aria-hidden /> New conversation
-        </Link>
-      </div>
+      {me?.role !== 'reader' && (
+        <div className="px-3 pb-2">
+          <Link
+            to="/new"
+            className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
+          >
+            <SquarePen size={16} aria-hidden /> New conversation
+          </Link>
+        </div>
+      )}
       <div className="px-3 pb-3">
         <Link
           to="/search"

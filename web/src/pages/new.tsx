@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { BookOpen } from 'lucide-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { request } from '../api/http';
-import { agentList, modelList, principal, projectList } from '../api/queries';
+import { agentList, modelList, projectList } from '../api/queries';
 import type { Session } from '../api/types';
 import { Composer } from '../chat/composer';
 import { writeOn } from '../chat/focus';
-import { Badge } from '../components/ui';
+import { useReader } from '../components/role';
+import { Badge, Empty } from '../components/ui';
 import { feed } from '../live/feed';
 import { Starters } from './starters';
 
@@ -24,7 +26,7 @@ export function NewPage() {
   const agents = useQuery(agentList());
   const models = useQuery(modelList());
   const projects = useQuery(projectList());
-  const reader = useQuery(principal()).data?.role === 'reader';
+  const reader = useReader();
   const [looking, setLooking] = useState(false);
   useEffect(() => {
     document.title = 'New conversation – Parley';
@@ -41,6 +43,15 @@ export function NewPage() {
   const agent = agents.data?.find((one) => one.id === choice.agent || one.slug === choice.agent);
   const modelID = choice.model ?? agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
   const model = models.data?.data.find((one) => one.id === modelID);
+  if (reader) {
+    return (
+      <div className="mx-auto flex h-full max-w-xl flex-col justify-center px-4">
+        <Empty icon={<BookOpen size={28} />} title="You may read here">
+          Open a conversation from the list, or search in all that you may see. To begin one of your own, ask an admin for a key of the role member.
+        </Empty>
+      </div>
+    );
+  }
   const simulator = model?.simulator ?? modelID.startsWith('sim/');
   return (
     <div className="flex h-full flex-col overflow-y-auto">
@@ -69,7 +80,6 @@ export function NewPage() {
         draftKey="new"
         focused
         placeholder="Ask anything. Shift Enter begins a new line."
-        disabled={reader ? 'Your key may read and not write. Ask an admin for one of the role member.' : undefined}
         onSend={async ({ text, files, key }) => {
           const session = await request<Session>('/v1/sessions', {
             key,
@@ -86,7 +96,7 @@ export function NewPage() {
           void navigate({ to: '/c/$id', params: { id: session.id } });
         }}
       />
-      <div className="flex-[0.7]">{simulator && !reader && <Starters />}</div>
+      <div className="flex-[0.7]">{simulator && <Starters />}</div>
     </div>
   );
 }
