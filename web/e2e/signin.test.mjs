@@ -22,9 +22,22 @@ test('where a key is wanted the page asks for it, and no script ever has it', as
     await page.fill('[data-composer]', 'With a key');
     await page.press('[data-composer]', 'Enter');
     await page.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
-    await page.goto(`${server.url}/settings/keys`);
+    // Whoever signs out does so for every tab, and leaves nothing to the next one.
+    await page.goto(`${server.url}/new`);
+    await page.fill('[data-composer]', 'a secret of the admin');
+    const other = await open(context, server, new URL(page.url()).pathname);
+    await other.getByRole('link', { name: 'With a key' }).click();
+    await other.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
+    const reader = await (await fetch(`${server.url}/v1/keys`, { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key.key}` }, body: JSON.stringify({ name: 'visitor', role: 'reader' }) })).json();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('Sign in to Parley').waitFor();
+    await other.getByText('Sign in to Parley').waitFor();
+    await page.getByLabel('Key').fill(reader.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('visitor').waitFor();
+    assert.equal(await page.inputValue('[data-composer]'), '');
+    await other.getByText('visitor').waitFor();
+    assert.equal(await other.getByText('With a key').count(), 0);
   } finally {
     await chrome.close();
     await server.end();

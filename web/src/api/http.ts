@@ -42,6 +42,13 @@ export function address(path: string, query?: Query): string {
   return text ? `${path}?${text}` : path;
 }
 
+let unauthorised = () => {};
+
+// whenUnauthorised is told of every answer that says that nobody is signed in.
+export function whenUnauthorised(listener: () => void): void {
+  unauthorised = listener;
+}
+
 // request asks the API; a failure is a Problem, or Offline.
 export async function request<T>(path: string, options: Options = {}): Promise<T> {
   const text = await requestText(path, options);
@@ -74,6 +81,7 @@ export async function requestText(path: string, options: Options = {}): Promise<
   }
   const text = await response.text();
   if (response.ok) return text;
+  if (response.status === 401 && path !== '/v1/principal' && path !== '/v1/sign-in') unauthorised();
   throw problemOf(response.status, (name) => response.headers.get(name), text);
 }
 

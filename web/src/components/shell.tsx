@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
-import { Bot, ChartColumn, Folder, Inbox, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, X } from 'lucide-react';
+import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
 import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
 import { SignIn } from '../pages/signin';
 import { Palette } from './palette';
+import { signOut } from './person';
 import { SessionList } from './sessionlist';
 import { Shortcuts, useShortcuts } from './shortcuts';
 import { cx, IconButton } from './ui';
@@ -119,6 +120,17 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         <Place to="/settings/models" icon={<Settings size={16} />}>
           Settings
         </Place>
+        {me?.kind === 'service' && (
+          <div className="flex h-8 items-center gap-2.5 pl-2 text-sm text-soft">
+            <UserRound size={16} aria-hidden />
+            <span className="min-w-0 flex-1 truncate" title={`${me.role} in the workspace ${me.workspace}`}>
+              {me.name}
+            </span>
+            <IconButton name="Sign out" onClick={signOut}>
+              <LogOut size={15} />
+            </IconButton>
+          </div>
+        )}
       </div>
     </nav>
   );

@@ -20,6 +20,7 @@ class Feed {
       this.tab,
       (message) => {
         if (message.kind === 'state') this.become(message.state);
+        else if (message.kind === 'renewed') location.reload();
         else this.pass(message.event);
       },
       () => this.tell(),
@@ -28,6 +29,12 @@ class Feed {
     window.addEventListener('pageshow', (event) => {
       if (event.persisted) location.reload(); // a page from the back/forward cache has lost its place
     });
+  }
+
+  // renew begins anew in the name of whoever signed in, or of nobody: in every tab.
+  renew(): void {
+    this.link?.send({ kind: 'renew', tab: this.tab });
+    location.reload();
   }
 
   // watch follows a session's events after one of them. The returned function ends it.

@@ -81,3 +81,18 @@ test('with the last tab the connection ends', () => {
   vi.advanceTimersByTime(100);
   expect(Fake.opened.every((source) => source.closed)).toBe(true);
 });
+
+test('who signs in or out begins a connection of their own, and the other tabs hear of it', () => {
+  const one = tab('one', { a: 3 });
+  const other = tab('other', { b: 5 });
+  const before = last();
+  hub.hear({ kind: 'renew', tab: 'one' });
+  expect(before.closed).toBe(true);
+  before.say('session.updated', 'b');
+  expect(other.filter((told) => told.kind === 'event')).toEqual([]);
+  expect(other.at(-1)).toEqual({ kind: 'renewed' });
+  expect(one.some((told) => told.kind === 'renewed')).toBe(false);
+  vi.advanceTimersByTime(100);
+  expect(last()).not.toBe(before);
+  expect(last().closed).toBe(false);
+});

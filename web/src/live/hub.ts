@@ -48,6 +48,10 @@ export class Hub {
     if (!tab) return;
     if (message.kind === 'leave') {
       this.tabs.delete(message.tab);
+    } else if (message.kind === 'renew') {
+      this.source?.close(); // it was opened in the name of whoever was there before
+      this.source = null;
+      for (const [name, other] of this.tabs) if (name !== message.tab) other.tell({ kind: 'renewed' });
     } else {
       const before = tab.sessions;
       tab.sessions = new Map(Object.entries(message.sessions));

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { firstSessions } from '../api/queries';
-import { Problem, request } from '../api/http';
+import { Problem, request, whenUnauthorised } from '../api/http';
 import type { ID, Session } from '../api/types';
 import { feed } from './feed';
 import { changed, refreshLists, type SessionPages } from './lists';
@@ -25,6 +25,11 @@ export function followWorkspace(queries: QueryClient): void {
       stale.clear();
     }, SETTLE_MS);
   };
+  // A key that was revoked ends the connection, and is refused elsewhere: the shell
+  // asks for another one then.
+  const whoAmI = () => void queries.invalidateQueries({ queryKey: ['principal'] });
+  whenUnauthorised(whoAmI);
+  feed.onState(() => feed.linkState() === 'reconnecting' && whoAmI());
   feed.onWorkspace((event) => {
     const id = event.session_id ?? event.data?.session_id ?? event.data?.session?.id;
     switch (event.type) {

@@ -6,6 +6,7 @@ import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
 import { compact, fullTime } from '../components/format';
+import { signOut } from '../components/person';
 import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
@@ -146,7 +147,7 @@ function Keys() {
       {me && (
         <p className="flex flex-wrap items-center gap-3 text-sm">
           You are {me.name} <Badge>{me.role}</Badge> in the workspace {me.workspace}.
-          {me.kind === 'service' && <Button onClick={() => void request('/v1/sign-in', { method: 'DELETE' }).then(() => location.reload())}>Sign out</Button>}
+          {me.kind === 'service' && <Button onClick={signOut}>Sign out</Button>}
         </p>
       )}
       <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown once, when it is made.</p>

@@ -1,6 +1,9 @@
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
+import type { Principal } from '../api/types';
+import { belongTo } from '../components/person';
 import { Button, Field, Input } from '../components/ui';
+import { feed } from '../live/feed';
 
 // SignIn asks for a key when the server wants one. The key goes into a cookie that
 // no script can read; the page forgets it at once.
@@ -21,8 +24,11 @@ export function SignIn() {
           onSubmit={(event) => {
             event.preventDefault();
             setBusy(true);
-            request('/v1/sign-in', { body: { key } }).then(
-              () => location.reload(),
+            request<Principal>('/v1/sign-in', { body: { key } }).then(
+              ({ id }) => {
+                belongTo(id);
+                feed.renew();
+              },
               (failure: unknown) => {
                 setError(sentence(failure));
                 setBusy(false);
