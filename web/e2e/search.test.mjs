@@ -121,6 +121,8 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   const page = await tab('/new');
   await page.getByText('What shall we talk about?').waitFor();
   await page.keyboard.press('Control+k');
+  await page.getByPlaceholder(/A conversation/).fill('usage');
+  await page.locator('[role=option][aria-selected=true]', { hasText: /^Usage$/ }).waitFor(); // a page, by its name
   await page.getByLabel('Go to').getByPlaceholder(/A conversation/).fill('zephyr need');
   await page.getByRole('option', { name: /zephyr needle/ }).first().waitFor();
   await page.getByRole('option', { name: 'Search messages for “zephyr need”' }).click();

@@ -1,11 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
-import { Command, defaultFilter } from 'cmdk';
+import { Command } from 'cmdk';
 import { Search } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
-import { agentList, sessionList } from '../api/queries';
+import { agentList, principal, sessionList } from '../api/queries';
 import { quickSearch } from '../api/search';
 import { time } from './format';
+import { rank } from './rank';
 import { useSettled } from './settled';
 import { placeOf, SnippetText } from './snippet';
 import { ForkMark } from './status';
@@ -22,17 +23,22 @@ const PLACES = [
   ['Usage', '/usage'],
   ['Models', '/settings/models'],
   ['Providers', '/settings/providers'],
+  ['Keys', '/settings/keys'],
   ['Appearance', '/settings/appearance'],
+  ['Keyboard shortcuts', '/settings/shortcuts'],
 ] as const;
 
+const LESS = 0.99; // than a page of the same name
+
 // byName ranks by names alone: what a person sees of an entry, not its id.
-const byName = (value: string, text: string, names?: string[]) => defaultFilter(names?.join(' ') ?? value, text);
+const byName = (value: string, text: string, names?: string[]) => (names?.length ? LESS * rank(names.join(' '), text) : rank(value, text));
 
 // Palette goes to anything by its name, and to messages by what they say.
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const navigate = useNavigate();
   const sessions = useInfiniteQuery({ ...sessionList({}), enabled: open });
   const agents = useQuery({ ...agentList(), enabled: open });
+  const me = useQuery({ ...principal(), enabled: open });
   const [text, setText] = useState('');
   const settled = useSettled(text.trim(), PAUSE_MS);
   const found = useQuery({ ...quickSearch(settled), enabled: open && settled !== '' });
@@ -59,7 +65,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
         <Command.Input autoFocus value={text} onValueChange={setText} placeholder="A conversation, a message, an agent, a page…" className="mb-2 h-10 w-full rounded-lg border border-line-strong bg-bg px-3 text-sm" />
         <Command.List className="max-h-[50dvh] overflow-y-auto">
           <Command.Group heading="Pages" className="text-xs text-faint [&_[cmdk-item]]:text-text">
-            {PLACES.map(([name, to]) => (
+            {[...PLACES, ...(me.data?.role === 'admin' ? [['Audit', '/audit'] as const] : [])].map(([name, to]) => (
               <Command.Item key={to} className={item} onSelect={() => go(to)}>
                 {name}
               </Command.Item>
