@@ -17,6 +17,7 @@ func TestAnswersTellWhatTheyTook(t *testing.T) {
 		want   string
 	}{
 		"a price":        {answer{call: parley.CallSettled{Cost: &cost, Saved: &none, TotalMS: &total}}, `{"cost":0.00125,"provider":"sim","total_ms":12}`},
+		"a third try":    {answer{attempt: 3, question: &question{}}, `{"attempt":3,"provider":"sim"}`},
 		"cut off":        {answer{finish: parley.FinishLength}, `{"finish":"length","provider":"sim"}`},
 		"a kept answer":  {answer{question: &question{served: &served{}}, call: parley.CallSettled{Cost: &none, Saved: &saved}}, `{"cached_response":true,"cost":0,"provider":"sim","saved":0.04}`},
 		"nothing priced": {answer{question: &question{}}, `{"provider":"sim"}`},

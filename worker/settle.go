@@ -93,6 +93,9 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 // canonical JSON.
 func (a *answer) metadata() []byte {
 	out := append(make([]byte, 0, 128), '{')
+	if a.attempt > 1 {
+		out = append(strconv.AppendInt(append(out, `"attempt":`...), int64(a.attempt), 10), ',')
+	}
 	if a.question != nil && a.question.served != nil {
 		out = append(out, `"cached_response":true,`...)
 	}

@@ -103,13 +103,16 @@ func (reasoner) play(a *answer) {
 type failing struct {
 	class    parley.ErrorClass
 	attempts int
+	wait     time.Duration // that it asks for before the next attempt; 0 for none
 }
 
 func (f failing) play(a *answer) {
 	attempt := parley.AttemptFrom(a.ctx)
 	if attempt <= f.attempts {
-		a.fail(parley.NewModelError(f.class, retryable(f.class),
-			fmt.Sprintf("simulated %s failure, attempt %d of %d that fail", f.class, attempt, f.attempts), nil))
+		failure := parley.NewModelError(f.class, retryable(f.class),
+			fmt.Sprintf("simulated %s failure, attempt %d of %d that fail", f.class, attempt, f.attempts), nil)
+		failure.RetryAfter = f.wait
+		a.fail(failure)
 		return
 	}
 	echo{}.play(a)

@@ -19,7 +19,7 @@ const (
 type player interface{ play(a *answer) }
 
 // exists says what there is, for errors.
-const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n> and script"
+const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the next attempt>] and script"
 
 // parseName finds the model of a name; CodeInvalid with the list when there is none.
 func parseName(name string) (player, error) {
@@ -44,10 +44,15 @@ func parseName(name string) (player, error) {
 		}
 		return nil, unknownModel(name, "; lorem takes 1 to %d tokens and 0 to %d ms per token", maxTokens, maxTokenMS)
 	case family == "fail" && found:
+		wait, okWait := 0, true
+		if class, n, more := cutLast(first); more { // no class has a dash
+			wait, okWait = number(second, 0, maxTokenMS)
+			first, second = class, n
+		}
 		class, okClass := failureClass(first)
 		n, okN := number(second, 1, maxFailures)
-		if okClass && okN {
-			return failing{class: class, attempts: n}, nil
+		if okClass && okN && okWait {
+			return failing{class: class, attempts: n, wait: time.Duration(wait) * time.Millisecond}, nil
 		}
 		return nil, unknownModel(name, "; fail takes one of %s and 1 to %d attempts", strings.Join(failureClasses(), ", "), maxFailures)
 	}

@@ -14,7 +14,7 @@
 //	lorem-<tokens>-<ms per token> answers with that many words at that pace
 //	tool                          calls current_time once, then tells its result
 //	reason                        reasons, then answers
-//	fail-<class>-<n>              fails in the turn's first n attempts, then echoes
+//	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
 //	script                        does what the JSON in the user's text says (ScriptSchema)
 //
 // Asked for a summary of a conversation, each but lorem gives a short digest of it.

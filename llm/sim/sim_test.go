@@ -243,6 +243,15 @@ func TestFail(t *testing.T) {
 	}
 }
 
+func TestFailThatAsksToWait(t *testing.T) {
+	t.Parallel()
+	_, err := play(t.Context(), t, ask("fail-network-2-1500", "hello"))
+	var failed *parley.ModelError
+	if !errors.As(err, &failed) || failed.RetryAfter != 1500*time.Millisecond || failed.Class != parley.ClassNetwork {
+		t.Errorf("it gave %#v", err)
+	}
+}
+
 // The simulator's cache is one by equal beginnings: what an earlier request began
 // with is cached, and nothing behind the first thing that differs.
 func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
@@ -337,7 +346,7 @@ func TestEncodeGolden(t *testing.T) {
 func TestUnknownModels(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"gpt", "lorem", "lorem-", "lorem-5", "lorem-0-5", "lorem-5-", "lorem-05-5", "lorem-5-5-5", "lorem-9999999-1", "lorem-1--1",
-		"fail-1", "fail-bored-1", "fail-rate_limit-0", "fail-rate_limit-x", "fail-internal-1", "echo-1"} {
+		"fail-1", "fail-bored-1", "fail-rate_limit-0", "fail-rate_limit-x", "fail-internal-1", "fail-network-1-x", "fail-network-0-1", "fail-1-1", "echo-1"} {
 		_, err := sim.New().Encode(ask(name, "x"))
 		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "lorem-<tokens>-<ms per token>") {
 			t.Errorf("sim/%s: got %v, want %s with a list of what there is", name, err, parley.CodeInvalid)

@@ -249,6 +249,9 @@ once('without a key one watches a tool, approves it, and stops a long answer, by
   await page.locator('[data-meter]').click();
   await page.getByRole('complementary', { name: 'Details' }).getByText('2 model calls').waitFor();
   await page.getByRole('link', { name: 'New conversation' }).click();
+  await page.getByRole('button', { name: /Watch it fail/ }).click();
+  await page.getByText(/could not be reached: retry 2 in \d/).waitFor();
+  await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByRole('button', { name: /Watch a long answer/ }).click();
   await page.locator(growing).waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Bookmark, BookmarkCheck, Copy, Eye, EyeOff, GitBranch, GitFork, Pencil, RefreshCw, ScanSearch } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { branchesOf } from '../api/queries';
-import type { Marks, Message, Session } from '../api/types';
+import type { ID, Marks, Message, Session } from '../api/types';
 import { copyText } from '../components/clipboard';
 import { compact, duration, money } from '../components/format';
 import { useReader } from '../components/role';
@@ -78,7 +78,7 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
         <ScanSearch size={14} />
       </IconButton>
       {onEdit && <Branches message={message} />}
-      {facts && <Facts message={message} />}
+      {facts && <Facts message={message} session={session} />}
       {error && (
         <span role="alert" className="text-xs text-bad">
           {error}
@@ -110,7 +110,7 @@ function Branches({ message }: { message: Message }) {
   );
 }
 
-function Facts({ message }: { message: Message }) {
+function Facts({ message, session }: { message: Message; session: ID }) {
   const { usage, metadata } = message;
   const cached = usage?.cached_tokens ?? 0;
   return (
@@ -123,6 +123,11 @@ function Facts({ message }: { message: Message }) {
         </span>
       )}
       {cached > 0 && <Badge tone="good">{Math.round((100 * cached) / Math.max(1, usage?.input_tokens ?? 1))} % cached</Badge>}
+      {typeof metadata.attempt === 'number' && (
+        <Link to="/c/$id/inspect" params={{ id: session }} search={{ row: message.id }} title="Why the attempts before failed">
+          <Badge tone="warn">attempt {metadata.attempt}</Badge>
+        </Link>
+      )}
       {metadata.cached_response === true && <Badge tone="good">kept answer</Badge>}
       {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
       {typeof metadata.saved === 'number' && metadata.saved > 0 && <span className="text-good">{money(metadata.saved)} saved</span>}

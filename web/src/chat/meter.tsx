@@ -38,7 +38,7 @@ export function Meter({ session }: { session: Session }) {
             <circle cx="8" cy="8" r={RADIUS} fill="none" strokeWidth="2.5" strokeDasharray={`${share * AROUND} ${AROUND}`} className={cx(share > FULL ? 'stroke-warn' : 'stroke-accent')} />
           </svg>
         )}
-        <span className="@max-lg:hidden">{tokens > 0 && used.unpriced_calls > 0 && used.cost === 0 ? `${compact(tokens)} tokens` : money(used.cost)}</span>
+        <span className="@max-lg:hidden">{tokens > 0 && used.unpriced_calls >= used.calls ? `${compact(tokens)} tokens` : money(used.cost)}</span>
       </Link>
     </Tooltip>
   );
