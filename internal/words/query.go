@@ -17,9 +17,10 @@ const (
 
 // Parse reads what a person looks for: words, all of which must occur; "a phrase";
 // -without or -"without a phrase". A word that is written with a sign between, such
-// as read_session, is a phrase. The last word may be the beginning of one, unless a
-// space or a quote stands behind it or it is shorter than MinPrefix. CodeInvalid, by
-// field q, for what nothing can be found by, with a sentence that says what to write.
+// as read_session, is a phrase. The last word may be the beginning of one, also in a
+// phrase whose quote is still open, unless a space or a quote stands behind it or it
+// is shorter than MinPrefix. CodeInvalid, by field q, for what nothing can be found
+// by, with a sentence that says what to write.
 func Parse(query string) ([]parley.SearchTerm, error) {
 	switch {
 	case len(query) > MaxQueryBytes:
@@ -65,7 +66,7 @@ func last(query string) bool {
 type piece struct {
 	text    string
 	without bool
-	open    bool // not between quotes
+	open    bool // not between two quotes
 }
 
 // cut takes the next piece off a query. Only quotes stand for themselves; one that
@@ -77,8 +78,8 @@ func cut(query string) (piece, string) {
 		found.without, query = true, query[1:]
 	}
 	if strings.HasPrefix(query, `"`) {
-		text, rest, _ := strings.Cut(query[1:], `"`)
-		found.text = text
+		text, rest, closed := strings.Cut(query[1:], `"`)
+		found.text, found.open = text, !closed
 		return found, rest
 	}
 	found.open = true

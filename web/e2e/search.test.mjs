@@ -156,6 +156,9 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   assert.equal(await held(), await page.locator(hits).first().getAttribute('data-hit'));
   await page.keyboard.press('Escape');
   assert.equal(await page.locator(field).evaluate((input) => input === document.activeElement), true);
+  await page.fill(field, '"zephyr nee'); // a phrase that is still being written
+  await question.waitFor();
+  await title.waitFor({ state: 'detached' });
   await page.fill(field, '"zephyr needle" -clock');
   await until(async () => (await page.locator(hits).count()) > 0 && (await title.count()) === 0, 'the phrase is found, and the title with the clock is not');
   await page.getByLabel('Who said it').selectOption('user');
