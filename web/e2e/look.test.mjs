@@ -49,8 +49,7 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await until(async () => (await names()) === 'deep');
   await page.getByLabel('Path').fill('/');
   await page.getByText('There is no directory "/" within those allowed').waitFor();
-  await page.getByRole('button', { name: 'Use /' }).click();
-  await page.getByRole('alert').getByText('lies outside the directories allowed').waitFor();
+  await until(() => page.getByRole('button', { name: 'Use /' }).isDisabled(), 'what is not there can be used');
   await page.getByLabel('Path').fill(path.join(home, 'work'));
   await page.getByRole('button', { name: 'Use work' }).click();
   await until(async () => (await page.getByLabel('Project').locator('option:checked').innerText()) === 'work', 'it is chosen');
@@ -201,4 +200,50 @@ once('versions of an agent are compared field by field', async () => {
   await versions.getByText('+ Three.').waitFor();
   await accessible(page, 'versions of an agent');
   right(page);
+});
+
+once('who may only read is offered no agent, project, key or audit that would be refused', async () => {
+  const guarded = await Server.start();
+  context = await chrome.newContext();
+  try {
+    const agent = await guarded.ask('POST', '/v1/agents', { name: 'Kept', system_prompt: 'Be kept.', tools: ['current_time'] });
+    mkdirSync(path.join(home, 'kept'));
+    const project = await guarded.ask('POST', '/v1/projects', { path: path.join(home, 'kept') });
+    const admin = await guarded.ask('POST', '/v1/keys', { name: 'admin', role: 'admin' });
+    const keyOf = (role) => guarded.ask('POST', '/v1/keys', { name: role, role }, { Authorization: `Bearer ${admin.key}` });
+    const [reader, member] = [await keyOf('reader'), await keyOf('member')];
+    const page = await open(context, guarded, `/agents/${agent.id}`);
+    const refused = [];
+    page.on('response', (response) => response.status() === 403 && refused.push(response.url()));
+    const signIn = async (key) => {
+      await page.getByLabel('Key').fill(key);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    };
+    const offered = async (address, there, ...names) => {
+      await page.goto(guarded.url + address);
+      await page.getByText(there).first().waitFor();
+      const main = page.locator('main');
+      for (const name of names) assert.equal(await main.getByRole('button', { name }).or(main.getByRole('link', { name })).count(), 0, `${name} at ${address}`);
+    };
+    await signIn(reader.key);
+    await offered(`/agents/${agent.id}`, 'You may read here', 'Archive', 'Talk to it');
+    assert.equal(await page.getByLabel('System prompt').inputValue(), 'Be kept.');
+    await page.getByRole('checkbox').first().waitFor();
+    assert.equal(await page.locator('main form').locator('input, textarea, select').and(page.locator(':not([readonly], :disabled)')).count(), 0, 'fields are for reading');
+    await accessible(page, 'an agent as a reader sees it');
+    await offered('/agents', 'Kept', 'New agent');
+    await offered('/projects', project.path, 'Add a directory');
+    await offered(`/projects/${project.id}`, 'No conversation works here yet.', 'Remove', 'New conversation here');
+    await offered('/settings/keys', 'Admins make keys.', 'Make a key', 'Revoke');
+    await offered('/audit', 'The audit is for admins.', 'Show what was read too');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(member.key);
+    await offered('/settings/keys', 'Admins make keys.', 'Make a key');
+    await offered('/audit', 'The audit is for admins.');
+    assert.deepEqual(refused, []);
+    right(page);
+  } finally {
+    await guarded.end();
+  }
 });

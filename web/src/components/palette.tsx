@@ -65,7 +65,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
         <Command.Input autoFocus value={text} onValueChange={setText} placeholder="A conversation, a message, an agent, a page…" className="mb-2 h-10 w-full rounded-lg border border-line-strong bg-bg px-3 text-sm" />
         <Command.List className="max-h-[50dvh] overflow-y-auto">
           <Command.Group heading="Pages" className="text-xs text-faint [&_[cmdk-item]]:text-text">
-            {[...PLACES, ...(me.data?.role === 'admin' ? [['Audit', '/audit'] as const] : [])].map(([name, to]) => (
+            {[...PLACES.filter(([, to]) => to !== '/new' || me.data?.role !== 'reader'), ...(me.data?.role === 'admin' ? [['Audit', '/audit'] as const] : [])].map(([name, to]) => (
               <Command.Item key={to} className={item} onSelect={() => go(to)}>
                 {name}
               </Command.Item>

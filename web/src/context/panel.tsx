@@ -7,6 +7,7 @@ import { contextOf } from '../api/queries';
 import type { ContextPreview, ID } from '../api/types';
 import { readDraft } from '../chat/draft';
 import { money, number } from '../components/format';
+import { useReader } from '../components/role';
 import { Badge, Button, cx, Failed, IconButton, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { LeftOutList } from './leftout';
@@ -23,6 +24,7 @@ export function ContextPanel({ transcript }: { transcript: Transcript }) {
   const session = transcript.session!;
   const [text, setText] = useState(''); // of the draft, when it is to be counted
   const [part, setPart] = useState<number>();
+  const reader = useReader();
   const stamp = transcript.events.findLast((event) => CHANGES.test(event.type))?.sequence ?? session.last_event_sequence;
   const context = useQuery({ ...contextOf(session.id, stamp, text), placeholderData: keepPreviousData });
   if (context.isPending) return <Loading what="the context" />;
@@ -47,7 +49,7 @@ export function ContextPanel({ transcript }: { transcript: Transcript }) {
         <LeftOutList session={session.id} left={data.left_out} />
       </Heading>
       <Pins session={session.id} data={data} />
-      <Actions session={session.id} cleared={session.context.cleared_at !== null} />
+      {!reader && <Actions session={session.id} cleared={session.context.cleared_at !== null} />}
     </div>
   );
 }
@@ -92,6 +94,7 @@ function Forecast({ data: { cache, cost } }: { data: ContextPreview }) {
 
 // Pins are the messages that stay in every window.
 function Pins({ session, data: { parts, request: sent } }: { session: ID; data: ContextPreview }) {
+  const reader = useReader();
   const [error, setError] = useState('');
   const pinned = parts.filter((part, at) => part.pinned && part.message_id && parts.findIndex((one) => one.message_id === part.message_id) === at);
   return (
@@ -105,9 +108,11 @@ function Pins({ session, data: { parts, request: sent } }: { session: ID; data: 
                 {labelOf(part)} <span className="text-soft">{bytesOf(sent, part).slice(0, SNIPPET)}</span>
               </Link>
               <Badge>{number(part.tokens)} tokens</Badge>
-              <IconButton name="Unpin from the context" onClick={() => void request(`/v1/messages/${part.message_id}/marks`, { method: 'PUT', body: { pinned: false } }).catch((failure: unknown) => setError(sentence(failure)))}>
-                <PinOff size={14} />
-              </IconButton>
+              {!reader && (
+                <IconButton name="Unpin from the context" onClick={() => void request(`/v1/messages/${part.message_id}/marks`, { method: 'PUT', body: { pinned: false } }).catch((failure: unknown) => setError(sentence(failure)))}>
+                  <PinOff size={14} />
+                </IconButton>
+              )}
             </li>
           ))}
         </ul>

@@ -6,6 +6,7 @@ import { request, sentence } from '../api/http';
 import { agentOf, modelList, toolList } from '../api/queries';
 import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
+import { useReader } from '../components/role';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
 import { Versions } from './versions';
 
@@ -40,6 +41,7 @@ function Editor({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const models = useQuery(modelList());
   const tools = useQuery(toolList());
+  const reader = useReader();
   const [draft, setDraft] = useState(agent);
   const [error, setError] = useState('');
   const changed = JSON.stringify(draft) !== JSON.stringify(agent);
@@ -65,30 +67,33 @@ function Editor({ agent }: { agent: Agent }) {
       title={agent.name}
       about={`Version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
       actions={
-        <>
-          <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
-            {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
-            {agent.status === 'active' ? 'Archive' : 'Take back'}
-          </Button>
-          {agent.status === 'active' && (
-            <Link
-              to="/new"
-              search={{ agent: agent.id }}
-              className="inline-flex min-h-8 items-center gap-1.5 rounded-lg border border-line-strong px-3 text-sm font-medium hover:bg-hover"
-            >
-              <MessageSquarePlus size={14} aria-hidden /> Talk to it
-            </Link>
-          )}
-        </>
+        !reader && (
+          <>
+            <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
+              {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
+              {agent.status === 'active' ? 'Archive' : 'Take back'}
+            </Button>
+            {agent.status === 'active' && (
+              <Link
+                to="/new"
+                search={{ agent: agent.id }}
+                className="inline-flex min-h-8 items-center gap-1.5 rounded-lg border border-line-strong px-3 text-sm font-medium hover:bg-hover"
+              >
+                <MessageSquarePlus size={14} aria-hidden /> Talk to it
+              </Link>
+            )}
+          </>
+        )
       }
     >
+      {reader && <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">You may read here. To change agents, ask an admin for a key of the role member.</p>}
       <form onSubmit={save} className="space-y-5">
         <div className="grid gap-5 sm:grid-cols-2">
           <Field label="Name">
-            <Input value={draft.name} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
+            <Input value={draft.name} readOnly={reader} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
           </Field>
           <Field label="Model" hint="Any provider/model; the list is of those that the server knows.">
-            <Input list="models" value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
+            <Input list={reader ? undefined : 'models'} readOnly={reader} value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
             <datalist id="models">
               {models.data?.data.map((model) => (
                 <option key={model.id} value={model.id} />
@@ -97,20 +102,20 @@ function Editor({ agent }: { agent: Agent }) {
           </Field>
         </div>
         <Field label="Description">
-          <Input value={draft.description} onChange={(event) => set({ description: event.target.value })} />
+          <Input value={draft.description} readOnly={reader} onChange={(event) => set({ description: event.target.value })} />
         </Field>
         <Field label="System prompt" hint="Placeholders such as {{session.title}} and {{project.path}} are filled in for each call.">
-          <TextArea rows={10} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
+          <TextArea rows={10} readOnly={reader} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
         </Field>
         <div className="grid gap-5 sm:grid-cols-3">
           <Field label="Temperature">
-            <Input type="number" step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
+            <Input type="number" readOnly={reader} step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
           </Field>
           <Field label="Longest answer, tokens">
-            <Input type="number" min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
+            <Input type="number" readOnly={reader} min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
           </Field>
           <Field label="Reasoning effort">
-            <Select value={draft.reasoning_effort ?? ''} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
+            <Select value={draft.reasoning_effort ?? ''} disabled={reader} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
               <option value="">default</option>
               {['minimal', 'low', 'medium', 'high'].map((effort) => (
                 <option key={effort}>{effort}</option>
@@ -126,6 +131,7 @@ function Editor({ agent }: { agent: Agent }) {
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
                     type="checkbox"
+                    disabled={reader}
                     className="mt-1"
                     checked={named.has(tool.name)}
                     onChange={(event) => set({ tools: event.target.checked ? [...draft.tools, tool.name] : draft.tools.filter((one) => toolName(one) !== tool.name) })}

@@ -7,11 +7,13 @@ import { agentList } from '../api/queries';
 import type { Agent } from '../api/types';
 import { time } from '../components/format';
 import { CreateDialog } from '../components/create';
+import { useReader } from '../components/role';
 import { Badge, Button, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
 
 export function AgentsPage() {
   const [archived, setArchived] = useState(false);
   const [making, setMaking] = useState(false);
+  const reader = useReader();
   const agents = useQuery(agentList(archived ? 'any' : 'active'));
   useEffect(() => {
     document.title = 'Agents – Parley';
@@ -25,9 +27,11 @@ export function AgentsPage() {
           <Button look="quiet" aria-pressed={archived} onClick={() => setArchived(!archived)}>
             {archived ? 'Hide archived' : 'Show archived'}
           </Button>
-          <Button look="primary" onClick={() => setMaking(true)}>
-            <Plus size={15} aria-hidden /> New agent
-          </Button>
+          {!reader && (
+            <Button look="primary" onClick={() => setMaking(true)}>
+              <Plus size={15} aria-hidden /> New agent
+            </Button>
+          )}
         </>
       }
     >

@@ -4,6 +4,7 @@ import { ScrollText } from 'lucide-react';
 import { useEffect } from 'react';
 import { auditList } from '../api/queries';
 import { fullTime } from '../components/format';
+import { useRole } from '../components/role';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
 
 export function AuditPage() {
@@ -12,11 +13,21 @@ export function AuditPage() {
   const filter: Record<string, string> = all ? {} : { changes: 'true' };
   if (session) filter.session_id = session;
   if (principal) filter.principal_id = principal;
-  const entries = useInfiniteQuery(auditList(filter));
+  const role = useRole();
+  const entries = useInfiniteQuery({ ...auditList(filter), enabled: role === 'admin' });
   const rows = entries.data?.pages.flatMap((page) => page.data) ?? [];
   useEffect(() => {
     document.title = 'Audit – Parley';
   }, []);
+  if (role && role !== 'admin') {
+    return (
+      <Page title="Audit">
+        <Empty icon={<ScrollText size={28} />} title="The audit is for admins.">
+          Who changed what is listed for them alone: ask an admin of this workspace.
+        </Empty>
+      </Page>
+    );
+  }
   return (
     <Page
       wide

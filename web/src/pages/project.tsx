@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { projectList, sessionList } from '../api/queries';
 import { compact, money, number, time } from '../components/format';
+import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
 
@@ -16,6 +17,7 @@ export function ProjectPage() {
   const project = projects.data?.find((one) => one.id === id);
   const sessions = useInfiniteQuery(sessionList({ project_id: id }));
   const rows = sessions.data?.pages.flatMap((page) => page.data) ?? [];
+  const reader = useReader();
   const [removing, setRemoving] = useState(false);
   const [error, setError] = useState('');
   useEffect(() => {
@@ -26,18 +28,20 @@ export function ProjectPage() {
       title={project?.name ?? 'Project'}
       about={project?.path}
       actions={
-        <>
-          <Button look="quiet" onClick={() => setRemoving(true)}>
-            <Trash2 size={14} aria-hidden /> Remove
-          </Button>
-          <Link
-            to="/new"
-            search={{ project: id }}
-            className="inline-flex min-h-8 items-center gap-1.5 rounded-lg bg-accent px-3 text-sm font-medium text-on-accent hover:bg-accent-strong"
-          >
-            <MessageSquarePlus size={14} aria-hidden /> New conversation here
-          </Link>
-        </>
+        !reader && (
+          <>
+            <Button look="quiet" onClick={() => setRemoving(true)}>
+              <Trash2 size={14} aria-hidden /> Remove
+            </Button>
+            <Link
+              to="/new"
+              search={{ project: id }}
+              className="inline-flex min-h-8 items-center gap-1.5 rounded-lg bg-accent px-3 text-sm font-medium text-on-accent hover:bg-accent-strong"
+            >
+              <MessageSquarePlus size={14} aria-hidden /> New conversation here
+            </Link>
+          </>
+        )
       }
     >
       {error && <Failed error={new Error(error)} />}

@@ -4,6 +4,7 @@ import { Folder, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { projectList } from '../api/queries';
 import { time } from '../components/format';
+import { useReader } from '../components/role';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
 import { DirectoryDialog } from '../projects/directory';
 
@@ -11,10 +12,11 @@ export function ProjectsPage() {
   const projects = useQuery(projectList());
   const navigate = useNavigate();
   const [adding, setAdding] = useState(false);
+  const reader = useReader();
   useEffect(() => {
     document.title = 'Projects – Parley';
   }, []);
-  const add = (
+  const add = !reader && (
     <Button look="primary" onClick={() => setAdding(true)}>
       <FolderPlus size={15} aria-hidden /> Add a directory
     </Button>
@@ -25,7 +27,7 @@ export function ProjectsPage() {
       {projects.isError && <Failed error={projects.error} onRetry={() => void projects.refetch()} />}
       {projects.data?.length === 0 && (
         <Empty icon={<Folder size={28} />} title="No project yet.">
-          Add a directory to let agents read and write files in it.
+          {reader ? 'Members add directories, to let agents read and write files in them.' : 'Add a directory to let agents read and write files in it.'}
         </Empty>
       )}
       <ul className="divide-y divide-line rounded-2xl border border-line empty:border-0">

@@ -122,6 +122,26 @@ function Providers() {
 }
 
 function Keys() {
+  const { data: me } = useQuery(principal());
+  return (
+    <div className="space-y-5">
+      {me && (
+        <p className="flex flex-wrap items-center gap-3 text-sm">
+          You are {me.name} <Badge>{me.role}</Badge> in the workspace {me.workspace}.
+          {me.kind === 'service' && <Button onClick={signOut}>Sign out</Button>}
+        </p>
+      )}
+      {me?.role === 'admin' && <KeyList />}
+      {me && me.role !== 'admin' && (
+        <Empty icon={<KeyRound size={28} />} title="Admins make keys.">
+          For one of another role, or for somebody else, ask an admin of this workspace.
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+function KeyList() {
   const queries = useQueryClient();
   const keys = useQuery(keyList());
   const [name, setName] = useState('');
@@ -141,15 +161,8 @@ function Keys() {
     );
   };
   const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
-  const { data: me } = useQuery(principal());
   return (
-    <div className="space-y-5">
-      {me && (
-        <p className="flex flex-wrap items-center gap-3 text-sm">
-          You are {me.name} <Badge>{me.role}</Badge> in the workspace {me.workspace}.
-          {me.kind === 'service' && <Button onClick={signOut}>Sign out</Button>}
-        </p>
-      )}
+    <>
       <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown once, when it is made.</p>
       <form
         className="flex flex-wrap items-end gap-3"
@@ -201,7 +214,7 @@ function Keys() {
           </li>
         ))}
       </ul>
-    </div>
+    </>
   );
 }
 

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Command } from 'cmdk';
 import { ChevronRight, Folder, FolderCheck, HardDrive } from 'lucide-react';
 import { Fragment, useEffect, useState } from 'react';
-import { request, sentence } from '../api/http';
+import { Problem, request, sentence } from '../api/http';
 import { directoriesIn, projectList } from '../api/queries';
 import type { Directories, Project } from '../api/types';
 import { CreateDialog } from '../components/create';
@@ -15,6 +15,7 @@ const RECENT = 4; // projects that are offered at once
 // DirectoryDialog finds a directory of the server's machine and makes it a project.
 export function DirectoryDialog({ open, onClose, onChosen }: { open: boolean; onClose: () => void; onChosen: (project: Project) => void }) {
   const [text, setText] = useState('');
+  const [refused, setRefused] = useState(''); // a path that the list could not show
   const path = text.trim();
   return (
     <CreateDialog
@@ -23,7 +24,7 @@ export function DirectoryDialog({ open, onClose, onChosen }: { open: boolean; on
       title="Choose a directory"
       about="On the server’s machine, within the directories that it allows. Agents that work there see nothing outside it."
       label={path ? `Use ${nameOf(path)}` : 'Use it'}
-      ready={path !== ''}
+      ready={path !== '' && path !== refused}
       list="projects"
       create={() => request<Project>('/v1/projects', { body: { path } })}
       onCreated={onChosen}
@@ -37,7 +38,7 @@ export function DirectoryDialog({ open, onClose, onChosen }: { open: boolean; on
       <Field label="Path">
         <Input value={text} onChange={(event) => setText(event.target.value)} placeholder="/home/me/work" spellCheck={false} autoComplete="off" className="font-mono" />
       </Field>
-      <Browser typed={path} onOpen={setText} />
+      <Browser typed={path} onOpen={setText} onRefused={setRefused} />
     </CreateDialog>
   );
 }
@@ -59,7 +60,7 @@ function Recent({ onChosen }: { onChosen: (project: Project) => void }) {
 }
 
 // Browser walks through directories: what is typed above is where it stands.
-function Browser({ typed, onOpen }: { typed: string; onOpen: (path: string) => void }) {
+function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: string) => void; onRefused: (path: string) => void }) {
   const [path, setPath] = useRested(typed);
   const [name, setName] = useState('');
   const [hidden, setHidden] = useState(false);
@@ -74,6 +75,8 @@ function Browser({ typed, onOpen }: { typed: string; onOpen: (path: string) => v
     setPath(only);
     onOpen(only);
   }, [only, onOpen, setPath]);
+  const refused = all.error instanceof Problem ? path : '';
+  useEffect(() => onRefused(refused), [refused, onRefused]);
   const rows = listing?.data.filter((one) => one.name.toLowerCase().includes(name.toLowerCase())) ?? [];
   const keys = rows.map((one) => `${one.name}/`); // of a name with spaces at its ends too
   const go = (to: string) => {
