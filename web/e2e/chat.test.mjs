@@ -220,14 +220,19 @@ once('a conversation is renamed, tagged, given another effort, archived, reopene
   await page.getByLabel('Title').fill('In order');
   await page.getByLabel('Title').press('Enter');
   await page.getByRole('heading', { name: 'In order' }).waitFor();
-  await page.locator('[data-session-list]').getByText('In order').waitFor();
+  await menu(page, 'Rename');
+  await page.getByLabel('Title').waitFor();
+  await page.keyboard.type('In good order'); // over the title, which is selected
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'In good order' }).waitFor();
+  await page.locator('[data-session-list]').getByText('In good order').waitFor();
   await menu(page, 'Settings…');
   await page.getByLabel('Reasoning effort').selectOption('low');
   await page.getByLabel('Tags').fill('sea, ships ,sea');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const set = await now();
-  assert.deepEqual([set.title, set.reasoning_effort, set.tags], ['In order', 'low', ['sea', 'ships']]);
+  assert.deepEqual([set.title, set.reasoning_effort, set.tags], ['In good order', 'low', ['sea', 'ships']]);
   await menu(page, 'Archive');
   await page.getByText('This conversation is archived.').waitFor();
   await menu(page, 'Reopen');
@@ -235,7 +240,7 @@ once('a conversation is renamed, tagged, given another effort, archived, reopene
   await menu(page, 'Delete');
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.waitForURL(/\/new/);
-  await page.locator('[data-session-list]').getByText('In order').waitFor({ state: 'detached' });
+  await page.locator('[data-session-list]').getByText('In good order').waitFor({ state: 'detached' });
   right(page);
 });
 

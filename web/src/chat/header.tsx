@@ -64,10 +64,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
 function Rename({ session, onChanged, onClose }: { session: Session; onChanged: (session: Session) => void; onClose: () => void }) {
   const [title, setTitle] = useState(session.title);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const timer = setTimeout(() => field.current?.select()); // the menu that asked for it gives the focus back first
-    return () => clearTimeout(timer);
-  }, []);
+  useEffect(() => field.current?.select(), []);
   const save = () => {
     onClose();
     if (title.trim() === '' || title === session.title) return;

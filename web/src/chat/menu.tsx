@@ -35,6 +35,10 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
     { label: 'Export as JSON', icon: <Download size={14} />, onSelect: () => download(`${path}/export`) },
   ];
   const reading = [...views, null, ...exports]; // all that a reader may do
+  const closed = () => {
+    setDialog(null);
+    setTimeout(() => document.querySelector<HTMLElement>('[aria-label="Conversation menu"]')?.focus());
+  };
   const over = () => setTimeout(() => setError(''));
   return (
     <>
@@ -45,7 +49,7 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
           </button>
         }
         entries={reader ? reading : [
-          { label: 'Rename', icon: <Pencil size={14} />, onSelect: onRename },
+          { label: 'Rename', icon: <Pencil size={14} />, onSelect: onRename, takesFocus: true },
           { label: 'Settings…', icon: <SlidersHorizontal size={14} />, onSelect: () => setDialog('settings') },
           session.pinned
             ? { label: 'Unpin', icon: <PinOff size={14} />, onSelect: () => patch({ pinned: false }) }
@@ -70,12 +74,12 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
       </Dialog>
       {dialog === 'settings' && (
         <Suspense>
-          <SettingsDialog session={session} onChanged={onChanged} onClose={() => setDialog(null)} />
+          <SettingsDialog session={session} onChanged={onChanged} onClose={closed} />
         </Suspense>
       )}
-      <Dialog open={dialog === 'delete'} onClose={() => setDialog(null)} title="Delete this conversation?" about="Its messages, calls and events are deleted for good. Forks keep what they share.">
+      <Dialog open={dialog === 'delete'} onClose={closed} title="Delete this conversation?" about="Its messages, calls and events are deleted for good. Forks keep what they share.">
         <div className="flex justify-end gap-2">
-          <Button onClick={() => setDialog(null)}>Keep it</Button>
+          <Button onClick={closed}>Keep it</Button>
           <Button
             look="danger"
             onClick={() => {

@@ -1,6 +1,6 @@
 import { AlertCircle, Loader2, WifiOff } from 'lucide-react';
 import { Dialog as Radix, DropdownMenu, Tooltip as RadixTooltip } from 'radix-ui';
-import type { ButtonHTMLAttributes, ComponentProps, ReactNode } from 'react';
+import { type ButtonHTMLAttributes, type ComponentProps, type ReactNode, useRef } from 'react';
 import { Offline, Problem, sentence } from '../api/http';
 
 export function cx(...names: (string | false | null | undefined)[]): string {
@@ -78,15 +78,26 @@ export interface MenuEntry {
   icon?: ReactNode;
   onSelect: () => void;
   danger?: boolean;
+  takesFocus?: boolean; // what it opens has the focus, and opens when the menu has closed
   disabled?: boolean;
 }
 
 export function Menu({ trigger, entries, align = 'end', onOpen }: { trigger: ReactNode; entries: (MenuEntry | null)[]; align?: 'start' | 'end'; onOpen?: () => void }) {
+  const afterwards = useRef<(() => void) | null>(null);
   return (
     <DropdownMenu.Root onOpenChange={(open) => open && onOpen?.()}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
-        <DropdownMenu.Content align={align} sideOffset={4} className="z-50 min-w-44 rounded-xl border border-line bg-bg p-1 shadow-pop">
+        <DropdownMenu.Content
+          align={align}
+          sideOffset={4}
+          onCloseAutoFocus={(event) => {
+            if (!afterwards.current) return;
+            event.preventDefault();
+            afterwards.current();
+            afterwards.current = null;
+          }}
+          className="z-50 min-w-44 rounded-xl border border-line bg-bg p-1 shadow-pop">
           {entries.map((entry, i) =>
             entry === null ? (
               <DropdownMenu.Separator key={i} className="my-1 h-px bg-line" />
@@ -94,7 +105,7 @@ export function Menu({ trigger, entries, align = 'end', onOpen }: { trigger: Rea
               <DropdownMenu.Item
                 key={entry.label}
                 disabled={entry.disabled}
-                onSelect={entry.onSelect}
+                onSelect={() => (entry.takesFocus ? (afterwards.current = entry.onSelect) : entry.onSelect())}
                 className={cx(
                   'flex cursor-default items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm outline-none select-none data-[disabled]:opacity-40 data-[highlighted]:bg-hover',
                   entry.danger && 'text-bad',

@@ -55,7 +55,10 @@ const begins = () => {
   tell(event(4, 'message.created', { message_id: 'm2', turn_id: 't', role: 'assistant', message_sequence: 2 }));
 };
 
-test('the session is followed from the event at which it was read', async () => {
+test('the session is followed from the event at which it was read, with the last one of a turn that runs', async () => {
+  await opened();
+  expect(watched).toEqual({ session: 's', after: 1 });
+  answers['/v1/sessions/s'] = { ...SESSION, status: 'completed' };
   await opened();
   expect(watched).toEqual({ session: 's', after: 2 });
 });

@@ -117,7 +117,10 @@ export class Transcript {
         ended: last?.id ?? null,
       };
       this.state = 'ready';
-      this.unwatch = feed.watch(this.id, session.last_event_sequence, (event) => this.apply(event));
+      // Of a turn that runs the last event is heard again: that it is tried again soon
+      // stands in the event alone.
+      const behind = this.activity.running ? Math.max(0, session.last_event_sequence - 1) : session.last_event_sequence;
+      this.unwatch = feed.watch(this.id, behind, (event) => this.apply(event));
     } catch (error) {
       if (run !== this.ending) return;
       if (this.state === 'ready') {
@@ -325,7 +328,7 @@ export class Transcript {
         this.started(event);
         break;
       case 'step.retrying':
-        this.act({ retry: { attempt: data.attempt, class: data.class, until: Date.now() + data.wait_ms } });
+        this.act({ retry: { attempt: data.attempt, class: data.class, until: (Date.parse(event.created_at ?? '') || Date.now()) + data.wait_ms } });
         break;
       case 'step.generated':
       case 'step.error':

@@ -41,8 +41,10 @@ export function NewPage() {
     void navigate({ to: '/new', search: next, replace: true });
   };
   const agent = agents.data?.find((one) => one.id === choice.agent || one.slug === choice.agent);
-  const modelID = choice.model ?? agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
+  const own = agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
+  const modelID = choice.model || own;
   const model = models.data?.data.find((one) => one.id === modelID);
+  const unlisted: [string, string][] = choice.model && models.data && !model ? [[choice.model, choice.model]] : []; // known to its provider alone
   if (reader) {
     return (
       <div className="mx-auto flex h-full max-w-xl flex-col justify-center px-4">
@@ -67,7 +69,7 @@ export function NewPage() {
       </div>
       <div className="mx-auto mb-2 flex w-full max-w-3xl flex-wrap gap-2 px-4">
         <Choose name="Agent" value={agent?.id ?? ''} onChange={(id) => choose({ agent: id || undefined })} none="Parley" options={(agents.data ?? []).filter((one) => one.slug !== 'parley').map((one) => [one.id, one.name])} />
-        <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={agent?.model ?? models.data?.default ?? 'default'} options={(models.data?.data ?? []).map((one) => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])} />
+        <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={`Agent’s own: ${own || 'default'}`} options={[...unlisted, ...(models.data?.data ?? []).map((one): [string, string] => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])]} />
         <Choose name="Project" value={choice.project ?? ''} onChange={(id) => (id === OTHER ? setLooking(true) : choose({ project: id || undefined }))} none="No project" options={[...(projects.data ?? []).map((one): [string, string] => [one.id, one.name]), [OTHER, 'Choose a directory…']]} />
         {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={EFFORTS.map((effort) => [effort, effort])} />}
       </div>
@@ -85,9 +87,9 @@ export function NewPage() {
             key,
             body: {
               agent_id: agent?.id,
-              project_id: choice.project,
-              model: choice.model,
-              reasoning_effort: choice.effort,
+              project_id: choice.project || undefined,
+              model: choice.model || undefined,
+              reasoning_effort: choice.effort || undefined,
               client_id: `page-${feed.tab}`,
               message: { role: 'user', content: { text, ...(files.length > 0 ? { files } : {}) } },
             },
