@@ -9,6 +9,7 @@ import { copyText } from '../components/clipboard';
 import { compact, duration, money } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
+import { writeOn } from './focus';
 
 interface Props {
   message: Message;
@@ -30,7 +31,10 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   const reader = useReader();
   const told = (failure: unknown) => setError(sentence(failure));
   const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session_id: session }, body: marks }).catch(told);
-  const branch = (asked: Promise<Session>) => void asked.then((made) => navigate({ to: '/c/$id', params: { id: made.id } }), told);
+  const branch = (asked: Promise<Session>) => void asked.then((made) => {
+      writeOn();
+      void navigate({ to: '/c/$id', params: { id: made.id } });
+    }, told);
   const turned = message.turn_id !== null && (message.role === 'user' || message.role === 'assistant');
   return (
     <div

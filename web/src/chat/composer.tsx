@@ -144,7 +144,10 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
                 <span className="max-w-48 truncate">{one.name}</span>
                 {!one.file && !one.error && <span>uploading {Math.round(one.share * 100)} %</span>}
                 {one.error && <span>{one.error}</span>}
-                <button type="button" aria-label={`Remove ${one.name}`} onClick={() => attached.remove(one.key)}>
+                <button type="button" aria-label={`Remove ${one.name}`} onClick={() => {
+                    attached.remove(one.key);
+                    field.current?.focus();
+                  }}>
                   <X size={12} />
                 </button>
               </li>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message, Session } from '../api/types';
 import { Button, TextArea } from '../components/ui';
+import { writeOn } from './focus';
 
 // EditBox changes what was said, in a branch of its own: the original stays.
 export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
@@ -19,7 +20,10 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
         event.preventDefault();
         setBusy(true);
         request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: { ...message.content, text } } }).then(
-          (session) => void navigate({ to: '/c/$id', params: { id: session.id } }),
+          (session) => {
+            writeOn();
+            void navigate({ to: '/c/$id', params: { id: session.id } });
+          },
           (failure: unknown) => {
             setError(sentence(failure));
             setBusy(false);
