@@ -50,11 +50,7 @@ func holds(until *parley.LoopUntil, text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var value any
-	if json.Unmarshal([]byte(jsonOf(text)), &value) != nil {
-		return false, nil
-	}
-	return wanted.Fits(value)
+	return wanted.Fits(jsonOf(text))
 }
 
 // jsonOf is the JSON in an answer: all of its text, or what its one fenced block

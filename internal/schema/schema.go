@@ -89,17 +89,17 @@ func checkTypes(v reflect.Value) error {
 	return nil
 }
 
-// Fits reports whether a value fits.
-func (s Schema) Fits(value any) (fits bool, err error) {
-	if s.resolved == nil {
-		return true, nil
-	}
+// Fits reports whether a text is JSON that fits. An error means that the validator
+// broke over it.
+func (s Schema) Fits(text string) (fits bool, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			fits, err = true, fmt.Errorf("the value broke the validator: %v", value)
 		}
 	}()
-	return s.resolved.Validate(value) == nil, nil
+	var value any
+	isJSON := json.Unmarshal([]byte(text), &value) == nil
+	return isJSON && (s.resolved == nil || s.resolved.Validate(value) == nil), nil
 }
 
 // Check says what is wrong with the arguments of a call, "" when nothing is. An
