@@ -26,6 +26,7 @@ type question struct {
 	// model's own.
 	estimate int
 	tokens   int64
+	images   bool // it shows some
 	// reservation is what the call is sure of before it is sent; nil without limits.
 	reservation *parley.Reservation
 }

@@ -56,6 +56,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 	}
 	if err == nil {
+		q.images = showsImages(&request)
 		q.encoded, q.filter, err = t.encode(&request, &manifest)
 		if err == nil && t.responses != nil {
 			q.key, err = t.responseKey(&request, q.encoded)

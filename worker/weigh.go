@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"parley"
@@ -35,11 +36,22 @@ func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parle
 	return &parley.Failure{Class: parley.ClassContextLength, Sentence: t.settings.Retry.Sentence(parley.ClassContextLength), Detail: parley.Clip(detail, 1024)}
 }
 
-// observe compares what a provider counted with the estimate.
+// observe compares what a provider counted with the estimate. A kept answer's 0 is
+// nobody's count, and images are weighed by their area: what one provider makes of
+// them says nothing of how its model cuts texts.
 func (t *turn) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil && q.served == nil { // a kept answer's 0 is nobody's count
+	if usage.InputTokens != nil && q.served == nil && !q.images {
 		t.w.ratios.Observe(t.settings.Model, int64(q.estimate), *usage.InputTokens)
 	}
+}
+
+func showsImages(request *parley.ModelRequest) bool {
+	for i := range request.Messages {
+		if slices.ContainsFunc(request.Messages[i].Parts, func(p parley.RequestPart) bool { return p.Kind == parley.PartImage }) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxWeights bounds the texts whose estimates a worker remembers.
