@@ -214,7 +214,7 @@ once('who may only read is offered no agent, project, key or audit that would be
     const [reader, member] = [await keyOf('reader'), await keyOf('member')];
     const page = await open(context, guarded, `/agents/${agent.id}`);
     const refused = [];
-    page.on('response', (response) => response.status() === 403 && refused.push(response.url()));
+    context.on('response', (response) => response.status() === 403 && refused.push(response.url()));
     const signIn = async (key) => {
       await page.getByLabel('Key').fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -237,7 +237,8 @@ once('who may only read is offered no agent, project, key or audit that would be
     await offered(`/projects/${project.id}`, 'No conversation works here yet.', 'Remove', 'New conversation here');
     await offered('/settings/keys', 'Admins make keys.', 'Make a key', 'Revoke');
     await offered('/audit', 'The audit is for admins.', 'Show what was read too');
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await context.clearCookies();
+    await page.goto(`${guarded.url}/new`);
     await signIn(member.key);
     await offered('/settings/keys', 'Admins make keys.', 'Make a key');
     await offered('/audit', 'The audit is for admins.');
@@ -246,4 +247,23 @@ once('who may only read is offered no agent, project, key or audit that would be
   } finally {
     await guarded.end();
   }
+});
+
+once('an address of nothing says so, and leads on', async () => {
+  const page = await tab('/projects/nope');
+  const leads = async (title, says, to, ...names) => {
+    await page.getByText(says).waitFor();
+    await until(async () => (await page.title()) === `${title} – Parley`, title);
+    assert.deepEqual(await page.locator('main').getByRole('button').allInnerTexts(), [], `what would act on nothing: ${title}`);
+    await page.locator('main').getByRole('link', { name: to }).waitFor();
+  };
+  await leads('No such project', 'There is no project at this address.', 'All projects');
+  await accessible(page, 'no project');
+  await page.goto(`${server.url}/agents/nope`);
+  await leads('No such agent', 'There is no agent at this address.', 'All agents');
+  await page.goto(`${server.url}/c/UNKNOWN/inspect`);
+  await leads('No conversation', 'There is no such conversation', 'Search');
+  await page.goto(`${server.url}/settings/nope`);
+  await leads('No such settings', 'There are no such settings.', 'Models');
+  right(page);
 });

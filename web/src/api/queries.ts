@@ -45,6 +45,7 @@ const list = <T>(path: string, name: string, query: Record<string, string | numb
 
 export const agentList = (status = 'active') => list<Agent>('/v1/agents', 'agents', { status });
 export const projectList = () => list<Project>('/v1/projects', 'projects');
+export const projectOf = (id: ID) => queryOptions({ queryKey: ['project', id], queryFn: ({ signal }) => request<Project>(`/v1/projects/${id}`, { signal }) });
 export const directoriesIn = (path: string, name: string, hidden: boolean) =>
   queryOptions({
     queryKey: ['directories', path, name, hidden],

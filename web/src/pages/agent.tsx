@@ -8,14 +8,15 @@ import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
+import { NoSuch } from './errors';
 import { Versions } from './versions';
 
 export function AgentPage() {
   const { id } = useParams({ from: '/agents/$id' });
   const agent = useQuery(agentOf(id));
   useEffect(() => {
-    document.title = `${agent.data?.name ?? 'Agent'} – Parley`;
-  }, [agent.data?.name]);
+    if (!agent.isError) document.title = `${agent.data?.name ?? 'Agent'} – Parley`;
+  }, [agent.data?.name, agent.isError]);
   if (agent.isPending) {
     return (
       <Page title="Agent">
@@ -23,13 +24,7 @@ export function AgentPage() {
       </Page>
     );
   }
-  if (agent.isError) {
-    return (
-      <Page title="Agent">
-        <Failed error={agent.error} onRetry={() => void agent.refetch()} />
-      </Page>
-    );
-  }
+  if (agent.isError) return <NoSuch what="agent" list="/agents" error={agent.error} onRetry={() => void agent.refetch()} />;
   return <Editor key={agent.data.version} agent={agent.data} />;
 }
 

@@ -1,5 +1,7 @@
 import { Link, type ErrorComponentProps } from '@tanstack/react-router';
 import { Compass } from 'lucide-react';
+import { useEffect } from 'react';
+import { Problem } from '../api/http';
 import { Empty, Failed, Page } from '../components/ui';
 
 export function NotFound() {
@@ -8,6 +10,32 @@ export function NotFound() {
       <Empty icon={<Compass size={28} />} title="There is no page at this address.">
         <Link to="/new" className="text-accent underline">
           Start a conversation
+        </Link>
+      </Empty>
+    </Page>
+  );
+}
+
+// NoSuch stands for an agent or a project that cannot be shown: one that is not there,
+// or that the server does not give just now.
+export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project'; list: '/agents' | '/projects'; error: unknown; onRetry: () => void }) {
+  const none = error instanceof Problem && error.status === 404;
+  useEffect(() => {
+    document.title = none ? `No such ${what} – Parley` : 'Parley';
+  }, [none, what]);
+  if (!none) {
+    return (
+      <Page title="Not to be had just now">
+        <Failed error={error} onRetry={onRetry} />
+      </Page>
+    );
+  }
+  return (
+    <Page title={`No such ${what}`}>
+      <Empty icon={<Compass size={28} />} title={`There is no ${what} at this address.`}>
+        <p>It was removed, is of another workspace, or never was.</p>
+        <Link to={list} className="mt-2 inline-block text-accent underline underline-offset-2">
+          All {what}s
         </Link>
       </Empty>
     </Page>

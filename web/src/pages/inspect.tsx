@@ -1,7 +1,8 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { ArrowLeft, X } from 'lucide-react';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { Button, cx, Failed, IconButton, Loading } from '../components/ui';
+import { Missing } from '../chat/missing';
+import { Button, cx, IconButton, Loading } from '../components/ui';
 import { Detail } from '../inspect/detail';
 import { Inspection } from '../inspect/inspection';
 import { nameOf, Rows } from '../inspect/list';
@@ -50,12 +51,20 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   const wantsEvents = only.includes('events');
   useEffect(() => inspection.showEvents(wantsEvents), [inspection, wantsEvents]);
   useEffect(() => {
-    document.title = `Inspector: ${transcript.session?.title ?? ''} – Parley`;
-  }, [transcript.session?.title]);
+    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : `Inspector: ${transcript.session?.title ?? ''} – Parley`;
+  }, [transcript.session?.title, transcript.state]);
   const spans = useMemo(() => spansOf(entries, Date.now()), [entries]);
   const rows = useMemo(() => entries.filter((entry) => shows(entry, chosen(look.only))), [entries, look.only]);
   const open = entries.find((entry) => entry.id === look.row);
   const show = (row: string | undefined) => go({ row, part: undefined, with: undefined });
+  if (transcript.state === 'failed') {
+    return (
+      <div className="flex min-w-0 flex-1 flex-col overflow-y-auto">
+        <h1 className="sr-only">Inspector</h1>
+        <Missing error={transcript.error} onRetry={() => transcript.retry()} />
+      </div>
+    );
+  }
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
       <Heading id={id} title={transcript.session?.title ?? ''} only={only} onOnly={(next) => go({ only: next.join(',') || undefined })} />
@@ -64,11 +73,6 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
           {transcript.state === 'loading' && (
             <div className="px-4">
               <Loading what="the record" />
-            </div>
-          )}
-          {transcript.state === 'failed' && (
-            <div className="p-4">
-              <Failed error={transcript.error} onRetry={() => transcript.retry()} />
             </div>
           )}
           {transcript.state === 'ready' && <Rows rows={rows} spans={spans} open={look.row} onOpen={show} narrow={open !== undefined} inspection={inspection} />}

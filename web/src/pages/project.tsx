@@ -3,32 +3,33 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { MessageSquare, MessageSquarePlus, Trash2 } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { projectList, sessionList } from '../api/queries';
+import { projectOf, sessionList } from '../api/queries';
 import { compact, money, number, time } from '../components/format';
 import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
+import { NoSuch } from './errors';
 
 export function ProjectPage() {
   const { id } = useParams({ from: '/projects/$id' });
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const projects = useQuery(projectList());
-  const project = projects.data?.find((one) => one.id === id);
-  const sessions = useInfiniteQuery(sessionList({ project_id: id }));
+  const { data: project, ...asked } = useQuery(projectOf(id));
+  const sessions = useInfiniteQuery({ ...sessionList({ project_id: id }), enabled: project !== undefined });
   const rows = sessions.data?.pages.flatMap((page) => page.data) ?? [];
   const reader = useReader();
   const [removing, setRemoving] = useState(false);
   const [error, setError] = useState('');
   useEffect(() => {
-    document.title = `${project?.name ?? 'Project'} – Parley`;
-  }, [project?.name]);
+    if (!asked.isError) document.title = `${project?.name ?? 'Project'} – Parley`;
+  }, [project?.name, asked.isError]);
+  if (asked.isError) return <NoSuch what="project" list="/projects" error={asked.error} onRetry={() => void asked.refetch()} />;
   return (
     <Page
       title={project?.name ?? 'Project'}
       about={project?.path}
       actions={
-        !reader && (
+        project && !reader && (
           <>
             <Button look="quiet" onClick={() => setRemoving(true)}>
               <Trash2 size={14} aria-hidden /> Remove

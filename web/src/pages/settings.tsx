@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { Check, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
+import { Check, Compass, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
@@ -21,7 +21,7 @@ const SECTIONS = [
 
 export function SettingsPage() {
   const { section } = useParams({ from: '/settings/$section' });
-  const name = SECTIONS.find(([key]) => key === section)?.[1] ?? 'Settings';
+  const name = SECTIONS.find(([key]) => key === section)?.[1] ?? 'No such settings';
   useEffect(() => {
     document.title = `${name} – Parley`;
   }, [name]);
@@ -45,6 +45,11 @@ export function SettingsPage() {
       {section === 'keys' && <Keys />}
       {section === 'appearance' && <Appearance />}
       {section === 'shortcuts' && <ShortcutTable />}
+      {SECTIONS.every(([key]) => key !== section) && (
+        <Empty icon={<Compass size={28} />} title="There are no such settings.">
+          Those above are all that there are.
+        </Empty>
+      )}
     </Page>
   );
 }
