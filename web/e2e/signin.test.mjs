@@ -28,11 +28,11 @@ test('where a key is wanted the page asks for it, and no script ever has it', as
     const other = await open(context, server, new URL(page.url()).pathname);
     await other.getByRole('link', { name: 'With a key' }).click();
     await other.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
-    const reader = await (await fetch(`${server.url}/v1/keys`, { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key.key}` }, body: JSON.stringify({ name: 'visitor', role: 'reader' }) })).json();
+    const visitor = await (await fetch(`${server.url}/v1/keys`, { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key.key}` }, body: JSON.stringify({ name: 'visitor', role: 'member' }) })).json();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('Sign in to Parley').waitFor();
     await other.getByText('Sign in to Parley').waitFor();
-    await page.getByLabel('Key').fill(reader.key);
+    await page.getByLabel('Key').fill(visitor.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('visitor').waitFor();
     assert.equal(await page.inputValue('[data-composer]'), '');

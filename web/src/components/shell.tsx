@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
-import { type ReactNode, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
@@ -27,7 +27,11 @@ export function Shell() {
     search: () => void navigate({ to: '/search' }),
     rail: () => setOpen((was) => !was),
   });
-  if (me.error instanceof Problem && me.error.status === 401) return <SignIn />;
+  // While it is asked again who one is there is no error: the form stays, with what was typed.
+  const refused = useRef(false);
+  if (me.data) refused.current = false;
+  if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
+  if (refused.current) return <SignIn />;
   return (
     <div className="flex h-dvh">
       <a href="#main" className="sr-only z-50 rounded-lg bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
