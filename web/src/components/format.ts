@@ -24,10 +24,13 @@ export function compact(n: number): string {
 }
 
 // money is in US dollars; null is unknown and says so.
+// money has cents, or the first three digits that count of less than a dollar.
 export function money(dollars: number | null): string {
   if (dollars === null) return 'unknown';
-  if (dollars === 0) return '$0';
-  return dollars < 0.01 ? `$${dollars.toFixed(5)}` : `$${dollars.toFixed(2)}`;
+  const sum = Math.abs(dollars);
+  if (sum < 1e-9) return '$0'; // the record counts in billionths
+  const text = sum >= 1 ? sum.toFixed(2) : sum.toFixed(Math.min(9, 2 - Math.floor(Math.log10(sum)))).replace(/0+$/, '');
+  return dollars < 0 ? `−$${text}` : `$${text}`;
 }
 
 export function duration(ms: number | null): string {

@@ -78,7 +78,7 @@ function options(at: HTMLElement, days: string[], layers: Layer[], write: (value
     scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (_, least, most) => [Math.min(0, least * 1.08), most > 0 ? most * 1.08 : 1] } },
     axes: [
       { ...axis, size: 24, grid: { show: false }, splits: (plot) => labelled(days.length, plot.width), values: (_, splits) => splits.map((i) => days[i]?.slice(5) ?? '') },
-      { ...axis, size: 50, grid: { stroke: colour('--line'), width: 1 }, values: (_, splits) => splits.map(write) },
+      { ...axis, size: 58, grid: { stroke: colour('--line'), width: 1 }, values: (_, splits) => splits.map(write) },
     ],
     series: [{}, ...layers.map((layer, i) => ({ paths: bars, points: { show: false }, fill: colour(colourOf(layer, i)[0]), width: 0 })).reverse()],
     hooks: { setCursor: [(plot) => onDay(plot.cursor.idx ?? null)] },
