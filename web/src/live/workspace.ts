@@ -26,8 +26,13 @@ export function followWorkspace(queries: QueryClient): void {
     }, SETTLE_MS);
   };
   // A key that was revoked ends the connection, and is refused elsewhere: the shell
-  // asks for another one then.
-  const whoAmI = () => void queries.invalidateQueries({ queryKey: ['principal'] });
+  // asks for another one then, and is not taken away from under who types it: signing
+  // in loads the page anew.
+  const whoAmI = () => {
+    const known = queries.getQueryState(['principal'])?.error;
+    if (known instanceof Problem && known.status === 401) return;
+    void queries.invalidateQueries({ queryKey: ['principal'] }, { cancelRefetch: false });
+  };
   whenUnauthorised(whoAmI);
   feed.onState(() => feed.linkState() === 'reconnecting' && whoAmI());
   feed.onWorkspace((event) => {
