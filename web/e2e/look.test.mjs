@@ -112,11 +112,19 @@ test('rows arrive while a session streams, and a delta asks the server for nothi
   await server.stopped(session.id);
   await page.locator(rows, { hasText: 'model call' }).getByText('cancelled').waitFor();
   await until(async () => (await page.getByText('runs', { exact: true }).count()) === 0, 'nothing runs any more');
-  await page.getByRole('button', { name: 'Events' }).click();
+  await page.getByText('hidden: events').waitFor();
+  const shown = page.getByRole('group', { name: 'Rows that are shown' });
+  const { last_event_sequence: events } = await server.ask('GET', `/v1/sessions/${session.id}`);
+  await until(async () => (await shown.getByRole('button', { name: `Events ${events}`, pressed: false }).count()) === 1, 'the hidden events are counted');
+  await shown.getByRole('button', { name: 'Events' }).click();
   await page.locator(rows, { hasText: 'session.cancelled' }).waitFor();
+  for (const name of ['Human', 'Assistant', 'Tools', 'Model calls']) await shown.getByRole('button', { name, pressed: true }).click();
+  await page.getByText(`${events} rows`).waitFor();
   await page.locator('[data-rows]').focus();
   await page.keyboard.press('ArrowUp');
   await page.waitForURL(/only=events&row=event-\d+|row=event-\d+&only=events/);
+  await page.goBack(); // the row closes
+  await page.waitForURL((url) => url.searchParams.get('only') === 'events' && !url.searchParams.has('row'));
   right(page);
 });
 

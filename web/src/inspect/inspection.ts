@@ -80,6 +80,11 @@ export class Inspection {
     return [...this.calls.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
   }
 
+  // eventCount is how many events there are, read or not: they are numbered without gaps.
+  get eventCount(): number {
+    return Math.max(this.seen, this.transcript.session?.last_event_sequence ?? 0);
+  }
+
   get older(): boolean {
     return this.transcript.older;
   }

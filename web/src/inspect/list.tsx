@@ -48,7 +48,7 @@ export function Rows({ rows, spans, open, onOpen, narrow, inspection }: Props) {
   const reachable = rows.some((row) => row.id === open) ? open : rows.at(-1)?.id; // by Tab; arrows go on from there
   return (
     <div ref={scroller} onScroll={fill} onKeyDown={step} className="min-h-0 flex-1 overflow-auto" tabIndex={0} role="region" aria-label="Rows" data-rows>
-      {rows.length === 0 && <p className="p-6 text-sm text-faint">Nothing of this kind yet.</p>}
+      {rows.length === 0 && <p className="p-6 text-sm text-faint">There is nothing of what is shown. Rows of other kinds are switched on above.</p>}
       <ul className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const entry = rows[item.index];
@@ -157,7 +157,7 @@ export function nameOf(entry: Entry): string {
   return entry.message.role.replace('_', ' ');
 }
 
-function briefOf(entry: Entry): string {
+export function briefOf(entry: Entry): string {
   switch (entry.kind) {
     case 'call':
       return `${entry.call.model} · ${entry.call.usage.input_tokens ?? '?'} in, ${entry.call.usage.output_tokens ?? '?'} out · ${entry.call.outcome}`;
@@ -165,7 +165,8 @@ function briefOf(entry: Entry): string {
       return JSON.stringify(entry.event.data).slice(0, BRIEF);
     case 'message': {
       const { content } = entry.message;
-      return (content.text ?? (content.arguments ? JSON.stringify(content.arguments) : '')).slice(0, BRIEF);
+      const says = content.text || (content.arguments ? JSON.stringify(content.arguments) : '');
+      return (says || (entry.calls.length > 0 ? `calls ${entry.calls.join(', ')}` : '')).slice(0, BRIEF);
     }
   }
 }

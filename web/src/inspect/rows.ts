@@ -13,7 +13,7 @@ export const FILTERS: [Only, string][] = [
 
 // Entry is one row of the inspector. What runs has no length yet.
 export type Entry = { id: string; at: number; took: number | null; running: boolean; turn: string | null } & (
-  | { kind: 'message'; live: LiveMessage; message: Message; result: Message | null }
+  | { kind: 'message'; live: LiveMessage; message: Message; result: Message | null; calls: string[] } // the tools that an answer calls
   | { kind: 'call'; call: Call }
   | { kind: 'event'; event: StreamEvent }
 );
@@ -23,6 +23,10 @@ export type Entry = { id: string; at: number; took: number | null; running: bool
 export function entriesOf(messages: LiveMessage[], calls: Call[], events: StreamEvent[], from = -Infinity, to = Infinity): Entry[] {
   const results = new Map(messages.filter(({ message }) => message.role === 'tool_result').map(({ message }) => [message.tool_call_id, message]));
   const begun = new Set(messages.filter(({ message }) => message.role === 'tool_call').map(({ message }) => message.tool_call_id));
+  const called = new Map<string, string[]>(); // by step
+  for (const { message } of messages) {
+    if (message.role === 'tool_call') called.set(stepOf(message), [...(called.get(stepOf(message)) ?? []), message.tool_name ?? 'a tool']);
+  }
   const entries: Entry[] = [];
   for (const live of messages) {
     const { message } = live;
@@ -31,7 +35,8 @@ export function entriesOf(messages: LiveMessage[], calls: Call[], events: Stream
     const took = result?.content.execution_time_ms ?? null;
     const at = result && took !== null ? Date.parse(result.created_at) - took : Date.parse(message.created_at);
     const running = message.status === 'streaming' || (message.role === 'tool_call' && message.status === 'completed' && !result);
-    entries.push({ kind: 'message', id: message.id, at, took, running, turn: message.turn_id, live, message, result });
+    const calls = message.role === 'assistant' ? (called.get(stepOf(message)) ?? []) : [];
+    entries.push({ kind: 'message', id: message.id, at, took, running, turn: message.turn_id, live, message, result, calls });
   }
   for (const call of calls) {
     const at = Date.parse(call.created_at);
@@ -44,6 +49,11 @@ export function entriesOf(messages: LiveMessage[], calls: Call[], events: Stream
   return entries.sort((a, b) => a.at - b.at || order(a) - order(b));
 }
 
+// stepOf names the call of a model that a message came of.
+function stepOf(message: Message): string {
+  return `${message.turn_id} ${message.step}`;
+}
+
 // order is among what began in the same millisecond: the record's.
 function order(entry: Entry): number {
   if (entry.kind === 'message') return entry.message.sequence ?? 1e9;
@@ -51,15 +61,30 @@ function order(entry: Entry): number {
   return entry.event.sequence ?? 0;
 }
 
-// chosen reads what is shown from the address: names of filters, none for everything
-// but events.
+const NONE = 'none'; // in the address, when every kind is hidden
+
+// chosen reads what is shown from the address: names of kinds of rows; without any it
+// is everything but events, which are many.
 export function chosen(text: string | undefined): Only[] {
   const names = text?.split(',') ?? [];
-  return FILTERS.flatMap(([key]) => (names.includes(key) ? [key] : []));
+  return FILTERS.flatMap(([key]) => ((text ? names.includes(key) : key !== 'events') ? [key] : []));
+}
+
+// written is how the address has what is shown: undefined when it need not say it.
+export function written(only: Only[]): string | undefined {
+  const text = FILTERS.flatMap(([key]) => (only.includes(key) ? [key] : [])).join(',') || NONE;
+  return text === chosen(undefined).join(',') ? undefined : text;
+}
+
+// countsOf counts the rows of each kind.
+export function countsOf(entries: Entry[]): Record<Only, number> {
+  const counts: Record<Only, number> = { human: 0, assistant: 0, tool: 0, calls: 0, events: 0 };
+  for (const entry of entries) counts[sortOf(entry)]++;
+  return counts;
 }
 
 export function shows(entry: Entry, only: Only[]): boolean {
-  return only.length === 0 ? entry.kind !== 'event' : only.includes(sortOf(entry));
+  return only.includes(sortOf(entry));
 }
 
 function sortOf(entry: Entry): Only {

@@ -1,17 +1,18 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { ArrowLeft, X } from 'lucide-react';
+import { ArrowLeft, Eye, EyeOff, X } from 'lucide-react';
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { Missing } from '../chat/missing';
 import { Button, cx, IconButton, Loading } from '../components/ui';
+import { number } from '../components/format';
 import { Detail } from '../inspect/detail';
 import { Inspection } from '../inspect/inspection';
 import { nameOf, Rows } from '../inspect/list';
-import { chosen, FILTERS, type Only, shows, spansOf } from '../inspect/rows';
+import { chosen, countsOf, FILTERS, type Only, shows, spansOf, written } from '../inspect/rows';
 import { SessionTree } from '../inspect/tree';
 
 // Look is what is looked at; all of it stands in the address.
 export interface Look {
-  only?: string; // filters, with commas
+  only?: string; // kinds of rows, with commas
   row?: string;
   of?: string; // a sub-conversation whose rows are shown instead
   part?: string; // of the call that is open
@@ -22,7 +23,9 @@ export function InspectPage() {
   const { id } = useParams({ from: '/c/$id/inspect' });
   const look: Look = useSearch({ from: '/c/$id/inspect' });
   const navigate = useNavigate();
-  const go = (change: Look) => void navigate({ to: '/c/$id/inspect', params: { id }, search: { ...look, ...change }, replace: true });
+  // Back takes away a row that was opened, or leads out of a sub-conversation.
+  const leads = (change: Look) => (change.row !== undefined && !look.row) || ('of' in change && change.of !== look.of);
+  const go = (change: Look) => void navigate({ to: '/c/$id/inspect', params: { id }, search: { ...look, ...change }, replace: !leads(change) });
   const shown = look.of ?? id;
   return (
     <div className="flex h-full max-md:flex-col">
@@ -55,6 +58,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   }, [transcript.session?.title, transcript.state]);
   const spans = useMemo(() => spansOf(entries, Date.now()), [entries]);
   const rows = useMemo(() => entries.filter((entry) => shows(entry, chosen(look.only))), [entries, look.only]);
+  const counts = useMemo(() => ({ ...countsOf(entries), events: inspection.eventCount }), [entries, inspection.eventCount]);
   const open = entries.find((entry) => entry.id === look.row);
   const show = (row: string | undefined) => go({ row, part: undefined, with: undefined });
   if (transcript.state === 'failed') {
@@ -67,7 +71,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   }
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-      <Heading id={id} title={transcript.session?.title ?? ''} only={only} onOnly={(next) => go({ only: next.join(',') || undefined })} />
+      <Heading id={id} title={transcript.session?.title ?? ''} only={only} counts={counts} more={inspection.older || inspection.newer} onOnly={(next) => go({ only: written(next) })} />
       <div className="flex min-h-0 flex-1 max-lg:flex-col">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           {transcript.state === 'loading' && (
@@ -79,6 +83,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
           <footer className="flex gap-3 border-t border-line px-3 py-1.5 text-xs text-faint">
             <span role="status">
               {rows.length} rows{inspection.older && ', older ones above'}
+              {only.length < FILTERS.length && `; hidden: ${FILTERS.flatMap(([key, label]) => (only.includes(key) ? [] : [label.toLowerCase()])).join(', ')}`}
             </span>
             {transcript.activity.running && <span className="text-accent">live</span>}
             {inspection.error !== null && <span className="text-bad">Not all could be read; trying again.</span>}
@@ -100,7 +105,16 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   );
 }
 
-function Heading({ id, title, only, onOnly }: { id: string; title: string; only: Only[]; onOnly: (only: Only[]) => void }) {
+interface HeadingProps {
+  id: string;
+  title: string;
+  only: Only[];
+  counts: Record<Only, number>;
+  more: boolean; // than was read: then only events are counted whole
+  onOnly: (only: Only[]) => void;
+}
+
+function Heading({ id, title, only, counts, more, onOnly }: HeadingProps) {
   return (
     <header className="flex min-h-12 shrink-0 flex-wrap items-center gap-2 border-b border-line px-3 py-1 max-md:pl-12">
       <Link to="/c/$id" params={{ id }} aria-label="To the conversation" className="inline-flex size-8 items-center justify-center rounded-lg text-soft hover:bg-hover">
@@ -108,12 +122,13 @@ function Heading({ id, title, only, onOnly }: { id: string; title: string; only:
       </Link>
       <h1 className="min-w-0 truncate text-sm font-semibold">Inspector: {title}</h1>
       <span className="flex-1" />
-      <div role="group" aria-label="Show only" className="flex gap-1 overflow-x-auto max-md:w-full">
+      <div role="group" aria-label="Rows that are shown" className="flex gap-1 overflow-x-auto max-md:w-full">
         {FILTERS.map(([key, label]) => {
           const on = only.includes(key);
           return (
-            <Button key={key} look="quiet" aria-pressed={on} className={cx('shrink-0 px-2 text-xs', on && 'bg-accent-soft text-accent-strong')} onClick={() => onOnly(on ? only.filter((one) => one !== key) : [...only, key])}>
-              {label}
+            <Button key={key} look="quiet" aria-pressed={on} className={cx('shrink-0 px-2 text-xs', on && 'bg-accent-soft text-accent-strong')} title={on ? undefined : 'Hidden'} onClick={() => onOnly(on ? only.filter((one) => one !== key) : [...only, key])}>
+              {on ? <Eye size={13} aria-hidden /> : <EyeOff size={13} aria-hidden />}
+              {label} <span className="font-normal tabular-nums">{number(counts[key])}{more && key !== 'events' && '+'}</span>
             </Button>
           );
         })}
