@@ -275,3 +275,25 @@ once('an address of nothing says so, and leads on', async () => {
   await leads('No such settings', 'There are no such settings.', 'Models');
   right(page);
 });
+
+once('what was changed of an agent and not saved is there again for whoever left', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Edited', system_prompt: 'One.' });
+  const page = await tab(`/agents/${agent.id}`);
+  const prompt = page.getByLabel('System prompt');
+  await prompt.fill('Two.');
+  await page.getByText('Not saved yet').waitFor();
+  await page.getByRole('link', { name: 'Usage' }).click();
+  await page.getByRole('heading', { name: 'Usage' }).waitFor();
+  await page.goBack();
+  await until(async () => (await prompt.inputValue()) === 'Two.', 'the edit is lost');
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await page.getByText('Version 2, changed').waitFor();
+  assert.equal(await page.getByText('Not saved yet').count(), 0);
+  await page.reload();
+  await until(async () => (await prompt.inputValue()) === 'Two.');
+  await prompt.fill('Three.');
+  await page.getByRole('button', { name: 'Discard' }).click();
+  assert.equal(await prompt.inputValue(), 'Two.');
+  assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage }))).includes('Three.'), 'what was discarded is kept');
+  right(page);
+});

@@ -8,6 +8,7 @@ import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
+import { editedAgent, editOf, keepEdit } from './agentedit';
 import { NoSuch } from './errors';
 import { Versions } from './versions';
 
@@ -25,7 +26,7 @@ export function AgentPage() {
     );
   }
   if (agent.isError) return <NoSuch what="agent" list="/agents" error={agent.error} onRetry={() => void agent.refetch()} />;
-  return <Editor key={agent.data.version} agent={agent.data} />;
+  return <Editor key={`${agent.data.id} ${agent.data.version}`} agent={agent.data} />;
 }
 
 function toolName(tool: ToolRef): string {
@@ -37,14 +38,19 @@ function Editor({ agent }: { agent: Agent }) {
   const models = useQuery(modelList());
   const tools = useQuery(toolList());
   const reader = useReader();
-  const [draft, setDraft] = useState(agent);
+  const [draft, setDraft] = useState(() => editedAgent(agent));
   const [error, setError] = useState('');
-  const changed = JSON.stringify(draft) !== JSON.stringify(agent);
-  const set = (fields: Partial<Agent>) => setDraft({ ...draft, ...fields });
-  const patch = (body: Record<string, unknown>) => {
+  const changed = !reader && Object.keys(editOf(agent, draft)).length > 0;
+  const become = (next: Agent) => {
+    setDraft(next);
+    keepEdit(agent, next);
+  };
+  const set = (fields: Partial<Agent>) => become({ ...draft, ...fields });
+  const patch = (body: Record<string, unknown>, done = () => {}) => {
     setError('');
     request<Agent>(`/v1/agents/${agent.id}`, { method: 'PATCH', body }).then(
       (next) => {
+        done();
         queries.setQueryData(['agent', agent.id], next);
         void queries.invalidateQueries({ queryKey: ['agents'] });
       },
@@ -54,7 +60,7 @@ function Editor({ agent }: { agent: Agent }) {
   const save = (event: FormEvent) => {
     event.preventDefault();
     const { name, description, system_prompt, model, temperature, max_tokens, reasoning_effort } = draft;
-    patch({ name, description, system_prompt, model, temperature, max_tokens, reasoning_effort, tools: draft.tools });
+    patch({ name, description, system_prompt, model, temperature, max_tokens, reasoning_effort, tools: draft.tools }, () => keepEdit(agent, agent));
   };
   const named = new Set(draft.tools.map(toolName));
   return (
@@ -151,8 +157,8 @@ function Editor({ agent }: { agent: Agent }) {
         {error && <Failed error={new Error(error)} />}
         {changed && (
           <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
-            <span className="flex-1 text-sm text-soft max-sm:sr-only">Turns that have begun keep version {agent.version}.</span>
-            <Button onClick={() => setDraft(agent)}>Discard</Button>
+            <span className="flex-1 text-sm text-soft max-sm:text-xs">Not saved yet; kept in this browser. Turns that have begun keep version {agent.version}.</span>
+            <Button onClick={() => become(agent)}>Discard</Button>
             <Button look="primary" type="submit">
               Save as version {agent.version + 1}
             </Button>
