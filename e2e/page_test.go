@@ -1,10 +1,15 @@
 package e2e
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
+
+// pageBound is for all scenarios on one database.
+const pageBound = 8 * time.Minute
 
 // TestPage plays web/e2e in Chromium against servers of its own.
 func TestPage(t *testing.T) { onEach(t, playPage) }
@@ -19,7 +24,9 @@ func playPage(t *testing.T, at place) {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("node", append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
+	ctx, cancel := context.WithTimeout(t.Context(), pageBound)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
 	command.Dir = "../web"
 	command.Env = append(at.environment(), "PARLEY_E2E_BINARY="+binary)
 	out, err := command.CombinedOutput()

@@ -78,9 +78,7 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 			if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
 				t.Errorf("%s, %v", got, err)
 			}
-			if !strings.Contains(log.String(), "protocol="+version) {
-				t.Errorf("the log says %s", log)
-			}
+			until(t, "the protocol in the log", func() bool { return strings.Contains(log.String(), "protocol="+version) })
 			sdk.AddTool(server, &sdk.Tool{Name: "added"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
 				return said("new"), nil, nil
 			})

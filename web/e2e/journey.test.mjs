@@ -1,22 +1,17 @@
 // The first quarter of an hour with Parley, on an empty data folder.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { browser, open, right, Server } from './harness.mjs';
-
-let server, chrome;
-
-before(async () => {
-  [server, chrome] = await Promise.all([Server.start(), browser()]);
-});
-after(async () => {
-  await chrome?.close();
-  await server?.end();
-});
 
 // A data folder is SQLite's: the scenarios of PostgreSQL share one database.
 const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
 
-once('a newcomer starts, approves a tool, stops a turn, forks, finds it again, and sees what it cost', async () => {
+once('a newcomer starts, approves a tool, stops a turn, forks, finds it again, and sees what it cost', async (t) => {
+  const [server, chrome] = await Promise.all([Server.start(), browser()]); // nothing begins where this is not played
+  t.after(async () => {
+    await chrome.close();
+    await server.end();
+  });
   const page = await open(await chrome.newContext({ viewport: { width: 1200, height: 800 } }), server, '/');
   const button = (name) => page.getByRole('button', { name });
   await page.getByText('What shall we talk about?').waitFor();

@@ -160,6 +160,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await question.waitFor();
   await title.waitFor({ state: 'detached' });
   await page.fill(field, '"zephyr needle" -clock');
+  await page.waitForURL((address) => address.searchParams.get('q') === '"zephyr needle" -clock');
   await until(async () => (await page.locator(hits).count()) > 0 && (await title.count()) === 0, 'the phrase is found, and the title with the clock is not');
   await page.getByLabel('Who said it').selectOption('user');
   await until(async () => (await page.locator(hits).count()) === 1, 'one question is found');
