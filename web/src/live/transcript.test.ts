@@ -95,6 +95,26 @@ test('messages stand by sequence, whatever order they come in', async () => {
   expect(transcript.order.map((live) => live.message.id)).toEqual(['m1', 'm3', 'm4']);
 });
 
+test('a message that was taken back stays away, though it was being read', async () => {
+  const transcript = await opened();
+  const queued = { ...message('q', 0, 'user'), sequence: null, position: 1, status: 'queued' as const };
+  let answer = () => {};
+  vi.stubGlobal('fetch', () => new Promise((resolve) => (answer = () => resolve(new Response(JSON.stringify(queued))))));
+  tell(event(3, 'message.queued', { message_id: 'q' }));
+  await vi.waitFor(() => {
+    answer();
+    expect(transcript.queue).toHaveLength(1);
+  });
+  answer = () => {};
+  tell(event(4, 'message.queued', { message_id: 'q' })); // it was changed
+  const idle = answer;
+  await vi.waitFor(() => expect(answer).not.toBe(idle));
+  tell(event(5, 'message.removed', { message_id: 'q' }));
+  answer();
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(transcript.queue).toHaveLength(0);
+});
+
 test('a queued message leaves the queue when it enters the record', async () => {
   const transcript = await opened();
   transcript.place({ ...message('q', 0, 'user'), sequence: null, position: 1, status: 'queued' });

@@ -39,6 +39,8 @@ export class Transcript {
   private readonly stretch: Stretch;
   private held: StreamEvent[] | null = null; // those that come while another stretch is read
   private wanted = new Set<ID>(); // messages to be read
+  private heard = 0; // counts what is asked for and heard, so that late answers are known
+  private known = new Map<ID, number>(); // what is the latest that is shown of a message that was read by itself
   private planned: ReturnType<typeof setTimeout> | undefined; // the reading of those
   private again: ReturnType<typeof setTimeout> | undefined; // the next try to load
 
@@ -233,11 +235,14 @@ export class Transcript {
     const ids = [...this.wanted];
     this.wanted.clear();
     const run = this.ending;
+    const asked = ++this.heard;
     await Promise.all(
       ids.map(async (id) => {
         try {
           const message = await request<Message>(`/v1/messages/${id}`);
-          if (run === this.ending) this.place(message);
+          if (run !== this.ending || (this.known.get(id) ?? 0) > asked) return; // what was learnt since is newer
+          this.known.set(id, asked);
+          this.place(message);
         } catch {
           // gone meanwhile, or offline: a resync reads it
         }
@@ -284,6 +289,7 @@ export class Transcript {
         this.marked(data); // what a fork shares has marks of its own in it, which only the event tells
         break;
       case 'message.removed':
+        this.known.set(data.message_id, ++this.heard);
         this.queue = this.queue.filter((live) => live.message.id !== data.message_id);
         break;
       case 'session.started':
