@@ -75,7 +75,7 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
-	go test -v -timeout 20m -count=1 -p 1 -parallel 5 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself
+	go test -v -timeout 20m -count=1 -p 1 -parallel 3 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself; -parallel: much of it is waiting
 
 trials: ## the trials of several processes, TRIALS times in a row (10)
 	go test -v -timeout 120m -count=1 -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}

@@ -69,24 +69,32 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   useEffect(() => {
     const element = scroller.current!;
     let last = element.scrollTop;
+    let leaves = false; // somebody means to go up, and has not moved yet: scrolls of before are still being told
     const onScroll = () => {
       const atEnd = gap(element) <= NEAR_END;
+      const up = element.scrollTop < last;
       setBelow(!atEnd);
-      if (atEnd && element.scrollTop >= last && !holds.current && !transcript.newer) stick(true);
+      if (up) leaves = false;
+      if (atEnd && !up && !leaves && !holds.current && !transcript.newer) stick(true);
       last = element.scrollTop;
       const row = shown.current[virtual.getVirtualItemForOffset(last)?.index ?? 0];
       if (!pin.current && row) transcript.reading = beginsAt(row);
       edges();
     };
     // Any intent to go up unpins before the scroll itself is seen.
-    const onWheel = (event: WheelEvent) => event.deltaY < 0 && stick(false);
+    const goes = (up: boolean) => {
+      leaves = up && element.scrollTop > 0;
+      if (leaves) stick(false);
+    };
+    const onWheel = (event: WheelEvent) => event.deltaY !== 0 && goes(event.deltaY < 0);
     let touch = 0;
     const onTouchStart = (event: TouchEvent) => (touch = event.touches[0]?.clientY ?? 0);
-    const onTouchMove = (event: TouchEvent) => (event.touches[0]?.clientY ?? 0) > touch && stick(false);
+    const onTouchMove = (event: TouchEvent) => goes((event.touches[0]?.clientY ?? 0) > touch);
     const onKey = (event: KeyboardEvent) => {
-      if (['PageUp', 'ArrowUp', 'Home'].includes(event.key)) stick(false);
+      if (['PageUp', 'ArrowUp', 'Home'].includes(event.key)) goes(true);
+      if (['PageDown', 'ArrowDown', 'End', ' '].includes(event.key)) goes(event.key === ' ' && event.shiftKey);
     };
-    const onPointer = (event: PointerEvent) => event.target === element && stick(false); // the scroll bar
+    const onPointer = (event: PointerEvent) => event.target === element && goes(true); // the scroll bar
     const gestures = ['wheel', 'touchstart', 'keydown', 'pointerdown'];
     for (const gesture of gestures) element.addEventListener(gesture, release, { passive: true });
     element.addEventListener('scroll', onScroll, { passive: true });
