@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
-import { browser, lastAnswer, open, right, Server, until } from './harness.mjs';
+import { browser, lastAnswer, once, open, right, Server, until } from './harness.mjs';
 
 let server, chrome, context;
 
@@ -21,7 +21,6 @@ const tab = (address) => open(context, server, address);
 
 const composer = '[data-composer]';
 const growing = 'article[aria-busy=true] .prose-chat';
-const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test; // what no database has a part in
 const script = (steps, fields = {}) => server.session(JSON.stringify(steps), { model: 'sim/script', ...fields });
 const menu = async (page, name) => {
   await page.getByRole('button', { name: 'Conversation menu' }).click();

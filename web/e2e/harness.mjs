@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const binary = required('PARLEY_E2E_BINARY');
@@ -16,6 +17,9 @@ function required(name) {
   if (!value) throw new Error(`${name} is not set: run these tests by go test ./e2e -run TestPage`);
   return value;
 }
+
+// What no database has a part in is played on one of them alone.
+export const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
 
 // Server is one `parley serve` that can be killed and started again where it was.
 export class Server {

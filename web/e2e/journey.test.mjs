@@ -1,11 +1,8 @@
 // The first quarter of an hour with Parley, on an empty data folder.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { browser, open, right, Server } from './harness.mjs';
+import { browser, once, open, right, Server } from './harness.mjs';
 
 // A data folder is SQLite's: the scenarios of PostgreSQL share one database.
-const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
-
 once('a newcomer starts, approves a tool, stops a turn, forks, finds it again, and sees what it cost', async (t) => {
   const [server, chrome] = await Promise.all([Server.start(), browser()]); // nothing begins where this is not played
   t.after(async () => {

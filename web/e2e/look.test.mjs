@@ -3,32 +3,16 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, afterEach, before, test } from 'node:test';
-import { accessible, browser, open, right, Server, until } from './harness.mjs';
-
-let server, chrome, context;
+import { after, test } from 'node:test';
+import { accessible, once, open, right, Server, until } from './harness.mjs';
+import { chrome, server, stage, tab } from './stage.mjs';
 
 // home is the one directory that projects may lie in.
 const home = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-home-')));
 process.env.PARLEY_PROJECT_ROOTS = home;
+stage();
 
-before(async () => {
-  [server, chrome] = await Promise.all([Server.start(), browser()]);
-});
-after(async () => {
-  await chrome?.close();
-  await server?.end();
-  rmSync(home, { recursive: true, force: true });
-});
-afterEach(() => context?.close());
-
-async function tab(address, options = {}) {
-  context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-  return open(context, server, address);
-}
-
-// What no database has a part in is played on one of them alone.
-const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
+after(() => rmSync(home, { recursive: true, force: true }));
 
 once('a directory is found by keys alone, and becomes a project', async () => {
   for (const one of ['work/deep/down', 'archive', '.hidden']) mkdirSync(path.join(home, one), { recursive: true });
@@ -212,7 +196,7 @@ once('versions of an agent are compared field by field', async () => {
 
 once('who may only read is offered no agent, project, key or audit that would be refused', async () => {
   const guarded = await Server.start();
-  context = await chrome.newContext();
+  const visitor = await chrome.newContext();
   try {
     const agent = await guarded.ask('POST', '/v1/agents', { name: 'Kept', system_prompt: 'Be kept.', tools: ['current_time'] });
     mkdirSync(path.join(home, 'kept'));
@@ -220,9 +204,9 @@ once('who may only read is offered no agent, project, key or audit that would be
     const admin = await guarded.ask('POST', '/v1/keys', { name: 'admin', role: 'admin' });
     const keyOf = (role) => guarded.ask('POST', '/v1/keys', { name: role, role }, { Authorization: `Bearer ${admin.key}` });
     const [reader, member] = [await keyOf('reader'), await keyOf('member')];
-    const page = await open(context, guarded, `/agents/${agent.id}`);
+    const page = await open(visitor, guarded, `/agents/${agent.id}`);
     const refused = [];
-    context.on('response', (response) => response.status() === 403 && refused.push(response.url()));
+    visitor.on('response', (response) => response.status() === 403 && refused.push(response.url()));
     const signIn = async (key) => {
       await page.getByLabel('Key').fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -245,7 +229,7 @@ once('who may only read is offered no agent, project, key or audit that would be
     await offered(`/projects/${project.id}`, 'No conversation works here yet.', 'Remove', 'New conversation here');
     await offered('/settings/keys', 'Admins make keys.', 'Make a key', 'Revoke');
     await offered('/audit', 'The audit is for admins.', 'Show what was read too');
-    await context.clearCookies();
+    await visitor.clearCookies();
     await page.goto(`${guarded.url}/new`);
     await signIn(member.key);
     await offered('/settings/keys', 'Admins make keys.', 'Make a key');
@@ -253,6 +237,7 @@ once('who may only read is offered no agent, project, key or audit that would be
     assert.deepEqual(refused, []);
     right(page);
   } finally {
+    await visitor.close();
     await guarded.end();
   }
 });

@@ -1,30 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
-import { accessible, browser, lastAnswer, open, right, Server, sha256, until } from './harness.mjs';
+import { test } from 'node:test';
+import { accessible, lastAnswer, once, open, right, sha256, until } from './harness.mjs';
+import { context, server, stage, tab } from './stage.mjs';
 
-let server, chrome, context;
-
-before(async () => {
-  [server, chrome] = await Promise.all([Server.start(), browser()]);
-});
-after(async () => {
-  await chrome?.close();
-  await server?.end();
-});
-
-afterEach(() => context?.close());
-
-// tab opens a tab in a context of its own, as another person would have it.
-async function tab(address, options = {}) {
-  context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-  return open(context, server, address);
-}
+stage();
 
 const composer = '[data-composer]';
 const growing = 'article[aria-busy=true] .prose-chat'; // an answer that streams
 const LONG = 'sim/lorem-9000-20'; // streams for three minutes, unless it is stopped
-// What no database has a part in is played on one of them alone.
-const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
 
 const flat = (text) => text.replace(/\s+/g, ' ').trim();
 

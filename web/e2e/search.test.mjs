@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
-import { browser, open, right, Server, until } from './harness.mjs';
+import { test } from 'node:test';
+import { once, open, right, until } from './harness.mjs';
+import { context, server, stage, tab } from './stage.mjs';
 
-let server, chrome, context;
-
-before(async () => {
-  [server, chrome] = await Promise.all([Server.start(), browser()]);
-});
-after(async () => {
-  await chrome?.close();
-  await server?.end();
-});
-
-afterEach(() => context?.close());
-
-async function tab(address, options = {}) {
-  context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-  return open(context, server, address);
-}
-
-const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
+stage();
 
 // talk writes a conversation of so many messages, without a turn; text says what each one is.
 async function talk(count, text, fields = {}) {
@@ -153,9 +137,9 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await page.keyboard.press('j');
   await page.keyboard.press('k');
   const held = () => page.evaluate(() => document.activeElement?.getAttribute('data-hit'));
-  assert.equal(await held(), await page.locator(hits).first().getAttribute('data-hit'));
+  await until(async () => (await held()) === (await page.locator(hits).first().getAttribute('data-hit')), 'the first hit is held');
   await page.keyboard.press('Escape');
-  assert.equal(await page.locator(field).evaluate((input) => input === document.activeElement), true);
+  await until(() => page.locator(field).evaluate((input) => input === document.activeElement), 'Escape leads back to the field');
   await page.fill(field, '"zephyr nee'); // a phrase that is still being written
   await question.waitFor();
   await title.waitFor({ state: 'detached' });
@@ -178,8 +162,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await page.getByPlaceholder(/A conversation/).fill('zephyr');
   await page.getByRole('option', { name: 'Search this conversation for “zephyr”' }).click();
   await page.getByText('In Of haystacks').waitFor();
-  await question.waitFor();
-  assert.equal(await title.count(), 0);
+  await until(async () => (await question.isVisible()) && (await title.count()) === 0, 'one conversation alone is shown');
   await page.getByRole('button', { name: 'Search every conversation' }).click();
   await title.waitFor();
   right(page);
