@@ -96,6 +96,8 @@ type serveFlags struct {
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
+	maxSessions                                         int64
+	maxStorage                                          size
 	roots, secretFiles                                  []string
 }
 
@@ -114,6 +116,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
 	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
 	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
+	flags.Int64Var(&f.maxSessions, "max-sessions", 0, "sessions of each workspace, 0 for no limit (PARLEY_MAX_SESSIONS)")
+	flags.Var(&f.maxStorage, "max-storage", "bytes of each workspace's files, such as 10GiB, 0 for no limit (PARLEY_MAX_STORAGE)")
 	flags.StringVar(&f.record, "record", "", "write every exchange with a provider to this directory (PARLEY_RECORD)")
 	flags.StringVar(&f.replay, "replay", "", "answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)")
 	flags.StringVar(&f.logLevel, "log-level", defaultLogLevel, "debug, info, warn or error (PARLEY_LOG_LEVEL)")
@@ -136,6 +140,8 @@ func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 		"drain-wait":   func() { s.DrainWait = duration(f.drainWait) },
 		"project-root": func() { s.ProjectRoots = f.roots },
 		"secret-file":  func() { s.SecretFiles = f.secretFiles },
+		"max-sessions": func() { s.MaxSessions = f.maxSessions },
+		"max-storage":  func() { s.MaxStorage = f.maxStorage },
 		"record":       func() { s.Record = f.record },
 		"replay":       func() { s.Replay = f.replay },
 		"log-level":    func() { s.LogLevel = f.logLevel },
