@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"context"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
+
+	"parley"
 )
 
 // pattern is a regular expression with its size, in instructions.
@@ -20,34 +22,25 @@ func (r *reader) compile(expression string, at place) (*pattern, error) {
 	if len(expression) > MaxPatternBytes {
 		return nil, bound("%s: a regular expression is longer than %d bytes; make it shorter", at, MaxPatternBytes)
 	}
-	parsed, err := syntax.Parse(expression, syntax.Perl)
-	if err != nil {
+	compiled, size, err := parley.CompilePattern(expression, maxPatternSize-r.patternSize)
+	r.patternSize += size
+	switch {
+	case parley.ErrorCode(err) == parley.CodeTooLarge:
+		return nil, bound("%s: the regular expressions are too large once their repetitions are written out; repeat less", at)
+	case err != nil:
 		return nil, fmt.Errorf("%s is not a regular expression in Go's syntax (RE2: no look-around, no back references): %w", at, err)
 	}
-	size := sizeOf(parsed)
-	if r.patternSize += size; r.patternSize > maxPatternSize {
-		return nil, bound("%s: the regular expressions are too large once their repetitions are written out; repeat less", at)
-	}
-	compiled, err := regexp.Compile(expression)
-	return &pattern{compiled, size}, err
+	return &pattern{compiled, size}, nil
 }
 
-// sizeOf is about how many instructions an expression compiles to. Repetitions are
-// still folded, and syntax.Parse bounds their nesting.
-func sizeOf(e *syntax.Regexp) int {
-	const classRanges = 64 // that cost as much as an instruction
-	size := 1
-	switch e.Op {
-	case syntax.OpLiteral:
-		size += len(e.Rune)
-	case syntax.OpCharClass:
-		size += len(e.Rune) / classRanges
+// Matches reports whether a text matches a regular expression, on the budget of a
+// check. The errors are those of Read and of Fits.
+func Matches(ctx context.Context, expression, text string) (bool, error) {
+	r := reader{}
+	compiled, err := r.compile(expression, place{})
+	if err != nil {
+		return false, err
 	}
-	for _, sub := range e.Sub {
-		size += sizeOf(sub)
-	}
-	if e.Op == syntax.OpRepeat {
-		size *= max(e.Max, e.Min+1)
-	}
-	return min(size, maxPatternSize+1)
+	c := Schema{}.check(ctx)
+	return c.matches(compiled, text), c.err
 }
