@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // Store is what the engine needs of a parley.Store.
@@ -94,7 +95,7 @@ type Options struct {
 	Middleware   []parley.Middleware   // the program's own, as the workers have it
 	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
 	DryRunner    parley.DryRunner      // nil: no dry runs and no previews here
-	ProjectRoots []string              // directories that projects may lie in; none: the user's home
+	Projects     *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
 	Log          *slog.Logger          // nil: slog.Default()
 }
 
@@ -107,7 +108,7 @@ type Engine struct {
 	runner     parley.Runner
 	dry        parley.DryRunner
 	middleware []parley.Middleware
-	roots      []string
+	projects   *projectdir.Policy
 	log        *slog.Logger
 	keys       keyCache
 
@@ -128,10 +129,14 @@ func New(options Options) *Engine {
 	if log == nil {
 		log = slog.Default()
 	}
+	projects := options.Projects
+	if projects == nil {
+		projects = projectdir.Home()
+	}
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware,
-		roots:      options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		projects:   projects, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }
 
