@@ -112,7 +112,7 @@ type Engine struct {
 	log        *slog.Logger
 	keys       keyCache
 
-	scaling chan struct{} // of one: who makes a thumbnail has put something in
+	scaling scaling
 
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
@@ -136,7 +136,7 @@ func New(options Options) *Engine {
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware,
-		projects:   projects, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		projects:   projects, log: log, seed: maphash.MakeSeed(),
 	}
 }
 
