@@ -29,7 +29,7 @@ type Store interface {
 	OutboxStore
 	ChildStore
 	AuditStore
-	AuditLinker
+	VerifyStore
 	GaugeStore
 	BudgetStore
 	UsageStore

@@ -33,6 +33,7 @@ type Store interface {
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
+	parley.VerifyStore
 	parley.ControlStore
 	parley.LoopStore
 	parley.UsageStore

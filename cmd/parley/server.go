@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,9 @@ type server struct {
 	projects  *projectdir.Policy
 	draining  atomic.Bool
 	failed    chan error // what http.Serve ended with
+
+	patrols sync.WaitGroup // of one: patrol
+	offDuty chan struct{}  // closed, the patrol ends; nil before it begins
 }
 
 func (s *server) open(ctx context.Context) error {
@@ -71,6 +75,8 @@ func (s *server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
 		return err
 	}
+	s.offDuty = make(chan struct{})
+	s.patrols.Go(func() { patrol(s.offDuty, s.store, s.log) }) //nolint:contextcheck // it outlives ctx; close ends it
 	if s.models, s.providers, err = buildModels(s.settings, s.env); err != nil {
 		return err
 	}
@@ -234,6 +240,9 @@ func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return parley.Errorf(parley.CodeUnavailable, "this server is stopping")
 	}
+	if damage := s.store.Stats().Damage; damage != nil {
+		return damage
+	}
 	return s.store.Ping(ctx)
 }
 
@@ -287,6 +296,10 @@ func (s *server) close() error {
 		s.audit.Close()
 	}
 	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
+	if s.offDuty != nil {
+		close(s.offDuty)
+		s.patrols.Wait()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
