@@ -29,6 +29,7 @@ type Store interface {
 	parley.AgentStore
 	parley.ProjectStore
 	parley.KeyStore
+	parley.SignInStore
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
@@ -109,7 +110,8 @@ type Engine struct {
 	middleware []parley.Middleware
 	roots      []string
 	log        *slog.Logger
-	keys       keyCache
+	keys       secrets[parley.Principal]
+	signedIn   secrets[parley.SignedIn]
 
 	scaling chan struct{} // of one: who makes a thumbnail has put something in
 
