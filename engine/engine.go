@@ -30,9 +30,11 @@ type Store interface {
 	parley.AgentStore
 	parley.ProjectStore
 	parley.KeyStore
+	parley.SignInStore
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
+	parley.VerifyStore
 	parley.ControlStore
 	parley.LoopStore
 	parley.UsageStore
@@ -113,7 +115,8 @@ type Engine struct {
 	projects   *projectdir.Policy
 	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
 	log        *slog.Logger
-	keys       keyCache
+	keys       secrets[parley.Principal]
+	signedIn   secrets[parley.SignedIn]
 
 	scaling scaling
 
