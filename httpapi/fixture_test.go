@@ -22,6 +22,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
@@ -126,7 +127,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 	}
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Projects: policy, Log: log})
 	s.audit = NewAuditLog(s.store, log)
-	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}
@@ -139,6 +140,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 		t.Fatal(err)
 	}
 	server := NewServer(handler, log)
+	server.ConnContext = peer.ConnContext
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }() // ended by Close below
 	s.url = "http://" + listener.Addr().String()

@@ -274,7 +274,8 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 	started := time.Now()
 	toolCall := parley.ToolCall{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
+		MessageID: call.messageID, ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
+		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
 	}
 	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: call.tool.Source(), Call: &toolCall})
 	outcome := parley.ToolFailed

@@ -61,7 +61,7 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("turns", ids("id", "workspace_id", "session_id", "trigger_message_id"), texts("status", "wait_reason"), integers("ordinal", "attempt", "takeovers", "step"),
 		ids("agent_id"), integers("agent_version"), ids("loop_id"), integers("iteration"), texts("error"),
 		integers("input_tokens", "output_tokens", "cached_tokens", "unknown_calls", "cost", "created_at", "started_at", "finished_at"),
-		ids("continues_id"), texts("idempotency_key"), raw("fingerprint"), integers("posted_event")),
+		ids("continues_id"), texts("idempotency_key"), raw("fingerprint"), integers("posted_event"), ids("caught_by", "accused_by")),
 	table("calls", ids("id", "workspace_id", "session_id", "turn_id", "message_id"), integers("ordinal", "step", "attempt"), texts("model", "parameters"),
 		flags("think", "search"), raw("system_hash", "tools_hash"), texts("manifest"), raw("request_hash"), integers("encoder_version"), texts("usage"),
 		integers("cost"), texts("finish_reason", "outcome", "error"), integers("created_at", "first_token_ms", "total_ms", "reserved_tokens", "reserved_cost"),

@@ -39,7 +39,8 @@ type Changes struct {
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
 	Resumed  []Resumed      // of NewTurns those that take up another; after them
-	Turns    []*parley.Turn // all that may change in a turn
+	Turns    []*parley.Turn // all that may change in a turn, but for
+	Suspect  *parley.Turn   // who caught and who accused it
 
 	Replay   *parley.NewReplay // of NewCalls: its row
 	NewCalls []NewCall
@@ -69,7 +70,7 @@ type Changes struct {
 
 // Any reports whether there is anything to write.
 func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
+	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		c.OutsideOpened != nil || c.OutsideGrown != nil || c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
