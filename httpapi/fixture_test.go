@@ -106,6 +106,17 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 // startServerWith is startServer with models of the test's own.
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
+	return startServerOf(t, registry, builtin.Tools(), change...)
+}
+
+// startServerWithTools is startServer with tools of the test's own.
+func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
+	t.Helper()
+	return startServerOf(t, testModels, tools, change...)
+}
+
+func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
+	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
@@ -113,7 +124,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models, tools := registry(t), builtin.Tools()
+	models := registry(t)
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
