@@ -29,7 +29,7 @@ func routes() []route {
 			answers: created[parley.Agent]("The agent, version 1.", agentExample), fails: conflicting()},
 		{method: http.MethodGet, paths: []string{"/v1/agents"}, name: "listAgents", tag: "agents", verb: engine.ReadAgents,
 			says: "List agents", about: "By slug, ascending unless order says otherwise. Archived agents are left out unless status asks for them.",
-			query: with(paging(), choice("status", "active, the default, hides archived agents; any shows all.", "active", "archived", "any"), text("tag", "Only agents with this tag.")),
+			query: with(paging(), choice("status", "active, the default, hides archived agents; any shows all.", "active", "archived", "any"), text("tag", "Only agents with this tag."), text("owner_id", "Only agents of this principal; me for one's own.")),
 			serve: serveListAgents, answers: listed[parley.Agent](agentExample)},
 		{method: http.MethodGet, paths: []string{"/v1/agents/{agent}"}, name: "getAgent", tag: "agents", verb: engine.ReadAgents,
 			says: "Read an agent", about: "By id or slug.", serve: serveAgent, answers: found[parley.Agent]("The agent in its current version.", agentExample)},
