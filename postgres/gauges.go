@@ -84,7 +84,7 @@ func readyTurns(b *batch, rank transition.Rank, into *parley.ReadyTurns) {
 // Stats implements parley.GaugeStore.
 func (s *Store) Stats() parley.DatabaseStats {
 	pool := s.pool.Stat()
-	return parley.DatabaseStats{Pool: &parley.PoolStats{
+	return parley.DatabaseStats{Damage: s.damage.Noted(), Pool: &parley.PoolStats{
 		Max: int(pool.MaxConns()), Idle: int(pool.IdleConns()), Acquired: int(pool.AcquiredConns()), Opening: int(pool.ConstructingConns()),
 		Acquires: pool.AcquireCount(), WaitedAcquires: pool.EmptyAcquireCount(), CancelledAcquires: pool.CanceledAcquireCount(),
 		Waited: pool.EmptyAcquireWaitTime(),

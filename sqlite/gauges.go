@@ -89,7 +89,7 @@ func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *parley.ReadyTu
 
 // Stats implements parley.GaugeStore.
 func (s *Store) Stats() parley.DatabaseStats {
-	return parley.DatabaseStats{Writer: &parley.WriterStats{
+	return parley.DatabaseStats{Damage: s.damage.Noted(), Writer: &parley.WriterStats{
 		Queued:      len(s.writer.queue) + len(s.writer.urgent),
 		Commits:     s.writer.commits.Load(),
 		Transitions: s.writer.transitions.Load(),
