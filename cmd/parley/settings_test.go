@@ -47,7 +47,8 @@ providers:
 	want := settings{
 		DataDir: dir, Addr: "127.0.0.1:9000", Role: roleAll, Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
 		Drain: duration(5 * time.Second), DrainWait: byDatabase, LogLevel: "info", LogFormat: logJSON,
-		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
+		DatabaseWait: duration(defaultDatabaseWait),
+		FlushLive:    duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
 		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -67,6 +68,8 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		"bad environment":      {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
 		"no wait":              {env: map[string]string{"PARLEY_DRAIN_WAIT": "-1s"}, says: "PARLEY_DRAIN_WAIT"},
 		"misspelt tool server": {file: "mcp: [{name: fs, comand: npx}]\n", says: "comand"},
+		"a field twice":        {file: "addr: 127.0.0.1:9000\naddr: 0.0.0.0:9000\n", says: "addr"},
+		"twice, further in":    {file: "mcp: [{name: fs, command: npx, command: sh}]\n", says: "command"},
 		"no number":            {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
 	} {
 		t.Run(name, func(t *testing.T) {
