@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"parley"
@@ -56,6 +57,11 @@ func (t *Telemetry) countPark(ended *parley.TurnRun) {
 	case parley.WaitRateLimit:
 		t.RateLimited(parley.RateOfLoop)
 	}
+}
+
+// WrongKey counts a key that is nobody's by the status of its answer.
+func (t *Telemetry) WrongKey(status int) {
+	t.metrics.wrongKeys.WithLabelValues(strconv.Itoa(status)).Inc()
 }
 
 // RateLimited counts what came too often.

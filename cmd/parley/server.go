@@ -170,6 +170,10 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	} else {
 		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
 	}
+	proxies, err := s.settings.proxies()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.nameOwner(ctx); err != nil {
 		return nil, err
 	}
@@ -179,9 +183,9 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	}
 	s.audit = httpapi.NewAuditLog(s.store, s.log)
 	return httpapi.New(httpapi.Options{
-		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited,
+		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
-		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code,
+		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})
