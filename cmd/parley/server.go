@@ -66,7 +66,7 @@ func (s *server) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
+	if s.store, err = s.awaitStore(ctx); err != nil {
 		return err
 	}
 	if s.models, s.providers, err = buildModels(s.settings, s.env); err != nil {
@@ -109,8 +109,13 @@ func (s *server) open(ctx context.Context) error {
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
+	limits, err := s.connectionLimits()
+	if err != nil {
+		return err
+	}
+	listener := httpapi.Bounded(s.http, s.listener, limits)
 	s.failed = make(chan error, 1)
-	go func() { s.failed <- s.http.Serve(s.listener) }() // ended by close
+	go func() { s.failed <- s.http.Serve(listener) }() // ended by close
 	return nil
 }
 
