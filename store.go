@@ -30,6 +30,7 @@ type Store interface {
 	OutboxStore
 	ChildStore
 	AuditStore
+	VerifyStore
 	GaugeStore
 	BudgetStore
 	UsageStore

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -97,7 +98,7 @@ func (t *Telemetry) countChild(ended *parley.TurnRun) {
 
 // classOf is a failure's class; internal for one that does not say.
 func classOf(failure *parley.Failure) parley.ErrorClass {
-	if failure == nil || failure.Class == "" {
+	if failure == nil || !slices.Contains(parley.ErrorClasses(), failure.Class) { // agents elsewhere name theirs
 		return parley.ClassInternal
 	}
 	return failure.Class

@@ -100,7 +100,7 @@ type serveFlags struct {
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
-	roots, proxies                                      []string
+	roots, proxies, secretFiles                         []string
 	insecureLocal                                       bool
 	databaseWait                                        time.Duration
 }
@@ -118,7 +118,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.lease, "lease", defaultLease, "after this long without a sign of life a process's turns are taken over (PARLEY_LEASE)")
 	flags.DurationVar(&f.drain, "drain", defaultDrain, "how long running turns may finish after SIGTERM; 0s gives them back at once (PARLEY_DRAIN)")
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
-	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; default the home directory)")
+	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
+	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxy", nil, "network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)")
 	flags.BoolVar(&f.insecureLocal, "insecure-local", false, "while no key exists, let every user of this machine do everything (PARLEY_INSECURE_LOCAL)")
 	flags.DurationVar(&f.databaseWait, "database-wait", defaultDatabaseWait, "how long the start waits for a PostgreSQL that does not answer; 0s does not wait (PARLEY_DATABASE_WAIT)")
@@ -150,6 +151,7 @@ func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 		"replay":         func() { s.Replay = f.replay },
 		"log-level":      func() { s.LogLevel = f.logLevel },
 		"log-format":     func() { s.LogFormat = f.logFormat },
+		"secret-file":    func() { s.SecretFiles = f.secretFiles },
 	} {
 		if given(flag) {
 			lay()
