@@ -120,7 +120,8 @@ func (g *guesses) tell(ctx context.Context, from netip.Prefix, who *guesser, now
 	}
 	who.line = who.count * logTenfold
 	g.lines++
-	g.log.LogAttrs(ctx, slog.LevelWarn, "wrong keys", slog.String("from", from.String()), slog.Int("of_this_sender", who.count), slog.Int("without_a_line", g.silent))
+	g.log.LogAttrs(ctx, slog.LevelWarn, "wrong keys", slog.String("from", from.String()),
+		slog.Int("of_this_sender", who.count), slog.Int("without_a_line", g.silent))
 	g.silent = 0
 }
 

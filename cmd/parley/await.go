@@ -35,13 +35,13 @@ func (s *server) awaitStore(ctx context.Context) (parley.Store, error) {
 		}
 		left := patience - time.Since(began)
 		if left <= 0 {
-			return nil, parley.WrapError(parley.CodeUnavailable, err, databaseName(s.settings.DatabaseURL)+" did not answer within "+patience.String()+
-				"; start it, correct PARLEY_DATABASE_URL, or wait longer with --database-wait")
+			return nil, parley.WrapError(parley.CodeUnavailable, err, databaseName(s.settings.DatabaseURL)+
+				" did not answer within "+patience.String()+"; start it, correct PARLEY_DATABASE_URL, or wait longer with --database-wait")
 		}
 		if time.Since(told) >= waitTold {
 			told = time.Now()
-			s.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database, which does not answer", slog.String("database", databaseName(s.settings.DatabaseURL)),
-				slog.Duration("for_another", left.Round(time.Second)))
+			s.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database, which does not answer",
+				slog.String("database", databaseName(s.settings.DatabaseURL)), slog.Duration("for_another", left.Round(time.Second)))
 		}
 		timer := time.NewTimer(min(pause, left))
 		select {
