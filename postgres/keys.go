@@ -161,6 +161,11 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Prin
 	return principal, err
 }
 
+// RevokedKey implements parley.KeyStore.
+func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error) {
+	return one(ctx, s, system(), "key", scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL", hash)
+}
+
 // Keys lists the keys of a workspace, newest first.
 func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, error) {
 	return all(ctx, s, tenant(workspaceID), scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = "+here+" ORDER BY k.id DESC", maxKeys)

@@ -197,6 +197,21 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal p
 	return principal, err
 }
 
+// RevokedKey implements parley.KeyStore.
+func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (key parley.Key, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL", func(r *row) error {
+			key = scanKey(r)
+			return nil
+		}, hash)
+		if err == nil && !found {
+			err = transition.NotFound("key")
+		}
+		return err
+	})
+	return key, err
+}
+
 // Keys lists the keys of a workspace, newest first.
 func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) (keys []parley.Key, err error) {
 	err = s.read(ctx, func(c *conn) error {
