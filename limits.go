@@ -25,4 +25,9 @@ const (
 	CrashLoopLimit  = 3        // takeovers of expired leases with no step settled between
 	PurgeBatch      = 1000     // rows per transaction of a purge
 	DefaultMaxSteps = 50       // steps of one turn
+
+	// DefaultMaxSeconds is how long one turn may run, without the time that it waits,
+	// where neither its agent nor its session says otherwise: a provider that trickles
+	// for ever ends with it.
+	DefaultMaxSeconds = 60 * 60
 )
