@@ -12,7 +12,7 @@ TOOLS := $(CURDIR)/.cache/tools
 # what the detector does see, and with it the stores' tests take six times as long.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
 	go test -v -timeout 20m -count=1 -p 1 -parallel 3 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself; -parallel: much of it is waiting
+
+fuzz: ## every fuzz target for FUZZTIME each (10s): what reads foreign bytes ends with an answer or an error
+	.ci/fuzz
 
 trials: ## the trials of several processes, TRIALS times in a row (10)
 	go test -v -timeout 120m -count=1 -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
