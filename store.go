@@ -24,11 +24,13 @@ type Store interface {
 	AgentStore
 	ProjectStore
 	KeyStore
+	SignInStore
 	ClientStore
 	ClientSweep
 	OutboxStore
 	ChildStore
 	AuditStore
+	VerifyStore
 	GaugeStore
 	BudgetStore
 	UsageStore

@@ -14,7 +14,7 @@ const (
 	agentInputExample = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.","model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
 	agentExample      = `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"",` +
 		`"system_prompt":"You write release notes for {{project.name}}.","runtime":"standard","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,` +
-		`"tools":["current_time"],"context_policy":null,"retry_policy":{"retries":null,"backoff":null,"max_wait_ms":null,"sentences":null},"grants":[{"tool":"write_file","arguments":{"path":"drafts/*"},"fingerprint":null,"effect":"allow"}],"approval_timeout":null,"limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":5,"requests_per_minute":null},"middleware":{"user_context":["user","time"],"think_tags":null,"redact":[{"name":"card","pattern":"\\b\\d{16}\\b"}]},"compaction":{"model":"sim/echo","instructions":null},"response_cache":{"ttl_seconds":600},"tags":["docs"],"lead_id":null,"status":"active","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+		`"tools":["current_time"],"context_policy":null,"retry_policy":{"retries":null,"backoff":null,"max_wait_ms":null,"sentences":null},"grants":[{"tool":"write_file","arguments":{"path":"drafts/*"},"fingerprint":null,"effect":"allow","approvers":null,"by_others":false}],"approval_timeout":null,"limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":5,"requests_per_minute":null},"middleware":{"user_context":["user","time"],"think_tags":null,"redact":[{"name":"card","pattern":"\\b\\d{16}\\b"}]},"compaction":{"model":"sim/echo","instructions":null},"response_cache":{"ttl_seconds":600},"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample + `","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 
 	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user","content":{"text":"Draft the notes."}}}`
 	sessionExample      = `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
@@ -34,7 +34,7 @@ const (
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
-		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `",` +
+		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
@@ -70,7 +70,8 @@ const (
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` + turnIDExample + `",` +
 		`"message_id":"` + messageIDExample + `","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
-		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null}`
+		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
+		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` + otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","state":"completed","reason":"messages","attempt":1,"covers_from":1,"covers_through":38,"absorbs_id":null,` +
 		`"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample + `","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` + timeExample + `","finished_at":"` + timeExample + `"}`
@@ -82,12 +83,15 @@ const (
 	warmedExample      = `{"agent_id":"` + agentIDExample + `","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,"usage":{"input_tokens":3204,"output_tokens":1,"cached_tokens":0,"cache_write_tokens":3190,"reasoning_tokens":null},"cost":0.008,"cache":{"hit":false,"cached_tokens":0,"written_tokens":3190,"saved":-0.0016}}`
 	usageExample       = `{"group":"day","from":"` + timeExample + `","to":"` + timeExample + `","total":` + usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
 	usageSumExample    = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample + `","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
+	anchorExample      = `{"number":12,"hash":"` + hashExample + `"}`
+	verifyExample      = `{"next":{"stage":"files","workspace_id":null,"id":null,"hash":null},"checked":1,"findings":[{"stage":"records","where":"session ` + sessionIDExample + `","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
 	auditExample       = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	providersExample   = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY","default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample        = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`
 	principalExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"created_at":"` + timeExample + `","revoked_at":null`
 	keyExample         = `{` + keyFields + `}`
+	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
 	newKeyExample      = `{` + keyFields + `,"key":"pk_example-shown-once"}`
 
 	framesExample = "event: session.started\nid: 3\ndata: {\"session_id\":\"" + sessionIDExample + "\",\"sequence\":3,\"type\":\"session.started\",\"created_at\":\"" + timeExample + "\",\"data\":{\"turn_id\":\"" + turnIDExample + "\",\"attempt\":1}}\n\n" +

@@ -10,12 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley"
 	"parley/engine"
 	"parley/httpapi"
+	"parley/internal/peer"
+	"parley/internal/projectdir"
 	"parley/live"
 	"parley/postgres"
 	"parley/sqlite"
@@ -49,23 +52,34 @@ type server struct {
 	audit     *httpapi.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
+	kernel    kernel
+	code      string // by which the page signs in once; "" where the system tells who connects
 	http      *http.Server
+	projects  *projectdir.Policy
 	draining  atomic.Bool
 	failed    chan error // what http.Serve ended with
+
+	patrols sync.WaitGroup // of one: patrol
+	offDuty chan struct{}  // closed, the patrol ends; nil before it begins
 }
 
 func (s *server) open(ctx context.Context) error {
 	dir := s.settings.DataDir
-	if err := dataDirMade(dir); err != nil {
+	if err := ownFiles(dir); err != nil {
+		return err
+	}
+	var err error
+	if s.projects, err = s.settings.projects(); err != nil {
 		return err
 	}
 	if err := s.observe(ctx); err != nil {
 		return err
 	}
-	var err error
 	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
 		return err
 	}
+	s.offDuty = make(chan struct{})
+	s.patrols.Go(func() { patrol(s.offDuty, s.store, s.log) }) //nolint:contextcheck // it outlives ctx; close ends it
 	if s.models, s.providers, err = buildModels(s.settings, s.env); err != nil {
 		return err
 	}
@@ -94,7 +108,7 @@ func (s *server) open(ctx context.Context) error {
 			return err
 		}
 	}
-	handler, err := s.handler(tools)
+	handler, err := s.handler(ctx, tools)
 	if err != nil {
 		return err
 	}
@@ -102,6 +116,7 @@ func (s *server) open(ctx context.Context) error {
 		return err
 	}
 	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
+	s.http.ConnContext = peer.ConnContext
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
@@ -126,7 +141,7 @@ func (s *server) openTools() (parley.ToolSource, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []parley.ToolSource{builtin.Tools(), builtin.Sessions(s.store), endpoints}
+	sources := []parley.ToolSource{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
 		if err != nil {
@@ -152,21 +167,32 @@ func orNone(d time.Duration) time.Duration {
 }
 
 // handler is what answers requests, by the role of the process.
-func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
+func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
+	}
+	replaced, err := replaceOldToken(s.settings.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if replaced {
+		s.log.Warn("the local token was replaced: file tools of earlier releases could read it; copies of the old one no longer let anybody in",
+			"file", filepath.Join(s.settings.DataDir, tokenFile))
 	}
 	token, err := localToken(s.settings.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
+	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, Log: s.log}
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {
 		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
 	}
-	page, err := web.Handler()
+	if err := s.nameOwner(ctx); err != nil {
+		return nil, err
+	}
+	page, err := web.Handler(s.notice())
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +200,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	return httpapi.New(httpapi.Options{
 		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})
@@ -220,6 +247,9 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return parley.Errorf(parley.CodeUnavailable, "this server is stopping")
+	}
+	if damage := s.store.Stats().Damage; damage != nil {
+		return damage
 	}
 	return s.store.Ping(ctx)
 }
@@ -274,6 +304,10 @@ func (s *server) close() error {
 		s.audit.Close()
 	}
 	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
+	if s.offDuty != nil {
+		close(s.offDuty)
+		s.patrols.Wait()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}

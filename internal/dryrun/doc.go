@@ -28,6 +28,10 @@ type Reads interface {
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
+	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)
+	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
+	Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error)
+	Message(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Message, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
@@ -166,7 +170,7 @@ func (m *Memory) Outcome(turnID parley.ID) (parley.Turn, []parley.Message, []par
 	defer m.mu.Unlock()
 	messages := slices.Clone(m.messages)
 	for i := range messages {
-		messages[i].ContentHash = parley.Hash{}
+		messages[i].ContentHash, messages[i].ChainVersion = parley.Hash{}, 0
 	}
 	return m.turns[turnID], messages, slices.Clone(m.calls)
 }

@@ -34,7 +34,8 @@ func (r rows) Turn(_ *transition.Head, id parley.ID) (*parley.Turn, error) {
 func (r rows) Open(_ *transition.Head, turnID parley.ID) (open transition.Open, err error) {
 	for i := range r.m.messages {
 		if m := &r.m.messages[i]; m.TurnID == turnID && m.Status == parley.MessageStreaming {
-			open.Rows = append(open.Rows, transition.OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName})
+			open.Rows = append(open.Rows, transition.OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
+				Author: m.Author, Model: m.Model, Metadata: m.Metadata, CreatedAt: m.CreatedAt})
 		}
 	}
 	for i := range r.m.calls {
@@ -174,6 +175,7 @@ func (rows) ToolChildren(*transition.Head) ([]parley.ID, error)                 
 func (rows) SessionOfApproval(parley.ID, parley.ID) (parley.ID, error)            { return parley.ID{}, nil }
 func (rows) Approval(parley.ID, parley.ID) (*parley.Approval, error)              { return nil, nil }
 func (rows) TurnApprovals(*transition.Head, parley.ID) ([]parley.Approval, error) { return nil, nil }
+func (rows) Accepted(*transition.Head) (*parley.Accepted, error)                  { return nil, nil }
 func (rows) RootNews(parley.ID, parley.ID) (transition.RootNews, error)           { return 0, nil }
 func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                    { return parley.ID{}, nil }
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
