@@ -27,4 +27,9 @@ const (
 	MaxSuspects     = 64       // suspected turns that a process runs at once
 	PurgeBatch      = 1000     // rows per transaction of a purge
 	DefaultMaxSteps = 50       // steps of one turn
+
+	// DefaultMaxSeconds is how long one turn may run, without the time that it waits,
+	// where neither its agent nor its session says otherwise: a provider that trickles
+	// for ever ends with it.
+	DefaultMaxSeconds = 60 * 60
 )

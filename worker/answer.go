@@ -24,6 +24,7 @@ type answer struct {
 	blocks  []*row // by the adapter's number
 	begun   bool   // the step is open in the store
 	shown   bool   // something of it was visible to watchers
+	silent  bool   // the last attempt failed before anything came of it: the next one waits less
 	bytes   int
 	call    parley.CallSettled // of the last call
 	usage   parley.Usage
