@@ -233,7 +233,7 @@ func routes() []route {
 		{method: http.MethodPost, paths: []string{"/v1/files"}, name: "uploadFile", tag: "files", verb: engine.WriteFiles, uploads: true,
 			says: "Upload a file", about: "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again are answered with the file that is there (200).",
 			query: []parameter{text("name", "The file's name; of a form, instead of the one in it.")}, serve: serveUploadFile,
-			answers: append(created[parley.File]("The new file.", fileExample), found[parley.File]("The file that has this name and these bytes.", fileExample)...)},
+			answers: append(created[parley.File]("The new file.", fileExample), found[parley.File]("The file that has this name and these bytes.", fileExample)...), fails: []parley.Code{parley.CodeConflict}},
 		{method: http.MethodGet, paths: []string{"/v1/files"}, name: "listFiles", tag: "files", verb: engine.ReadFiles,
 			says: "List files", about: "Newest first: one's own, and those that messages use which one may read.", query: paging(), serve: serveListFiles, answers: listed[parley.File](fileExample)},
 		{method: http.MethodGet, paths: []string{"/v1/files/{file}"}, name: "getFile", tag: "files", verb: engine.ReadFiles,
