@@ -243,6 +243,22 @@ func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.Audit
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
 }
 
+// Anchor is the end of the audit's chain.
+func (c *Client) Anchor(ctx context.Context) (parley.Anchor, error) {
+	return read[parley.Anchor](ctx, c, "/v1/audit/anchor", nil)
+}
+
+// VerifyInput asks for a step of a verification.
+type VerifyInput struct {
+	Place  parley.VerifyPlace `json:"place"`
+	Anchor *parley.Anchor     `json:"anchor,omitempty"`
+}
+
+// Verify makes a step of a verification of the server's store, however long it takes.
+func (c *Client) Verify(ctx context.Context, input VerifyInput) (parley.VerifyStep, error) {
+	return lasting[VerifyInput, parley.VerifyStep](ctx, c, "/v1/verify", &input)
+}
+
 // WarmAgent sends what all requests of an agent begin with to its provider once.
 func (c *Client) WarmAgent(ctx context.Context, idOrSlug string) (parley.Warmed, error) {
 	return call[none, parley.Warmed](ctx, c, http.MethodPost, "/v1/agents/"+url.PathEscape(idOrSlug)+"/warm", nil, nil, nil)

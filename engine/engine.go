@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // Store is what the engine needs of a parley.Store.
@@ -32,6 +33,7 @@ type Store interface {
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
+	parley.VerifyStore
 	parley.ControlStore
 	parley.LoopStore
 	parley.UsageStore
@@ -94,7 +96,7 @@ type Options struct {
 	Middleware   []parley.Middleware   // the program's own, as the workers have it
 	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
 	DryRunner    parley.DryRunner      // nil: no dry runs and no previews here
-	ProjectRoots []string              // directories that projects may lie in; none: the user's home
+	Projects     *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
 	Log          *slog.Logger          // nil: slog.Default()
 }
 
@@ -107,11 +109,11 @@ type Engine struct {
 	runner     parley.Runner
 	dry        parley.DryRunner
 	middleware []parley.Middleware
-	roots      []string
+	projects   *projectdir.Policy
 	log        *slog.Logger
 	keys       keyCache
 
-	scaling chan struct{} // of one: who makes a thumbnail has put something in
+	scaling scaling
 
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
@@ -128,10 +130,14 @@ func New(options Options) *Engine {
 	if log == nil {
 		log = slog.Default()
 	}
+	projects := options.Projects
+	if projects == nil {
+		projects = projectdir.Home()
+	}
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware,
-		roots:      options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		projects:   projects, log: log, seed: maphash.MakeSeed(),
 	}
 }
 

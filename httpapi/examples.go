@@ -34,7 +34,7 @@ const (
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
-		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `",` +
+		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
@@ -83,6 +83,8 @@ const (
 	warmedExample      = `{"agent_id":"` + agentIDExample + `","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,"usage":{"input_tokens":3204,"output_tokens":1,"cached_tokens":0,"cache_write_tokens":3190,"reasoning_tokens":null},"cost":0.008,"cache":{"hit":false,"cached_tokens":0,"written_tokens":3190,"saved":-0.0016}}`
 	usageExample       = `{"group":"day","from":"` + timeExample + `","to":"` + timeExample + `","total":` + usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
 	usageSumExample    = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample + `","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
+	anchorExample      = `{"number":12,"hash":"` + hashExample + `"}`
+	verifyExample      = `{"next":{"stage":"files","workspace_id":null,"id":null,"hash":null},"checked":1,"findings":[{"stage":"records","where":"session ` + sessionIDExample + `","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
 	auditExample       = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	providersExample   = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY","default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample        = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`

@@ -22,6 +22,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
 	"parley/llm/sim"
@@ -106,7 +107,7 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 // startServerWith is startServer with models of the test's own.
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, registry, builtin.Tools(), change...)
+	return startServerOf(t, registry, nil, change...)
 }
 
 // startServerWithTools is startServer with tools of the test's own.
@@ -115,23 +116,30 @@ func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(
 	return startServerOf(t, testModels, tools, change...)
 }
 
+// startServerOf takes Parley's own tools for nil.
 func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
+	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
+	if err != nil {
+		t.Fatal(err)
+	}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	var err error
 	if s.store, err = sqlite.Open(t.Context(), s.data, sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
 	models := registry(t)
+	if tools == nil {
+		tools = builtin.ToolsWithin(policy)
+	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, ProjectRoots: []string{s.root}, Log: log})
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Projects: policy, Log: log})
 	s.audit = NewAuditLog(s.store, log)
 	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {

@@ -215,7 +215,7 @@ func routes() []route {
 			input: inputOf[engine.DecisionInput](`{"decision":"approve"}`), serve: serveDecide, answers: found[parley.Approval]("The approval, answered.", approvalExample), fails: conflicting()},
 
 		{method: http.MethodPost, paths: []string{"/v1/projects"}, name: "chooseProject", tag: "projects", verb: engine.WriteProjects,
-			says: "Choose a directory as a project", about: "Adds it, or refreshes the one with this path (200).", input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`), serve: serveChooseProject,
+			says: "Choose a directory as a project", about: "Adds it, or refreshes the one with this path (200). It lies within the roots that the server names; without any only the machine's own user chooses. Private directories are refused.", input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`), serve: serveChooseProject,
 			answers: append(created[parley.Project]("The new project.", projectExample), found[parley.Project]("The project, its last access refreshed.", projectExample)...)},
 		{method: http.MethodGet, paths: []string{"/v1/projects"}, name: "listProjects", tag: "projects", verb: engine.ReadProjects,
 			says: "List projects", about: "Last access first.", query: with(paging(), parameter{name: "recent", about: "Only this many, last access first; instead of limit.", schema: integer(1, parley.MaxPage)}),
@@ -226,7 +226,7 @@ func routes() []route {
 			says: "Delete a project", about: "Its sessions are detached, or deleted with cascade (admins only). The directory itself is not touched.", query: []parameter{flag("cascade", "Delete its sessions too.")}, serve: serveDeleteProject, answers: nothing("Deleted.")},
 
 		{method: http.MethodGet, paths: []string{"/v1/directories"}, name: "listDirectories", tag: "projects", verb: engine.WriteProjects,
-			says: "List directories that may be projects", about: "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. Links are followed as far as they lead to directories inside the roots. What lies outside is 404, whether it exists or not.",
+			says: "List directories that may be projects", about: "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. Links are followed as far as they lead to directories inside the roots. What lies outside or is private is 404, whether it exists or not.",
 			query: []parameter{text("path", "The directory to look into, absolute. Without it the roots are listed."), text("name", "Only directories whose names contain this, whatever its case."), flag("hidden", "Also directories whose names begin with a dot.")},
 			serve: serveDirectories, answers: found[engine.Directories]("The directories.", directoriesExample), fails: []parley.Code{parley.CodeNotFound}},
 
@@ -272,6 +272,12 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/audit"}, name: "listAudit", tag: "audit", verb: engine.ReadAudit,
 			says: "List who did what", about: "Newest first, about a second behind. Every request that reads or writes is here but for lists of models and tools; no content is. For admins.",
 			query: with(paging(), id("session_id", "Only what concerns this session, though it be deleted."), id("principal_id", "Only what this principal did."), flag("changes", "true: without what only reads, watches or tells what a window has open.")), serve: serveAudit, answers: listed[parley.AuditEntry](auditExample)},
+		{method: http.MethodGet, paths: []string{"/v1/audit/anchor"}, name: "getAnchor", tag: "audit", verb: engine.ReadAudit,
+			says: "Name the end of the audit's chain", about: "The number and hash of the latest link, of all workspaces together. Kept elsewhere, it shows later whether the chain up to there is still the same. For admins.",
+			serve: serveAnchor, answers: found[parley.Anchor]("The latest link; number 0 while there is none.", anchorExample)},
+		{method: http.MethodPost, paths: []string{"/v1/verify"}, name: "verify", tag: "audit", verb: engine.ReadAudit,
+			says: "Verify the store, step by step", about: "Makes the next small step: the database's pages, every record, the files, and the audit with its chain. Send what next says until its stage is done. For the machine's own user alone, by the local token; parley verify does it.",
+			input: inputOf[verifyInput](`{"place":{"stage":"records","id":null,"workspace_id":null,"hash":null}}`), serve: serveVerify, answers: found[parley.VerifyStep]("What the step found, and where the next one begins.", verifyExample)},
 		{method: http.MethodGet, paths: []string{"/v1/search"}, name: "search", tag: "messages", verb: engine.ReadSessions,
 			says: "Search what was said", about: "Settled messages, calls and results of tools included, and titles of sessions that one may read; internal messages are not found. All words must occur, whatever their case and accents; \"a phrase\" stands as it is written, -word must not occur, and the last word may be the beginning of one. Best first, those alike newest first; at most the newest 1,000 matches are ranked. What is said is found within seconds.",
 			query: searchFilters(), serve: serveSearch, answers: found[engine.SearchResults]("What was found.", searchExample), fails: []parley.Code{parley.CodeNotFound}},

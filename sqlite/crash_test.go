@@ -365,8 +365,13 @@ func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.
 
 // TestKilledAtEveryStatement walks every statement of every transition: the
 // process dies there, and what a reopened store tells is the state before the
-// transition or behind it, never between.
+// transition or behind it, never between. Each of a few thousand points is a life
+// of its own, and nothing in it runs beside anything else: `make test` runs these
+// walks without the race detector, which makes them ten times longer.
 func TestKilledAtEveryStatement(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a life of its own: not among the short tests")
+	}
 	t.Parallel()
 	made := newTemplate(t)
 	for name, moves := range everyScript() {
@@ -376,7 +381,7 @@ func TestKilledAtEveryStatement(t *testing.T) {
 			for i, move := range moves {
 				behind, _, _ := made.run(t, moves, i+1, 0)
 				reached := false
-				for point := 1 + i%stride; ; point += stride {
+				for point := 1; ; point++ {
 					after, killedAt, committed := made.run(t, moves, i, point)
 					reached = reached || committed
 					if killedAt == "" {
@@ -402,6 +407,9 @@ func TestKilledAtEveryStatement(t *testing.T) {
 // TestKilledWhileRecovering kills the process that opens the database after a
 // crash, at every statement of its recovery: opening again goes on from there.
 func TestKilledWhileRecovering(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a life of its own: not among the short tests")
+	}
 	t.Parallel()
 	made := newTemplate(t)
 	for name, last := range map[string]int{"tools": 4, "cancel": 6, "release and recover": 5} {

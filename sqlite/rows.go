@@ -52,10 +52,11 @@ func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
 
 // Open implements transition.Rows.
 func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
-	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name FROM messages
+	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata, created_at FROM messages
  WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`, func(r *row) error {
 		open.Rows = append(open.Rows, transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()),
-			ToolCallID: r.text(), ToolName: r.text()})
+			ToolCallID: r.text(), ToolName: r.text(), Author: parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()},
+			Model: parley.ModelID(r.text()), Metadata: r.json(), CreatedAt: r.time()})
 		return nil
 	}, h.LogID, turnID); err != nil {
 		return open, err
@@ -289,16 +290,30 @@ func (t *txn) Alive(processID parley.ID) (bool, error) {
 type candidates struct{ *txn }
 
 // NextWorkspace implements transition.Waiting.
-func (w candidates) NextWorkspace(after parley.ID, mode parley.Mode) (parley.ID, error) {
-	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], transition.Priority(mode))
+func (w candidates) NextWorkspace(after parley.ID, rank transition.Rank) (parley.ID, error) {
+	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], int(rank))
 }
 
 // NextReady implements transition.Waiting.
-func (w candidates) NextReady(workspaceID parley.ID, mode parley.Mode, after transition.Ready) (next transition.Ready, err error) {
+func (w candidates) NextReady(workspaceID parley.ID, rank transition.Rank, after transition.Ready) (next transition.Ready, err error) {
 	_, err = w.one(`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
  AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`, func(r *row) error {
 		next = transition.Ready{SessionID: r.id(), At: r.time()}
 		return nil
-	}, workspaceID, transition.Priority(mode), int64(after.At), after.SessionID[:], w.now)
+	}, workspaceID, int(rank), int64(after.At), after.SessionID[:], w.now)
 	return next, err
+}
+
+// Suspects implements transition.Waiting.
+func (w candidates) Suspects(processID parley.ID) (suspects transition.Suspects, err error) {
+	suspects.Waiting, err = w.has("SELECT 1 FROM ready INDEXED BY ready_suspects WHERE priority > 1 AND priority < ? LIMIT 1", int(transition.FirstAccused))
+	if err != nil || !suspects.Waiting {
+		return suspects, err
+	}
+	_, err = w.one(`SELECT count(*), coalesce(max(t.takeovers), 0) FROM heads h JOIN turns t ON t.id = h.turn_id
+ WHERE h.holder = ? AND t.takeovers > 0`, func(r *row) error {
+		suspects.Held, suspects.Twice = r.int(), r.int() > 1
+		return nil
+	}, processID)
+	return suspects, err
 }

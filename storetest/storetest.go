@@ -36,6 +36,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Cancelling":  testCancelling,
 		"Recovery":    testRecovery,
 		"Leases":      testLeases,
+		"Suspects":    testSuspects,
 		"Deletion":    testDeletion,
 		"Events":      testEvents,
 		"Properties":  testProperties,

@@ -89,6 +89,9 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 		return false, err
 	}
 	t.remember(a)
+	if t.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
+		poke(t.w.claimNow)
+	}
 	return settled.More, nil
 }
 

@@ -127,6 +127,10 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	}
 	defer server.Close()
 	if err := server.Ready(ctx); err != nil {
+		if _, answers := server.Principal(ctx); answers == nil { // it runs and says why it is not ready
+			f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" and is not ready: "+err.Error(), "see the server's log; when the database is damaged run parley verify"
+			return f, true
+		}
 		f.State, f.Says, f.Do = "note", "none answers at "+server.URL(), "start one with: parley serve"
 		return f, false
 	}

@@ -6,6 +6,7 @@
 package netguard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -75,50 +76,12 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// reserved are networks that no public server answers from, beside those that
-// net/netip knows (RFC 6890 and its registries).
-var reserved = []netip.Prefix{ //nolint:gochecknoglobals // never written
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), // translated, locally
-	netip.MustParsePrefix("100::/64"),       // discarded
-	netip.MustParsePrefix("fec0::/10"),      // site-local, of old
-}
+type headerKey struct{}
 
-// embedded are networks whose addresses carry an IPv4 address at an offset.
-var embedded = []struct { //nolint:gochecknoglobals // never written
-	prefix netip.Prefix
-	at     int
-}{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
-	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, of old
-}
-
-// Public reports whether an address can belong to a public server.
-func Public(address netip.Addr) bool {
-	address = address.Unmap().WithZone("")
-	if !address.IsGlobalUnicast() || address.IsPrivate() {
-		return false
-	}
-	for _, network := range reserved {
-		if network.Contains(address) {
-			return false
-		}
-	}
-	if address.Is4() {
-		return true
-	}
-	bytes := address.As16()
-	for _, e := range embedded {
-		if e.prefix.Contains(address) {
-			return Public(netip.AddrFrom4([4]byte(bytes[e.at : e.at+4])))
-		}
-	}
-	return true
+// WithHeader carries headers of one request to a client of this package, which sends
+// them to its Origin and, where that redirects to another, not there.
+func WithHeader(ctx context.Context, header map[string]string) context.Context {
+	return context.WithValue(ctx, headerKey{}, header)
 }
 
 // authorised adds a header to requests for its origin.
@@ -130,12 +93,16 @@ type authorised struct {
 
 // RoundTrip implements http.RoundTripper. Redirected requests pass here too.
 func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.origin == nil || len(a.header) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
+	own, _ := r.Context().Value(headerKey{}).(map[string]string)
+	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
 		return a.next.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())
 	for name, values := range a.header {
 		r.Header[name] = values
+	}
+	for name, value := range own {
+		r.Header.Set(name, value)
 	}
 	return a.next.RoundTrip(r)
 }

@@ -25,7 +25,7 @@ type Changes struct {
 	Buried         bool // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
 
 	NewMessages []NewMessage
-	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
+	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, chain_version, call_ordinal; position null, steer false
 	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
 	Edited      []*parley.Message // in the queue: content, token_estimate, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
@@ -40,7 +40,8 @@ type Changes struct {
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
 	Resumed  []Resumed      // of NewTurns those that take up another; after them
-	Turns    []*parley.Turn // all that may change in a turn
+	Turns    []*parley.Turn // all that may change in a turn, but for
+	Suspect  *parley.Turn   // who caught and who accused it
 
 	Replay   *parley.NewReplay // of NewCalls: its row
 	NewCalls []NewCall
@@ -70,7 +71,7 @@ type Changes struct {
 
 // Any reports whether there is anything to write.
 func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil || c.Buried || c.Unready || c.Ready ||
+	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil || c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		c.OutsideOpened != nil || c.OutsideGrown != nil || c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
@@ -117,7 +118,8 @@ type Marked struct {
 // SettledRow is what a streaming message becomes.
 type SettledRow struct {
 	parley.BlockSettled
-	ContentHash parley.Hash // next of the chain
+	ContentHash  parley.Hash // next of the chain
+	ChainVersion int         // what it covers
 }
 
 // NewCall is a call to insert with outcome open and created_at At. The texts

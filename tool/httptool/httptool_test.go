@@ -92,7 +92,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"/u/{id}", anyObject, `{"id":{"a":1}}`, "must be a string"},
 		{"/u/{id}/x", anyObject, `{"id":".."}`, ". or .."},
 		{"/u/.{id}/x", anyObject, `{"id":"."}`, ". or .."},
-		{"/u/{id}", anyObject, `[]`, "no JSON object"},
+		{"/u/{id}", anyObject, `[]`, "not a JSON object"},
 	} {
 		tool := one(t, httptool.Config{URL: server.URL + c.url, Parameters: json.RawMessage(c.schema), AllowPrivate: true})
 		if _, err := call(t, tool, c.arguments); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -173,7 +173,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"a } stands":         func(c *httptool.Config) { c.URL = "https://example.com/id}" },
 		"type object":        func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
 		"none of the schema": func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
-		"hold together": func(c *httptool.Config) {
+		"cannot be used": func(c *httptool.Config) {
 			c.Parameters = json.RawMessage(`{"type":"object","properties":{"id":{"$ref":"https://example.com/schema"}}}`)
 		},
 		"timeout: ":   func(c *httptool.Config) { c.Timeout = time.Hour },
@@ -205,5 +205,46 @@ func TestAnnotationsFollowTheMethod(t *testing.T) {
 	want := parley.ToolAnnotations{ReadOnly: true, OpenWorld: true}
 	if got := one(t, httptool.Config{Method: "POST", URL: "https://example.com/", Annotations: own}).Annotations(); got != want {
 		t.Errorf("configured: %+v", got)
+	}
+}
+
+// An endpoint is told which call it serves, the same for each attempt; whoever it
+// redirects to elsewhere is not.
+func TestEndpointsCanTellARepetition(t *testing.T) {
+	names := []string{"Idempotency-Key", "Parley-Call-Id", "Parley-Session-Id", "Traceparent"}
+	told := func(r *http.Request) string {
+		var values []string
+		for _, name := range names {
+			values = append(values, r.Header.Get(name))
+		}
+		return strings.Join(values, " ")
+	}
+	elsewhere := "nobody asked"
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere = told(r) }))
+	defer other.Close()
+	var own []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/act", func(_ http.ResponseWriter, r *http.Request) { own = append(own, told(r)) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	exact := parley.ToolCall{
+		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	for _, path := range []string{"/act", "/act", "/away"} {
+		tool := one(t, httptool.Config{URL: server.URL + path, Method: "PUT", AllowPrivate: true})
+		if _, err := tool.Call(t.Context(), exact); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
+	if len(own) != 2 || own[0] != want || own[1] != want {
+		t.Errorf("the endpoint was told %q, want %q", own, want)
+	}
+	if strings.TrimSpace(elsewhere) != "" {
+		t.Errorf("another host was told %q", elsewhere)
 	}
 }

@@ -266,6 +266,7 @@ func TestSchemas(t *testing.T) {
 		"local":  `{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"required":["x"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`,
 		"draft7": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}}`,
 		"big":    `{"type":"object","description":"` + strings.Repeat("x", mcp.MaxSchemaBytes) + `"}`,
+		"self":   `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]}`,
 		"deep":   strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
 	} {
 		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -281,6 +282,15 @@ func TestSchemas(t *testing.T) {
 	source.Await(t.Context())
 	if diff := cmp.Diff([]string{"s__broken", "s__draft7", "s__local", "s__remote"}, names(source)); diff != "" {
 		t.Error(diff)
+	}
+	faults := map[string]string{}
+	for _, fault := range source.Faults() {
+		faults[fault.Name] = fault.Source + ": " + fault.Reason
+	}
+	for name, part := range map[string]string{"s__big": "longer than", "s__deep": "nests deeper", "s__self": "refers to itself"} {
+		if !strings.HasPrefix(faults[name], "mcp/s: ") || !strings.Contains(faults[name], part) {
+			t.Errorf("of %s it is told %q", name, faults[name])
+		}
 	}
 	for _, c := range []struct {
 		tool, arguments string
@@ -299,7 +309,7 @@ func TestSchemas(t *testing.T) {
 		t.Error("a schema was fetched")
 	}
 	text := log.String()
-	if strings.Count(text, "cannot be read here") != 2 || strings.Count(text, "left out") != 2 {
+	if strings.Count(text, "cannot be read here") != 2 || strings.Count(text, "left out") != 3 {
 		t.Errorf("the log says %s", text)
 	}
 }
@@ -311,4 +321,47 @@ func mustQuote(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// A server is told which call it serves: in _meta over every transport, in headers
+// over HTTP too.
+func TestServersCanTellARepetition(t *testing.T) {
+	t.Parallel()
+	var header atomic.Pointer[http.Header]
+	server := sdk.NewServer(&sdk.Implementation{Name: "meta", Version: "1"}, nil)
+	server.AddTool(&sdk.Tool{Name: "meta", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return said("%v %v %v %v", r.Params.Meta["parley/idempotency-key"], r.Params.Meta["parley/call-id"], r.Params.Meta["parley/session-id"], r.Params.Meta["traceparent"]), nil
+	})
+	url := serve(t, server, nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(parley.CallIDHeader) != "" {
+				header.Store(&r.Header)
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true})
+	tool, ok := source.Tool("web__meta")
+	if !ok {
+		t.Fatal("the tool is missing")
+	}
+	exact := parley.ToolCall{
+		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
+	for range 2 {
+		if got, err := tool.Call(t.Context(), exact); err != nil || string(got) != mustQuote(t, want) {
+			t.Errorf("_meta says %s, %v; want %s", got, err, want)
+		}
+	}
+	got := header.Load()
+	if got == nil {
+		t.Fatal("no request has the headers")
+	}
+	for name, value := range exact.Headers() {
+		if got.Get(name) != value {
+			t.Errorf("%s is %q, want %q", name, got.Get(name), value)
+		}
+	}
 }
