@@ -109,6 +109,16 @@ func (c *Client) Agents(ctx context.Context, query url.Values) (Page[parley.Agen
 	return read[Page[parley.Agent]](ctx, c, "/v1/agents", query)
 }
 
+// GiveAgent gives an agent another owner; for admins.
+func (c *Client) GiveAgent(ctx context.Context, idOrSlug string, ownerID parley.ID) (parley.Agent, error) {
+	return call[ownerPatch, parley.Agent](ctx, c, http.MethodPatch, "/v1/agents/"+url.PathEscape(idOrSlug), nil, &ownerPatch{ownerID}, nil)
+}
+
+// ownerPatch gives an agent to another principal.
+type ownerPatch struct {
+	OwnerID parley.ID `json:"owner_id"`
+}
+
 // ArchiveAgent archives an agent.
 func (c *Client) ArchiveAgent(ctx context.Context, idOrSlug string) error {
 	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/agents/"+url.PathEscape(idOrSlug), nil, nil, nil)

@@ -62,6 +62,14 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	return principal, nil
 }
 
+// RevokedKey finds the revoked key of a secret; CodeNotFound for any other.
+func (e *Engine) RevokedKey(ctx context.Context, secret string) (parley.Key, error) {
+	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
+		return parley.Key{}, parley.Errorf(parley.CodeNotFound, "there is no such key")
+	}
+	return e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
+}
+
 // Admit counts a request of a principal whose key is limited: CodeRateLimited
 // when it comes too early. It is counted in the database, for all processes.
 func (e *Engine) Admit(ctx context.Context, principal parley.Principal) error {

@@ -19,6 +19,9 @@ func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOr
 	if err != nil {
 		return parley.Warmed{}, err
 	}
+	if err := ownsAgent(principal, WriteAgents, &agent); err != nil {
+		return parley.Warmed{}, err
+	}
 	warmer, ok := e.dry.(parley.Warmer)
 	if !ok {
 		return parley.Warmed{}, parley.Errorf(parley.CodeUnavailable, "This process calls no models; ask one that does.")

@@ -52,7 +52,10 @@ func TestRolesOverHTTP(t *testing.T) {
 	ask := map[engine.Verb]func(role parley.PrincipalRole) (method, path, body string){
 		engine.ReadAgents: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/agents", "" },
 		engine.WriteAgents: func(role parley.PrincipalRole) (string, string, string) {
-			return "POST", "/v1/agents", fmt.Sprintf(`{"name":"of %s"}`, role)
+			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"for %s"}`, role), admin).ID.String(), `{"system_prompt":"x"}`
+		},
+		engine.GrantAgents: func(role parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"to grant to %s"}`, role), admin).ID.String(), `{"tools":["current_time"]}`
 		},
 		engine.ReadSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "GET", "/v1/sessions/" + shared() + "/messages", ""

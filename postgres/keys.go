@@ -63,6 +63,12 @@ func scanPrincipal(r *row) (parley.Principal, error) {
 		Kind: parley.AuthorKind(r.text()), Role: parley.PrincipalRole(r.text())}, nil
 }
 
+// Principal finds a principal of a workspace.
+func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (parley.Principal, error) {
+	return one(ctx, s, tenant(workspaceID), "principal", scanPrincipal,
+		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id)
+}
+
 // LocalOwner is the machine's own user in a workspace, made if new.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error) {
 	made := parley.NewID()
@@ -154,6 +160,11 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Prin
 		err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
 	}
 	return principal, err
+}
+
+// RevokedKey implements parley.KeyStore.
+func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error) {
+	return one(ctx, s, system(), "key", scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL", hash)
 }
 
 // Keys lists the keys of a workspace, newest first.

@@ -156,7 +156,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 		}
 	}
 	b.outside(h)
-	b.approvals(h, c)
+	if err := b.approvals(h, c); err != nil {
+		return err
+	}
 	if err := b.compaction(h); err != nil {
 		return err
 	}

@@ -72,6 +72,10 @@ func testAuthenticate(t *testing.T, w *world) {
 		_, err := w.store.Authenticate(w.ctx, hash)
 		refused(t, name, err, parley.CodeUnauthenticated)
 	}
+	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")), "a key that is not revoked": given.Hash} {
+		_, err := w.store.RevokedKey(w.ctx, hash)
+		refused(t, name, err, parley.CodeNotFound)
+	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || !has {
 		t.Errorf("with a key there are keys: %t, %v", has, err)
 	}
@@ -84,6 +88,9 @@ func testAuthenticate(t *testing.T, w *world) {
 	}
 	_, err = w.store.Authenticate(w.ctx, given.Hash)
 	refused(t, "a revoked key", err, parley.CodeUnauthenticated)
+	if known, err := w.store.RevokedKey(w.ctx, given.Hash); err != nil || known != revoked {
+		t.Errorf("the revoked key is known as %+v, %v; want %+v", known, err, revoked)
+	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || has {
 		t.Errorf("with the only key revoked there are keys: %t, %v", has, err)
 	}

@@ -35,7 +35,10 @@ func (t *turn) settle(a *answer) (place, error) {
 	var started []string
 	for i := range calls {
 		t.sort(&calls[i])
-		t.permit(&calls[i])
+		if err := t.permit(&calls[i]); err != nil {
+			a.drop()
+			return over(), err
+		}
 	}
 	t.allow(calls)
 	for i := range calls {

@@ -80,6 +80,10 @@ type Rows interface {
 	// RootNews is what the root session has heard of an approval.
 	RootNews(workspaceID, approvalID parley.ID) (RootNews, error)
 
+	// Accepted reads what a session's owner has accepted; nil for one from before
+	// acceptances were kept.
+	Accepted(h *Head) (*parley.Accepted, error)
+
 	// Compaction reads the session's compaction; nil when it never had one.
 	Compaction(h *Head) (*parley.Compaction, error)
 	// OpenCall reads a call of the session; nil when it is not open.
