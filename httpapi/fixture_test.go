@@ -114,7 +114,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 // startServerWithTools is startServer with tools of the test's own.
 func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, testModels, func(*projectdir.Policy) parley.ToolSource { return tools }, change...)
+	return startServerOf(t, testModels, tools, change...)
 }
 
 // startServerOf takes Parley's own tools for nil.
