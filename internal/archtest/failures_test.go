@@ -40,6 +40,35 @@ func TestFailuresNameTheirTests(t *testing.T) {
 			t.Errorf("failure %s has %d rows; want one", number, rows[number])
 		}
 	}
+	namedTestsExist(t, page)
+}
+
+// TestThreatsNameTheirTests holds docs/threats.md against the tests: every row of
+// its tables names a test that exists.
+func TestThreatsNameTheirTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/threats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| who") {
+			continue
+		}
+		if rows++; !namedTest.MatchString(line) {
+			t.Errorf("this row names no test: %s", line)
+		}
+	}
+	if rows == 0 {
+		t.Error("docs/threats.md has no rows")
+	}
+	namedTestsExist(t, page)
+}
+
+// namedTestsExist looks for every test and case that a page names.
+func namedTestsExist(t *testing.T, page []byte) {
+	t.Helper()
 	for _, named := range namedTest.FindAllStringSubmatch(string(page), -1) {
 		dir := filepath.Join("../..", named[1])
 		if named[1] == module {
