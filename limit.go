@@ -230,6 +230,13 @@ func RateLimited(whose string, perMinute int, wait time.Duration) error {
 		Message: fmt.Sprintf("%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised", whose, perMinute, wait)}
 }
 
+// TooManyWrongKeys is the refusal of a wrong key from where many came before.
+func TooManyWrongKeys(wait time.Duration) error {
+	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.", wait)}
+}
+
 // BudgetScope is what a limit counts.
 type BudgetScope string
 
