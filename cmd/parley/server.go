@@ -188,7 +188,7 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, Log: s.log}
+	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, MaxSessions: s.settings.MaxSessions, MaxStorage: int64(s.settings.MaxStorage), Log: s.log}
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {
