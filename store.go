@@ -24,6 +24,7 @@ type Store interface {
 	AgentStore
 	ProjectStore
 	KeyStore
+	SignInStore
 	ClientStore
 	ClientSweep
 	OutboxStore

@@ -30,6 +30,7 @@ type Store interface {
 	parley.AgentStore
 	parley.ProjectStore
 	parley.KeyStore
+	parley.SignInStore
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
@@ -111,7 +112,8 @@ type Engine struct {
 	middleware []parley.Middleware
 	projects   *projectdir.Policy
 	log        *slog.Logger
-	keys       keyCache
+	keys       secrets[parley.Principal]
+	signedIn   secrets[parley.SignedIn]
 
 	scaling scaling
 

@@ -34,6 +34,8 @@ const (
 	SetClients      Verb = "clients.write"
 	ReadKeys        Verb = "keys.read"
 	WriteKeys       Verb = "keys.write"
+	ReadSignIns     Verb = "sign_ins.read"
+	EndSignIns      Verb = "sign_ins.end"
 	ReadCache       Verb = "cache.read"
 	ClearCache      Verb = "cache.clear"
 	ReadAudit       Verb = "audit.read"
@@ -90,6 +92,8 @@ var permissions = [...]Permission{
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+	{ReadSignIns, "list sign-ins of browsers: one's own, admins all", ReachVisible, ReachVisible, ReachAll},
+	{EndSignIns, "end sign-ins of browsers", ReachVisible, ReachVisible, ReachAll},
 	{ReadCache, "read what the response cache holds and saved", ReachAll, ReachAll, ReachAll},
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},

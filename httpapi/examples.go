@@ -91,6 +91,7 @@ const (
 	principalExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"created_at":"` + timeExample + `","revoked_at":null`
 	keyExample         = `{` + keyFields + `}`
+	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
 	newKeyExample      = `{` + keyFields + `,"key":"pk_example-shown-once"}`
 
 	framesExample = "event: session.started\nid: 3\ndata: {\"session_id\":\"" + sessionIDExample + "\",\"sequence\":3,\"type\":\"session.started\",\"created_at\":\"" + timeExample + "\",\"data\":{\"turn_id\":\"" + turnIDExample + "\",\"attempt\":1}}\n\n" +

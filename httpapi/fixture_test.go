@@ -22,6 +22,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
@@ -107,17 +108,18 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 // startServerWith is startServer with models of the test's own.
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, registry, nil, change...)
+	return startServerOf(t, registry, func(policy *projectdir.Policy) parley.ToolSource { return builtin.ToolsWithin(policy) }, change...)
 }
 
 // startServerWithTools is startServer with tools of the test's own.
 func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, testModels, tools, change...)
+	return startServerOf(t, testModels, func(*projectdir.Policy) parley.ToolSource { return tools }, change...)
 }
 
-// startServerOf takes Parley's own tools for nil.
-func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
+func startServerOf(
+	t *testing.T, registry func(*testing.T) *llm.Registry, toolsOf func(*projectdir.Policy) parley.ToolSource, change ...func(*Options),
+) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
@@ -129,10 +131,7 @@ func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools 
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models := registry(t)
-	if tools == nil {
-		tools = builtin.ToolsWithin(policy)
-	}
+	models, tools := registry(t), toolsOf(policy)
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -141,7 +140,7 @@ func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools 
 	}
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Projects: policy, Log: log})
 	s.audit = NewAuditLog(s.store, log)
-	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}
@@ -154,6 +153,7 @@ func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools 
 		t.Fatal(err)
 	}
 	server := NewServer(handler, log)
+	server.ConnContext = peer.ConnContext
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }() // ended by Close below
 	s.url = "http://" + listener.Addr().String()

@@ -110,6 +110,13 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.WriteKeys: func(role parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/keys", fmt.Sprintf(`{"name":"by %s"}`, role)
 		},
+		engine.ReadSignIns: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/sign-ins", "" },
+		engine.EndSignIns: func(role parley.PrincipalRole) (string, string, string) {
+			in := s.do("POST", "/v1/sign-in", fmt.Sprintf(`{"key":%q}`, strings.TrimPrefix(bearers[role], "Bearer ")))
+			cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
+			return "DELETE", "/v1/sign-ins/" + own.Data[0].ID.String(), ""
+		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
 	for _, permission := range engine.Permissions() {

@@ -117,6 +117,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return err
 		}
 		x.principal, x.local = who.Principal, who.local
+		letIn(x.r.Context())
 		if err := a.engine.Admit(x.r.Context(), x.principal); err != nil {
 			x.keyLimited = true
 			return err

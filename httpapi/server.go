@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"errors"
 	_ "embed"
+	"errors"
 	"log/slog"
 	"net/http"
 

@@ -48,6 +48,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Agents":      testAgents,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
+		"SignIns":     testSignIns,
 		"Audit":       testAudit,
 		"Clients":     testClients,
 		"Gauges":      testGauges,

@@ -67,6 +67,9 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	findings := []finding{checkDirectory(s.DataDir), checkDisk(s.DataDir)}
 	server, running := checkServer(ctx, shared, env)
 	findings = append(findings, server)
+	if s.InsecureLocal {
+		findings = append(findings, finding{"insecure_local", "problem", "is set: until a key exists, every user of this machine can do everything", "leave it out, or make a key with: parley keys create --name NAME"})
+	}
 	findings = append(findings, checkStore(ctx, s, running)...)
 	return append(findings, checkProviders(s, env)...)
 }

@@ -17,6 +17,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/httpapi"
+	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
 	"parley/postgres"
@@ -51,6 +52,8 @@ type server struct {
 	audit     *httpapi.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
+	kernel    kernel
+	code      string // by which the page signs in once; "" where the system tells who connects
 	http      *http.Server
 	projects  *projectdir.Policy
 	draining  atomic.Bool
@@ -105,7 +108,7 @@ func (s *server) open(ctx context.Context) error {
 			return err
 		}
 	}
-	handler, err := s.handler(tools)
+	handler, err := s.handler(ctx, tools)
 	if err != nil {
 		return err
 	}
@@ -113,6 +116,7 @@ func (s *server) open(ctx context.Context) error {
 		return err
 	}
 	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
+	s.http.ConnContext = peer.ConnContext
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
@@ -163,7 +167,7 @@ func orNone(d time.Duration) time.Duration {
 }
 
 // handler is what answers requests, by the role of the process.
-func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
+func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
 	}
@@ -185,7 +189,10 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	} else {
 		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
 	}
-	page, err := web.Handler()
+	if err := s.nameOwner(ctx); err != nil {
+		return nil, err
+	}
+	page, err := web.Handler(s.notice())
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +200,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	return httpapi.New(httpapi.Options{
 		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})
