@@ -26,6 +26,9 @@ type KeyInput struct {
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
 	// RequestsPerMinute counts every request of the key, a stream once.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all sorts; beyond it they are 429. Not limited by default."`
+	// MaxSessions and MaxStorage are quotas of what the key's principal owns.
+	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that it may own; beyond it 409. Not limited by default."`
+	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that it may have uploaded; beyond it 409. Not limited by default."`
 }
 
 // NewKey is the one answer that holds a key's secret.
@@ -57,6 +60,14 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	}
 	e.keys.add(hash, principal, now, cleared)
 	return principal, nil
+}
+
+// RevokedKey finds the revoked key of a secret; CodeNotFound for any other.
+func (e *Engine) RevokedKey(ctx context.Context, secret string) (parley.Key, error) {
+	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
+		return parley.Key{}, parley.Errorf(parley.CodeNotFound, "there is no such key")
+	}
+	return e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
 }
 
 // Admit counts a request of a principal whose key is limited: CodeRateLimited
@@ -122,6 +133,9 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 	if input.RequestsPerMinute < 0 || input.RequestsPerMinute > parley.MaxLimitPerMinute {
 		return NewKey{}, parley.InvalidField("requests_per_minute", "must lie between 1 and %d; leave it out for no limit", parley.MaxLimitPerMinute)
 	}
+	if err := checkQuotas(input); err != nil {
+		return NewKey{}, err
+	}
 	secret, err := newSecret(SecretPrefix)
 	if err != nil {
 		return NewKey{}, err
@@ -130,6 +144,7 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 		Key: parley.Key{
 			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
 			Name: input.Name, Role: role, Prefix: secret[:shownBytes], RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),
+			MaxSessions: parley.OrNull(input.MaxSessions), MaxStorage: parley.OrNull(input.MaxStorage),
 		},
 		Hash: parley.HashOf([]byte(secret)),
 	})
@@ -137,6 +152,16 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 		return NewKey{}, err
 	}
 	return NewKey{Key: key, Secret: secret}, nil
+}
+
+func checkQuotas(input KeyInput) error {
+	if input.MaxSessions < 0 || input.MaxSessions > parley.MaxQuota {
+		return parley.InvalidField("max_sessions", "must lie between 1 and %d; leave it out for no limit", int64(parley.MaxQuota))
+	}
+	if input.MaxStorage < 0 || input.MaxStorage > parley.MaxQuota {
+		return parley.InvalidField("max_storage", "must lie between 1 and %d bytes; leave it out for no limit", int64(parley.MaxQuota))
+	}
+	return nil
 }
 
 // newSecret is random, behind what tells what it is for.

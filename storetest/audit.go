@@ -12,10 +12,10 @@ func testAudit(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"it is listed by session and principal": testAuditLists,
 		"entries outlive their session":         testAuditOutlives,
-		"entries and heads are linked once":     testAuditLinks,
-		"linkers fence each other":              testAuditLinkers,
-		"a late entry is linked later":          testAuditLate,
-		"a deletion is linked":                  testAuditGraves,
+		"EntriesAndHeadsAreLinkedOnce":          testAuditLinks,
+		"LinkersFenceEachOther":                 testAuditLinkers,
+		"LateEntriesAreLinkedLater":             testAuditLate,
+		"DeletionsAreLinked":                    testAuditGraves,
 	})
 }
 
