@@ -88,7 +88,7 @@ func testAuthenticate(t *testing.T, w *world) {
 	}
 	_, err = w.store.Authenticate(w.ctx, given.Hash)
 	refused(t, "a revoked key", err, parley.CodeUnauthenticated)
-	if known, err := w.store.RevokedKey(w.ctx, given.Hash); err != nil || known != revoked {
+	if known, err := w.store.RevokedKey(w.ctx, given.Hash); err != nil || !cmp.Equal(known, revoked) {
 		t.Errorf("the revoked key is known as %+v, %v; want %+v", known, err, revoked)
 	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || has {
