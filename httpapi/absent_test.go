@@ -242,6 +242,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("archiveFeature", reflect.TypeFor[engine.FeatureArchived](), 200, "POST", "/v1/sessions/archive", `{"feature":"f"}`)
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
+	do("getAnchor", reflect.TypeFor[parley.Anchor](), 200, "GET", "/v1/audit/anchor", "")
+	do("verify", reflect.TypeFor[parley.VerifyStep](), 200, "POST", "/v1/verify", "{}")
 	do("signIn", reflect.TypeFor[parley.Principal](), 200, "POST", "/v1/sign-in", `{"key":"`+testToken+`"}`)
 	do("listSignIns", reflect.TypeFor[page[parley.SignIn]](), 200, "GET", "/v1/sign-ins", "")
 	do("createKey", reflect.TypeFor[engine.NewKey](), 201, "POST", "/v1/keys", `{"name":"ci"}`)
