@@ -94,6 +94,7 @@ type Options struct {
 	Middleware   []parley.Middleware   // the program's own, as the workers have it
 	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
 	DryRunner    parley.DryRunner      // nil: no dry runs and no previews here
+	Audit        *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
 	ProjectRoots []string              // directories that projects may lie in; none: the user's home
 	Log          *slog.Logger          // nil: slog.Default()
 }
@@ -108,6 +109,7 @@ type Engine struct {
 	dry        parley.DryRunner
 	middleware []parley.Middleware
 	roots      []string
+	audit      *AuditLog
 	log        *slog.Logger
 	keys       keyCache
 
@@ -130,8 +132,8 @@ func New(options Options) *Engine {
 	}
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
-		middleware: options.Middleware,
-		roots:      options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		middleware: options.Middleware, audit: options.Audit,
+		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }
 

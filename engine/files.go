@@ -17,24 +17,31 @@ import (
 // are kept chunk by chunk, never whole in memory. Its type is found by looking at
 // them. CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is
 // returned as it is, and nothing is kept.
-func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (parley.File, bool, error) {
-	scope, err := authorise(principal, WriteFiles)
+func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (_ parley.File, _ bool, err error) {
+	ctx, call, err := e.enter(ctx, principal, "uploadFile", WriteFiles)
 	if err != nil {
 		return parley.File{}, false, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if name, err = fileName(name); err != nil {
 		return parley.File{}, false, err
 	}
 	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
-	if err := e.receive(ctx, &file, from); err != nil {
+	pieces := parley.WithAudit(ctx, nil) // the file is there when its last piece is
+	if err := e.receive(pieces, &file, from); err != nil {
 		if file.Size > 0 { // what the client lets go of is swept later, if not now
-			if err := e.store.AbandonUpload(context.WithoutCancel(ctx), file.WorkspaceID, file.BlobID); err != nil {
+			if err := e.store.AbandonUpload(context.WithoutCancel(pieces), file.WorkspaceID, file.BlobID); err != nil {
 				e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
 			}
 		}
 		return parley.File{}, false, err
 	}
-	return e.store.FinishUpload(ctx, file)
+	made, isNew, err := e.store.FinishUpload(ctx, file)
+	if err == nil {
+		call.about(on(made.ID))
+	}
+	return made, isNew, err
 }
 
 // receive stores the chunks of a file and fills in what their bytes say of it.
@@ -104,20 +111,24 @@ func fileName(name string) (string, error) {
 }
 
 // File reads what is known of a file.
-func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (parley.File, error) {
-	scope, err := authorise(principal, ReadFiles)
+func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getFile", ReadFiles, on(id))
 	if err != nil {
 		return parley.File{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.File(ctx, scope, id)
 }
 
 // Files lists, newest first by default.
-func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (Page[parley.File], error) {
-	scope, err := authorise(principal, ReadFiles)
+func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (_ Page[parley.File], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listFiles", ReadFiles)
 	if err != nil {
 		return Page[parley.File]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("files", Descending)
 	if err != nil {
 		return Page[parley.File]{}, err
@@ -140,11 +151,13 @@ func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id
 
 // DeleteFile removes a file. Only who uploaded it or an admin may; CodeConflict
 // while a message uses it.
-func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) error {
-	scope, err := authorise(principal, DropFiles)
+func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "deleteFile", DropFiles, on(id))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	file, err := e.store.File(ctx, scope, id)
 	if err != nil {
 		return err

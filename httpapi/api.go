@@ -34,7 +34,6 @@ type Options struct {
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
-	Audit   *AuditLog                   // takes down who did what; nil: nothing does
 	Limited func(parley.RateScope)      // is told of each 429; nil: nobody is
 	Version string                      // in the document; "dev" when empty
 	Flush   time.Duration               // standard pace of merged deltas; 0: StandardFlush
@@ -51,7 +50,6 @@ type api struct {
 	ready    func(context.Context) error
 	page     http.Handler
 	metrics  http.Handler
-	audit    *AuditLog
 	limited  func(parley.RateScope)
 	flush    time.Duration
 	log      *slog.Logger
@@ -70,7 +68,7 @@ func New(options Options) (http.Handler, error) {
 	}
 	a := &api{
 		engine: options.Engine, hub: options.Hub, gate: newGate(options.Engine, options.LocalToken, options.Loopback),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, audit: options.Audit, limited: options.Limited, flush: options.Flush, log: options.Log,
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
 	for _, host := range options.Hosts {

@@ -1,13 +1,9 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,44 +128,5 @@ func TestClientsThatStayAreWrittenDownOnce(t *testing.T) {
 	}
 	if opened != 2 {
 		t.Errorf("opened %d times, want 2", opened)
-	}
-}
-
-// interrupted refuses the first batches, as a store does whose disk is full.
-type interrupted struct {
-	parley.AuditStore
-	mu       sync.Mutex // guards refusals
-	refusals int
-}
-
-func (i *interrupted) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.refusals > 0 {
-		i.refusals--
-		return errors.New("no room")
-	}
-	return i.AuditStore.AppendAudit(ctx, entries)
-}
-
-// TestAuditSurvivesARefusal: entries that the store does not take wait, and the
-// last ones are written when the log is closed.
-func TestAuditSurvivesARefusal(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	principal := want[parley.Principal](s, 200, "GET", "/v1/principal", "")
-	audit := NewAuditLog(&interrupted{AuditStore: s.store, refusals: 1}, slog.New(slog.NewTextHandler(s.log, nil)))
-	const entries = auditBatch + 10
-	session := parley.NewID()
-	for range entries {
-		audit.record(t.Context(), parley.AuditEntry{ID: parley.NewID(), WorkspaceID: principal.WorkspaceID, At: parley.Now(), PrincipalID: principal.ID,
-			PrincipalName: "ada", Action: "getSession", SessionID: session, RequestID: parley.NewID()})
-	}
-	audit.Close()
-	if got := s.auditOf(session.String()); len(got) != entries {
-		t.Errorf("%d entries of %d", len(got), entries)
-	}
-	if audit.lost.Load() != 0 {
-		t.Errorf("%d lost", audit.lost.Load())
 	}
 }

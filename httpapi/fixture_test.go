@@ -52,7 +52,7 @@ type testServer struct {
 	log    *logBuffer
 	root   string // directories that projects may lie in
 	data   string // the store's directory
-	audit  *AuditLog
+	audit  *engine.AuditLog
 }
 
 // subdirectory makes a directory for a project.
@@ -120,9 +120,9 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, ProjectRoots: []string{s.root}, Log: log})
-	s.audit = NewAuditLog(s.store, log)
-	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	s.audit = engine.NewAuditLog(s.store, log)
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, ProjectRoots: []string{s.root}, Log: log})
+	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}

@@ -44,9 +44,9 @@ type server struct {
 	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
-	sources   []closer          // of tools
-	worker    *worker.Worker    // nil with roleAPI
-	audit     *httpapi.AuditLog // nil with roleWorker
+	sources   []closer         // of tools
+	worker    *worker.Worker   // nil with roleAPI
+	audit     *engine.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
 	http      *http.Server
@@ -170,9 +170,10 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.audit = httpapi.NewAuditLog(s.store, s.log)
+	s.audit = engine.NewAuditLog(s.store, s.log)
+	options.Audit = s.audit
 	return httpapi.New(httpapi.Options{
-		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited,
+		Page: page, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
