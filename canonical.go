@@ -57,67 +57,6 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ChainInput is what a message contributes to the hash chain. Ids, times,
-// usage, marks and metadata are left out, so that copies, imports and forks of
-// a conversation have the same hashes.
-type ChainInput struct {
-	Role          Role
-	Status        MessageStatus
-	Content       json.RawMessage // canonical
-	ContextNote   string
-	CallOrdinal   int64 // of the tool_call itself, or of the call that a tool_result answers; 0 otherwise
-	ProviderData  []byte
-	CoversThrough *int64
-}
-
-// ChainHash is content_hash of a message: SHA-256 over the previous message's
-// hash (the zero hash before the first) and the canonical JSON of its input.
-// A tool call's own id is replaced by its ordinal in the conversation.
-func ChainHash(previous Hash, in ChainInput) (Hash, error) {
-	content := in.Content
-	if in.Role == RoleToolCall {
-		var call ToolCallContent
-		if err := json.Unmarshal(content, &call); err != nil {
-			return Hash{}, WrapError(CodeInternal, err, "a tool_call's content cannot be read")
-		}
-		call.ID = ""
-		encoded, err := EncodeContent(call)
-		if err != nil {
-			return Hash{}, err
-		}
-		content = encoded
-	}
-	out := make([]byte, 0, len(previous)+len(content)+len(in.ProviderData)*2+128)
-	out = append(out, previous[:]...)
-	out = append(out, '{')
-	if in.CallOrdinal != 0 {
-		out = append(out, `"call":`...)
-		out = strconv.AppendInt(out, in.CallOrdinal, 10)
-		out = append(out, ',')
-	}
-	out = append(out, `"content":`...)
-	out = append(out, content...)
-	if in.ContextNote != "" {
-		out = append(out, `,"context_note":`...)
-		out = AppendJSONString(out, in.ContextNote)
-	}
-	if in.CoversThrough != nil {
-		out = append(out, `,"covers_through":`...)
-		out = strconv.AppendInt(out, *in.CoversThrough, 10)
-	}
-	if len(in.ProviderData) > 0 {
-		out = append(out, `,"provider_data":"`...)
-		out = hex.AppendEncode(out, in.ProviderData)
-		out = append(out, '"')
-	}
-	out = append(out, `,"role":"`...)
-	out = append(out, in.Role...)
-	out = append(out, `","status":"`...)
-	out = append(out, in.Status...)
-	out = append(out, `"}`...)
-	return HashOf(out), nil
-}
-
 // CheckJSON refuses JSON from outside that nests deeper than MaxJSONDepth,
 // holds a NUL character or is not UTF-8. Whether it is JSON at all is left to
 // the decoder behind it.

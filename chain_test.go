@@ -10,6 +10,9 @@ import (
 
 func chain(t *testing.T, previous parley.Hash, in parley.ChainInput) parley.Hash {
 	t.Helper()
+	if in.Version == 0 {
+		in.Version = parley.ChainVersion1
+	}
 	hash, err := parley.ChainHash(previous, in)
 	if err != nil {
 		t.Fatalf("ChainHash: %v", err)
@@ -90,7 +93,7 @@ func TestChainHashReplacesACallsIDByItsOrdinal(t *testing.T) {
 			t.Errorf("the %s of a call is not part of the hash", name)
 		}
 	}
-	if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Role: parley.RoleToolCall, Content: json.RawMessage(`[`)}); err == nil {
+	if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Version: parley.ChainVersion, Role: parley.RoleToolCall, Content: json.RawMessage(`[`)}); err == nil {
 		t.Error("an unreadable tool_call has a hash")
 	}
 }

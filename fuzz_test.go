@@ -71,7 +71,7 @@ func FuzzValidateContent(f *testing.F) {
 		if err != nil || !bytes.Equal(content, again) {
 			t.Errorf("%s %q became %s and then %s, %v", role, raw, content, again, err)
 		}
-		if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Role: role, Status: parley.MessageCompleted, Content: content}); err != nil {
+		if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Version: parley.ChainVersion, Role: role, Status: parley.MessageCompleted, Content: content}); err != nil {
 			t.Errorf("%s has no hash: %v", content, err)
 		}
 	})

@@ -238,9 +238,10 @@ type Message struct {
 	AgentType     string          `json:"agent_type,omitempty"`
 	Iteration     int             `json:"iteration,omitempty"`
 	Usage         *Usage          `json:"usage"`
-	ContentHash   Hash            `json:"content_hash"` // zero (JSON null) until settled
-	CallOrdinal   int64           `json:"-"`            // tool_call: its number in the log from 1; tool_result: its call's
-	ProviderData  []byte          `json:"-"`            // opaque, byte-exact; the provider is Model's
+	ContentHash   Hash            `json:"content_hash"`            // zero (JSON null) until settled
+	ChainVersion  int             `json:"chain_version,omitempty"` // what content_hash covers (chain.go); 0 (JSON null) until settled
+	CallOrdinal   int64           `json:"-"`                       // tool_call: its number in the log from 1; tool_result: its call's
+	ProviderData  []byte          `json:"-"`                       // opaque, byte-exact; the provider is Model's
 	Error         *Failure        `json:"error"`
 	Metadata      json.RawMessage `json:"metadata"` // an object
 	Marks         Marks           `json:"marks"`
@@ -264,9 +265,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		AgentType     *string  `json:"agent_type"`
 		Iteration     *int     `json:"iteration"`
 		TokenEstimate *int     `json:"token_estimate"`
+		ChainVersion  *int     `json:"chain_version"`
 	}{
 		(*plain)(&m), OrNull(m.Sequence), OrNull(m.ContextNote), OrNull(m.ToolCallID), OrNull(m.ToolName),
 		OrNull(m.Model), OrNull(m.AgentType), OrNull(m.Iteration), OrNull(m.TokenEstimate),
+		OrNull(m.ChainVersion),
 	})
 }
 

@@ -136,3 +136,23 @@ type ToolSource interface {
 	// after the start on, or when ctx ends.
 	Await(ctx context.Context)
 }
+
+// ToolFault is a tool that cannot be used: agents are not given it.
+type ToolFault struct {
+	Name   string
+	Source string // as Tool.Source
+	Reason string // for people; it repeats no secret
+}
+
+// FaultySource is a ToolSource that knows of tools which cannot be used.
+type FaultySource interface {
+	Faults() []ToolFault // by name
+}
+
+// ToolFaults lists what a source knows of tools that cannot be used.
+func ToolFaults(source ToolSource) []ToolFault {
+	if faulty, ok := source.(FaultySource); ok {
+		return faulty.Faults()
+	}
+	return nil
+}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"parley"
@@ -113,8 +112,8 @@ func checkUntil(until *parley.LoopUntil) error {
 		if err := parley.CheckText("until.text_matches", until.TextMatches, parley.MaxLoopPatternBytes); err != nil {
 			return err
 		}
-		if _, err := regexp.Compile(until.TextMatches); err != nil {
-			return parley.InvalidField("until.text_matches", "is no regular expression (RE2): %s", parley.Clip(err.Error(), 200))
+		if _, err := schema.Matches(context.Background(), until.TextMatches, ""); err != nil {
+			return parley.InvalidField("until.text_matches", "is not a regular expression to look for: %s", parley.Clip(err.Error(), 200))
 		}
 	default:
 		return checkUntilSchema(until)
@@ -130,7 +129,7 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 		return err
 	}
 	if _, err := schema.Read(until.Schema); err != nil {
-		return parley.InvalidField("until.schema", "the JSON Schema does not hold together: %s", parley.Clip(err.Error(), 200))
+		return parley.InvalidField("until.schema", "this JSON Schema cannot be used: %s", parley.Clip(err.Error(), 300))
 	}
 	canonical, err := parley.CanonicalJSON(until.Schema)
 	if err != nil {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"parley"
 )
@@ -13,9 +15,11 @@ type ToolInfo struct {
 	Parameters  json.RawMessage        `json:"parameters" doc:"JSON Schema of the arguments."`
 	Annotations parley.ToolAnnotations `json:"annotations"`
 	Source      string                 `json:"source" doc:"Who runs it: builtin, http, or mcp/NAME."`
+	Unusable    *string                `json:"unusable" doc:"Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be used."`
 }
 
-// Tools lists what agents may name, by name. What a source adds or loses shows at once.
+// Tools lists what agents may name, by name, and what a server offers that cannot be
+// used, with the reason. What a source adds or loses shows at once.
 func (e *Engine) Tools(principal parley.Principal) ([]ToolInfo, error) {
 	if _, err := authorise(principal, ReadTools); err != nil {
 		return nil, err
@@ -31,5 +35,9 @@ func (e *Engine) Tools(principal parley.Principal) ([]ToolInfo, error) {
 			Annotations: tool.Annotations(), Source: tool.Source(),
 		})
 	}
+	for _, fault := range parley.ToolFaults(e.tools) {
+		infos = append(infos, ToolInfo{Name: fault.Name, Parameters: json.RawMessage(`{}`), Source: fault.Source, Unusable: &fault.Reason})
+	}
+	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil
 }

@@ -263,6 +263,11 @@ func (e *Engine) checkServerTool(name string) error {
 			return nil
 		}
 	}
+	for _, fault := range parley.ToolFaults(e.tools) {
+		if fault.Name == name {
+			return parley.InvalidField("tools", "%q cannot be used: %s", parley.Clip(name, 64), fault.Reason)
+		}
+	}
 	return parley.InvalidField("tools", "the server has no tool %q; it has: %s; or define it inline", parley.Clip(name, 64), parley.Clip(strings.Join(names, ", "), mostNamedBytes))
 }
 
@@ -289,7 +294,7 @@ func checkDefinition(definition parley.ToolDefinition) error {
 		return parley.InvalidField("tools.parameters", "%s: the schema's type must be object, for arguments are one", parley.Clip(definition.Name, 64))
 	}
 	if _, err := schema.Read(raw); err != nil {
-		return parley.InvalidField("tools.parameters", "%s: the JSON Schema does not hold together: %s", parley.Clip(definition.Name, 64), parley.Clip(err.Error(), 200))
+		return parley.InvalidField("tools.parameters", "%s: this JSON Schema cannot be used: %s", parley.Clip(definition.Name, 64), parley.Clip(err.Error(), 300))
 	}
 	return nil
 }

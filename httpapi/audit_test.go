@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,12 +37,43 @@ func (s *testServer) auditOf(session string) []parley.AuditEntry {
 	return entries
 }
 
+// behindLog knows which entries were written behind the requests, and not with a change.
+type behindLog struct {
+	parley.AuditStore
+	mu  sync.Mutex // guards ids
+	ids map[parley.ID]bool
+}
+
+func (b *behindLog) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ids == nil {
+		b.ids = map[parley.ID]bool{}
+	}
+	for _, e := range entries {
+		b.ids[e.ID] = true
+	}
+	return b.AuditStore.AppendAudit(ctx, entries)
+}
+
+// storesNothing are actions that are no readings, and yet change nothing in the database.
+var storesNothing = []string{"previewMessage", "warmAgent"}
+
+// severalEntries are actions that concern several sessions.
+var severalEntries = []string{"forkSession", "editMessage", "regenerateMessage", "shareSession", "unshareSession", "archiveFeature", "watchWorkspace"}
+
 // everythingIsAudited wants an entry of every action that was answered, with its
-// session if it concerns one.
+// session if it concerns one: of a change the one that was written with it.
 func (s *testServer) everythingIsAudited(answered map[string]bool) {
 	s.Helper()
-	seen, session := map[string]bool{}, map[string]bool{}
+	seen, session, with := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	requests := map[parley.ID]int{}
 	for _, e := range s.auditOf("") {
+		requests[e.RequestID]++
+		if requests[e.RequestID] > 1 && !slices.Contains(severalEntries, e.Action) {
+			s.Errorf("%s: a request left %d entries", e.Action, requests[e.RequestID])
+		}
+		with[e.Action] = with[e.Action] || !s.behind.ids[e.ID]
 		if e.PrincipalID.IsZero() || e.PrincipalName == "" || e.RequestID.IsZero() || e.At == 0 {
 			s.Errorf("an entry that says too little: %+v", e)
 		}
@@ -55,6 +88,9 @@ func (s *testServer) everythingIsAudited(answered map[string]bool) {
 		}
 		if seen[r.name] == r.unaudited() {
 			s.Errorf("%s: audited %v", r.name, seen[r.name])
+		}
+		if changes := !slices.Contains(readings(), r.name) && !slices.Contains(storesNothing, r.name) && !r.unaudited(); changes != with[r.name] && r.name != "setClientSession" && r.name != "getThumbnail" {
+			s.Errorf("%s: an entry was written with a change: %v; want %v", r.name, with[r.name], changes)
 		}
 		path := r.paths[0]
 		for _, of := range []string{"{session}", "{message}", "{turn}", "{call}", "{approval}"} {

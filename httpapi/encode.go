@@ -114,6 +114,7 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 		to = appendOther(to, "", m.Usage)
 	}
 	to = appendHash(append(to, `,"content_hash":`...), m.ContentHash)
+	to = appendNumberOrNull(to, `,"chain_version":`, int64(m.ChainVersion))
 	if m.Error == nil {
 		to = append(to, `,"error":null`...)
 	} else {

@@ -34,7 +34,7 @@ const (
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
-		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `",` +
+		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 

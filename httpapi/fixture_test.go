@@ -53,6 +53,7 @@ type testServer struct {
 	root   string // directories that projects may lie in
 	data   string // the store's directory
 	audit  *engine.AuditLog
+	behind *behindLog
 }
 
 // subdirectory makes a directory for a project.
@@ -120,7 +121,8 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.audit = engine.NewAuditLog(s.store, log)
+	s.behind = &behindLog{AuditStore: s.store}
+	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, ProjectRoots: []string{s.root}, Log: log})
 	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {

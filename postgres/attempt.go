@@ -123,7 +123,8 @@ func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
 const (
 	turnOfHead = "SELECT " + turnColumns + ` FROM parley.heads h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2`
-	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.heads h
+	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name,
+ m.model, m.metadata, m.created_at FROM parley.heads h
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
 	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
@@ -169,7 +170,8 @@ func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 }
 
 func scanOpenRow(r *row) transition.OpenRow {
-	return transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()), ToolCallID: r.text(), ToolName: r.text()}
+	return transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()), ToolCallID: r.text(), ToolName: r.text(),
+		Author: parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()}, Model: parley.ModelID(r.text()), Metadata: r.json(), CreatedAt: r.time()}
 }
 
 func scanOpenCall(r *row) transition.OpenCall {
@@ -202,7 +204,7 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 	err = a.ask(func() *batch {
 		open = transition.Open{}
 		b := tenant(a.workspace)
-		b.read(`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name FROM parley.messages m
+		b.read(`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name, m.model, m.metadata, m.created_at FROM parley.messages m
  WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3 ORDER BY m.sequence`, func(r *row) error {
 			open.Rows = append(open.Rows, scanOpenRow(r))
 			return nil

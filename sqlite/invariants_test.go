@@ -79,8 +79,7 @@ func checkRecord(c *conn, h *transition.Head) error {
 		if !m.Status.Settled() {
 			return fmt.Errorf("message %d of the record is %s", m.Sequence, m.Status)
 		}
-		hash, err := parley.ChainHash(last, parley.ChainInput{Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote,
-			CallOrdinal: m.CallOrdinal, ProviderData: m.ProviderData, CoversThrough: m.CoversThrough})
+		hash, err := parley.ChainHash(last, m.ChainInput())
 		if err != nil {
 			return err
 		}

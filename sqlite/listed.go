@@ -15,7 +15,7 @@ import (
 const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id, zeroblob(16)) || ifnull(m.content_hash, zeroblob(32))
   || m.role || ' ' || m.status || ' ' || m.author_kind || ' ' || octet_length(m.model) || ' ' || m.model || m.author_name,
  m.sequence, m.position, m.content, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
- m.internal | (m.steer << 1) | (m.pinned << 2) | (m.context_edge << 3) | (m.set_aside << 4) | (m.step << 8) | (m.token_estimate << 32),
+ m.internal | (m.steer << 1) | (m.pinned << 2) | (m.context_edge << 3) | (m.set_aside << 4) | (m.chain_version << 5) | (m.step << 8) | (m.token_estimate << 32),
  CASE WHEN m.tool_call_id <> '' OR m.tool_name <> '' OR m.call_ordinal <> 0
   THEN m.call_ordinal || ' ' || octet_length(m.tool_call_id) || ' ' || m.tool_call_id || m.tool_name END,
  CASE WHEN m.context_note <> '' OR m.agent_type <> '' OR m.iteration <> 0 OR m.revision <> 0
@@ -65,6 +65,9 @@ func scanListed(r *row, at place) (m parley.Message) {
 	bits := r.int64()
 	m.Internal, m.Steer = bits&1 != 0, bits&2 != 0
 	m.Marks = parley.Marks{Pinned: bits&4 != 0, ContextEdge: bits&8 != 0, SetAside: bits&16 != 0}
+	if !m.ContentHash.IsZero() {
+		m.ChainVersion = int(bits >> 5 & 7)
+	}
 	m.Step, m.TokenEstimate = int(bits>>8&0xffffff), int(bits>>32)
 	if tool := r.text(); tool != "" {
 		ordinal, rest, _ := strings.Cut(tool, " ")

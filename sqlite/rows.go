@@ -52,10 +52,11 @@ func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
 
 // Open implements transition.Rows.
 func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
-	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name FROM messages
+	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata, created_at FROM messages
  WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`, func(r *row) error {
 		open.Rows = append(open.Rows, transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()),
-			ToolCallID: r.text(), ToolName: r.text()})
+			ToolCallID: r.text(), ToolName: r.text(), Author: parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()},
+			Model: parley.ModelID(r.text()), Metadata: r.json(), CreatedAt: r.time()})
 		return nil
 	}, h.LogID, turnID); err != nil {
 		return open, err

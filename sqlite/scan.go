@@ -64,7 +64,7 @@ func scanSession(r *row) (parley.Session, error) {
 // messageColumns reads "FROM messages m".
 const messageColumns = `m.id, m.workspace_id, m.session_id, m.log_id, m.sequence, m.position, m.turn_id, m.step, m.role, m.status,
  m.author_kind, m.author_id, m.author_name, m.content, m.context_note, m.tool_call_id, m.tool_name, m.covers_through,
- m.internal, m.steer, m.model, m.agent_type, m.iteration, m.usage, m.content_hash, m.call_ordinal, m.provider_data,
+ m.internal, m.steer, m.model, m.agent_type, m.iteration, m.usage, m.content_hash, m.chain_version, m.call_ordinal, m.provider_data,
  m.error, m.metadata, m.pinned, m.context_edge, m.set_aside, m.overrides, m.token_estimate, m.revision, m.created_at, m.updated_at`
 
 func scanMessage(r *row) (parley.Message, error) {
@@ -76,12 +76,15 @@ func scanMessage(r *row) (parley.Message, error) {
 		Internal: r.bool(), Steer: r.bool(), Model: parley.ModelID(r.text()), AgentType: r.text(), Iteration: r.int(),
 	}
 	usage := r.text()
-	m.ContentHash, m.CallOrdinal, m.ProviderData = r.hash(), r.int64(), r.bytes()
+	m.ContentHash, m.ChainVersion, m.CallOrdinal, m.ProviderData = r.hash(), r.int(), r.int64(), r.bytes()
 	failure := r.text()
 	m.Metadata = r.json()
 	m.Marks = parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
 	overrides := r.text()
 	m.TokenEstimate, m.Revision, m.CreatedAt, m.UpdatedAt = r.int(), r.int(), r.time(), r.time()
+	if m.ContentHash.IsZero() {
+		m.ChainVersion = 0
+	}
 	if usage != "" {
 		m.Usage = &parley.Usage{}
 		if err := decode("usage", usage, m.Usage); err != nil {

@@ -19,8 +19,8 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Entered {
-		if _, err := t.exec(`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
-			m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.CallOrdinal, c.At, m.ID); err != nil {
+		if _, err := t.exec(`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
+			m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.ChainVersion, m.CallOrdinal, c.At, m.ID); err != nil {
 			return err
 		}
 	}
@@ -78,11 +78,11 @@ func (t *txn) insertMessage(n *transition.NewMessage) error {
 	}
 	_, err = t.exec(`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
  author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
- iteration, usage, content_hash, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
- posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ iteration, usage, content_hash, chain_version, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
+ posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, m.WorkspaceID, m.SessionID, m.LogID, sequence, m.Position, m.TurnID, m.Step, string(m.Role), string(m.Status),
 		string(m.Author.Kind), m.Author.ID, m.Author.Name, m.Content, m.ContextNote, m.ToolCallID, m.ToolName, m.CoversThrough, m.Internal, m.Steer,
-		string(m.Model), m.AgentType, m.Iteration, usage, m.ContentHash, m.CallOrdinal, m.ProviderData, failure, m.Metadata, overrides,
+		string(m.Model), m.AgentType, m.Iteration, usage, m.ContentHash, max(m.ChainVersion, parley.ChainVersion1), m.CallOrdinal, m.ProviderData, failure, m.Metadata, overrides,
 		m.TokenEstimate, key, n.Idempotency.Fingerprint, n.PostedEvent, m.CreatedAt, m.UpdatedAt)
 	return err
 }
@@ -105,9 +105,9 @@ func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
 		model = string(r.Model)
 	}
 	if _, err := t.exec(`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = coalesce(?, metadata),
- model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, updated_at = ? WHERE id = ?`,
+ model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, chain_version = ?, updated_at = ? WHERE id = ?`,
 		string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, metadata,
-		model, r.TokenEstimate, r.Chunks, r.ContentHash, at, r.MessageID); err != nil {
+		model, r.TokenEstimate, r.Chunks, r.ContentHash, r.ChainVersion, at, r.MessageID); err != nil {
 		return err
 	}
 	_, err = t.exec("UPDATE versions SET text = NULL WHERE message_id = ?", r.MessageID)

@@ -15,6 +15,7 @@ func testBoundaries(t *testing.T, open Open) {
 		"ACancelKeepsASteer":           boundaryCancelledSteer,
 		"ParkRefusesWhenNothingIsOpen": boundaryPark,
 		"ASteerWaitsWithTheTurn":       boundaryParkSteer,
+		"ASteerAfterACrashWaits":       boundaryParkSteerAfterCrash,
 		"ParkingWhenAskedToStop":       boundaryParkFlagged,
 		"AnEditedSteerIsReadAgain":     boundaryEditedSteer,
 		"ARemovedSteerIsReadAgain":     boundaryRemovedSteer,
@@ -145,6 +146,36 @@ func boundaryParkSteer(t *testing.T, w *world) {
 		t.Errorf("the turn is %s, and whoever parked it reads %d steers", turn.Status, len(steers))
 	}
 	w.check(t, claim.Fence.SessionID)
+}
+
+// boundaryParkSteerAfterCrash was found by the properties: a process died over an
+// open call, a steer arrived, and whoever took the turn over parks it.
+func boundaryParkSteerAfterCrash(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	calls := w.callTools(t, claim.Fence, 1, 1)
+	w.expire(t, w.process)
+	w.process = w.register(t)
+	steer := w.steer(t, session, "also")
+	again := w.claim(t)
+	_, err := w.store.RecoverTurn(w.ctx, again.Fence)
+	must(t, "RecoverTurn", err)
+	turn, err := w.store.ParkTurn(w.ctx, again.Fence, parley.WaitToolResult)
+	must(t, "ParkTurn", err)
+	if s := w.check(t, session); turn.Status != parley.TurnWaiting || len(s.Queue) != 1 {
+		t.Fatalf("the turn is %s and %d messages are queued; want it waiting, with the steer behind its call", turn.Status, len(s.Queue))
+	}
+	w.post(t, session, w.result(calls[0]))
+	last := w.claim(t)
+	begin := w.begin(t, last.Fence, 2, steer)
+	settle := settlement(begin, "both")
+	settle.End = completed()
+	if settled := w.settle(t, last.Fence, settle); settled.Turn.Status != parley.TurnCompleted {
+		t.Errorf("with the result and the steer delivered the turn is %s", settled.Turn.Status)
+	}
+	if s := w.check(t, session); len(s.Record) != 6 || s.Record[4].ID != steer.ID {
+		t.Errorf("the record has %d messages; want the steer behind the result", len(s.Record))
+	}
 }
 
 func boundaryParkFlagged(t *testing.T, w *world) {

@@ -178,7 +178,7 @@ func (s Snapshot) checkRecord(t reporter) {
 		}
 		if m.Status == parley.MessageStreaming {
 			streaming = true
-			if !m.ContentHash.IsZero() {
+			if !m.ContentHash.IsZero() || m.ChainVersion != 0 {
 				t.Errorf("message %d is streaming and has a hash", m.Sequence)
 			}
 			continue
@@ -186,10 +186,12 @@ func (s Snapshot) checkRecord(t reporter) {
 		if !m.Status.Settled() || streaming {
 			t.Errorf("message %d is %s (behind a streaming one: %t)", m.Sequence, m.Status, streaming)
 		}
-		want, err := parley.ChainHash(previous, parley.ChainInput{
-			Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote,
-			CallOrdinal: own, ProviderData: m.ProviderData, CoversThrough: m.CoversThrough,
-		})
+		if m.ChainVersion != parley.ChainVersion {
+			t.Errorf("message %d has a hash of chain version %d", m.Sequence, m.ChainVersion)
+		}
+		in := m.ChainInput()
+		in.CallOrdinal = own
+		want, err := parley.ChainHash(previous, in)
 		if err != nil || m.ContentHash != want {
 			t.Fatalf("message %d (%s, %s) has hash %s; the record gives %s, %v", m.Sequence, m.Role, m.Status, m.ContentHash, want, err)
 		}

@@ -56,6 +56,16 @@ func (r *Registry) Tools() []parley.Tool {
 	return slices.CompactFunc(all, func(a, b parley.Tool) bool { return byName(a, b) == 0 })
 }
 
+// Faults lists the tools of all sources that cannot be used, by name.
+func (r *Registry) Faults() []parley.ToolFault {
+	var all []parley.ToolFault
+	for _, source := range r.sources {
+		all = append(all, parley.ToolFaults(source)...)
+	}
+	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // Await returns when each of the sources has.
 func (r *Registry) Await(ctx context.Context) {
 	for _, source := range r.sources {

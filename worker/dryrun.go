@@ -81,7 +81,7 @@ func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutc
 	d.toolCalls.Wait()
 	turn, messages, calls := d.memory.Outcome(posted.Turn.ID)
 	outcome := parley.DryOutcome{Message: posted.Message, Turn: turn, Messages: messages, Calls: calls}
-	outcome.Message.ContentHash = parley.Hash{}
+	outcome.Message.ContentHash, outcome.Message.ChainVersion = parley.Hash{}, 0
 	if err == nil && !turn.Status.Finished() && turn.Status != parley.TurnWaiting {
 		err = parley.WrapError(parley.CodeUnavailable, context.Cause(ctx), "The dry run was ended before its turn was.")
 	}

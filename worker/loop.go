@@ -1,8 +1,8 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"parley"
@@ -32,8 +32,8 @@ func (t *turn) completed(a *answer) (parley.TurnEnd, error) {
 			return end, err
 		}
 	}
-	met, err := holds(until, text)
-	if err != nil { // it held together when the loop was started
+	met, err := holds(t.ctx, until, text)
+	if err != nil { // it takes too long, or an earlier version let it pass
 		t.log().ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", t.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
@@ -41,16 +41,15 @@ func (t *turn) completed(a *answer) (parley.TurnEnd, error) {
 }
 
 // holds looks at an answer's text.
-func holds(until *parley.LoopUntil, text string) (bool, error) {
+func holds(ctx context.Context, until *parley.LoopUntil, text string) (bool, error) {
 	if until.TextMatches != "" {
-		pattern, err := regexp.Compile(until.TextMatches)
-		return err == nil && pattern.MatchString(text), err
+		return schema.Matches(ctx, until.TextMatches, text)
 	}
 	wanted, err := schema.Read(until.Schema)
 	if err != nil {
 		return false, err
 	}
-	return wanted.Fits(jsonOf(text))
+	return wanted.Fits(ctx, jsonOf(text))
 }
 
 // jsonOf is the JSON in an answer: all of its text, or what its one fenced block

@@ -26,17 +26,18 @@ const (
 
 // The results that Parley writes itself, for the model to read.
 const (
-	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
-	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
-	resultUnfit     = "Not run: the arguments do not fit the tool's schema: %s. Call the tool again with arguments that do."
-	resultUnknown   = "Not run: there is no tool named %q."
-	resultAway      = "Not run: the server of the tool %q does not answer. Try again later or go on without it."
-	resultCancelled = "Cancelled by the user. Whether it took effect is unknown."
-	resultNeverRun  = "Cancelled by the user before it ran."
-	resultTimeout   = "The tool did not answer within %s. Whether it took effect is unknown."
-	resultPanic     = "The tool broke on an error inside."
-	resultTooLarge  = "The tool's result is larger than %d bytes."
-	resultNoJSON    = "The tool's result is not valid JSON."
+	resultTruncated   = "Not run: the answer was cut off at its token limit before this call was complete."
+	resultMalformed   = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
+	resultUnfit       = "Not run: the arguments do not fit the tool's schema: %s. Call the tool again with arguments that do."
+	resultUncheckable = "Not run: the tool's schema makes its arguments uncheckable: %s. Go on without this tool."
+	resultUnknown     = "Not run: there is no tool named %q."
+	resultAway        = "Not run: the server of the tool %q does not answer. Try again later or go on without it."
+	resultCancelled   = "Cancelled by the user. Whether it took effect is unknown."
+	resultNeverRun    = "Cancelled by the user before it ran."
+	resultTimeout     = "The tool did not answer within %s. Whether it took effect is unknown."
+	resultPanic       = "The tool broke on an error inside."
+	resultTooLarge    = "The tool's result is larger than %d bytes."
+	resultNoJSON      = "The tool's result is not valid JSON."
 )
 
 // toolCall is a call of the record that needs a result.
@@ -98,9 +99,13 @@ func (t *turn) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	wanted, err := schema.Read(definition.Parameters)
 	wrong := ""
 	if err == nil {
-		wrong, err = wanted.Check(call.arguments)
+		wrong, err = wanted.Check(t.ctx, call.arguments)
 	}
 	switch {
+	case t.ctx.Err() != nil: // the call is left open or settled with the turn, and does not run
+	case errors.Is(err, schema.ErrBudget) || schema.OutOfBounds(err): // an earlier version let the schema pass
+		t.log().WarnContext(t.ctx, "a tool's schema cannot be checked against", "tool", call.name, "error", err)
+		return fmt.Sprintf(resultUncheckable, err)
 	case err != nil: // it held together when the agent was made, by an earlier version perhaps
 		t.log().WarnContext(t.ctx, "the arguments of a call could not be checked", "tool", call.name, "error", err)
 	case wrong != "":

@@ -40,6 +40,7 @@ var rules = []struct {
 	{"llm/wire", []string{".", "llm/sse"}},
 	{"llm/*", []string{"."}},
 	{"internal/netguard", []string{"."}},
+	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"tool", []string{"."}},
 	{"tool/*", []string{".", "internal/netguard", "internal/schema"}},

@@ -166,7 +166,7 @@ func (m *Memory) Outcome(turnID parley.ID) (parley.Turn, []parley.Message, []par
 	defer m.mu.Unlock()
 	messages := slices.Clone(m.messages)
 	for i := range messages {
-		messages[i].ContentHash = parley.Hash{}
+		messages[i].ContentHash, messages[i].ChainVersion = parley.Hash{}, 0
 	}
 	return m.turns[turnID], messages, slices.Clone(m.calls)
 }

@@ -34,7 +34,8 @@ func (r rows) Turn(_ *transition.Head, id parley.ID) (*parley.Turn, error) {
 func (r rows) Open(_ *transition.Head, turnID parley.ID) (open transition.Open, err error) {
 	for i := range r.m.messages {
 		if m := &r.m.messages[i]; m.TurnID == turnID && m.Status == parley.MessageStreaming {
-			open.Rows = append(open.Rows, transition.OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName})
+			open.Rows = append(open.Rows, transition.OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
+				Author: m.Author, Model: m.Model, Metadata: m.Metadata, CreatedAt: m.CreatedAt})
 		}
 	}
 	for i := range r.m.calls {

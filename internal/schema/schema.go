@@ -1,132 +1,149 @@
 // Package schema reads JSON Schemas that others wrote, and holds values against
-// them. Nothing that a schema refers to elsewhere is ever fetched.
+// them (drafts 2020-12 and 07). Both have bounds that no schema and no value can
+// pass: Read refuses a schema that is too large or whose references lead back to
+// themselves, and a check that takes too many steps, or whose context ends, stops
+// with an error. Nothing that a schema refers to elsewhere is ever fetched.
 package schema
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"parley"
 )
 
-// maxViolationBytes bounds what is told of arguments that do not fit.
-const maxViolationBytes = 1024
+// The bounds of a schema. Going beyond one is a BoundError.
+const (
+	MaxBytes        = 64 << 10 // of its JSON
+	MaxSubschemas   = 2048     // schemas within it, itself counted
+	MaxPatterns     = 256      // regular expressions
+	MaxPatternBytes = 1024     // one of them
+	// maxPatternSize bounds what all patterns of a schema compile to, in
+	// instructions, counted before one is compiled.
+	maxPatternSize = 32 << 10
+	// maxPointerBytes bounds the JSON Pointer of a schema.
+	maxPointerBytes = 4 << 10
+)
 
-// Schema is one that can be checked against. The zero Schema lets everything pass.
-type Schema struct{ resolved *jsonschema.Resolved }
+const (
+	// MaxSteps bounds one check: a value that is read is a step, a schema that meets
+	// one, and 64 bytes that are looked at. They take a fraction of a second.
+	MaxSteps = 1 << 20
+	// maxDepth bounds the schemas that wait for one another during a check, and so
+	// the stack.
+	maxDepth = 4096
+	// maxValueDepth bounds the nesting of a value that is checked.
+	maxValueDepth = 256
+
+	// maxViolationBytes bounds what is told of arguments that do not fit.
+	maxViolationBytes = 1024
+)
+
+// BoundError says that a schema is not one to check against: it is too large, or
+// its references lead back to themselves.
+type BoundError struct{ Text string }
+
+// Error tells a person what to change.
+func (e *BoundError) Error() string { return e.Text }
+
+func bound(format string, args ...any) error { return &BoundError{fmt.Sprintf(format, args...)} }
+
+// OutOfBounds reports that an error of Read is a BoundError: not a mistake, but a
+// schema that nobody should be given to check.
+func OutOfBounds(err error) bool {
+	var bound *BoundError
+	return errors.As(err, &bound)
+}
+
+// ErrBudget is a check that needed more than MaxSteps. The value counts as refused.
+var ErrBudget = fmt.Errorf("checking it against the schema takes more than %d steps", MaxSteps)
+
+// Schema is one that can be checked against, by any number of goroutines. The zero
+// Schema lets everything pass.
+type Schema struct {
+	root      *node
+	annotates bool // it has unevaluatedItems or unevaluatedProperties
+}
 
 // Read reads a schema. It fails for one that does not hold together, that refers to
 // another document, or that names a type which JSON Schema does not have: a misspelt
-// type would fit nothing, and say so of every value.
-func Read(raw json.RawMessage) (read Schema, err error) {
-	defer func() {
-		if value := recover(); value != nil { // a schema of strangers must not end the process
-			read, err = Schema{}, fmt.Errorf("the schema broke the validator: %v", value)
-		}
-	}()
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(raw, &schema); err != nil {
-		return Schema{}, fmt.Errorf("this is no JSON Schema: %w", err)
+// type would fit nothing, and say so of every value. A schema beyond the bounds is a
+// BoundError.
+func Read(raw json.RawMessage) (Schema, error) {
+	if len(raw) > MaxBytes {
+		return Schema{}, bound("it is longer than %d bytes; make it smaller", MaxBytes)
 	}
-	if err := checkTypes(reflect.ValueOf(&schema)); err != nil {
+	if err := parley.CheckJSON(raw); err != nil {
+		return Schema{}, &BoundError{err.Error()}
+	}
+	document, err := Schema{}.check(context.Background()).decode(raw)
+	if err != nil {
+		return Schema{}, fmt.Errorf("this is not a JSON Schema: %w", err)
+	}
+	r := reader{at: map[string]*node{}, resources: map[string]*resource{}}
+	root, err := r.root(document)
+	if err != nil {
 		return Schema{}, err
 	}
-	resolved, err := schema.Resolve(nil)
-	return Schema{resolved}, err
+	if err := r.resolve(); err != nil {
+		return Schema{}, err
+	}
+	return Schema{root, r.annotates}, r.checkCycles()
 }
 
-// types are those of JSON Schema.
-func types() []string {
-	return []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-}
-
-// checkTypes looks at a schema and all within it. v is a *jsonschema.Schema, or a
-// list or map of them.
-func checkTypes(v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.Pointer:
-		schema, ok := v.Interface().(*jsonschema.Schema)
-		if !ok || schema == nil {
-			return nil
-		}
-		for _, name := range append(slices.Clone(schema.Types), schema.Type) {
-			if name != "" && !slices.Contains(types(), name) {
-				return fmt.Errorf("%q is no type: there are %v", parley.Clip(name, 64), types())
-			}
-		}
-		for i := range v.Elem().NumField() {
-			if field := v.Elem().Type().Field(i); !field.IsExported() {
-				continue
-			}
-			if err := checkTypes(v.Elem().Field(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Slice:
-		if v.Type().Elem() != reflect.TypeFor[*jsonschema.Schema]() {
-			return nil
-		}
-		for i := range v.Len() {
-			if err := checkTypes(v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		if v.Type().Elem() != reflect.TypeFor[*jsonschema.Schema]() {
-			return nil
-		}
-		for each := v.MapRange(); each.Next(); {
-			if err := checkTypes(each.Value()); err != nil {
-				return err
-			}
+// Properties are the names that the schema's own properties have.
+func (s Schema) Properties() map[string]bool {
+	names := map[string]bool{}
+	if s.root != nil {
+		for name := range s.root.properties {
+			names[name] = true
 		}
 	}
-	return nil
+	return names
 }
 
-// Fits reports whether a text is JSON that fits. An error means that the validator
-// broke over it.
-func (s Schema) Fits(text string) (fits bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			fits, err = true, fmt.Errorf("the value broke the validator: %v", value)
-		}
-	}()
-	var value any
-	isJSON := json.Unmarshal([]byte(text), &value) == nil
-	return isJSON && (s.resolved == nil || s.resolved.Validate(value) == nil), nil
+// Fits reports whether a text is JSON that fits. An error means that this was not
+// found out: ErrBudget, or the end of ctx. The text counts as one that does not fit.
+func (s Schema) Fits(ctx context.Context, text string) (bool, error) {
+	c := s.check(ctx)
+	given, err := c.decode([]byte(text))
+	if err != nil || s.root == nil {
+		return err == nil, c.err
+	}
+	fits := c.fits(s.root, &given)
+	return fits && c.err == nil, c.err
 }
 
 // Check says what is wrong with the arguments of a call, "" when nothing is. An
-// error means that the validator broke over them: they go unchecked.
+// error means that this was not found out: ErrBudget, or the end of ctx. The call
+// must not run.
 //
 // Models write null for what they leave out, and tools' protocols read it so: it may
 // stand where an argument need not.
-func (s Schema) Check(arguments json.RawMessage) (wrong string, err error) {
-	if s.resolved == nil {
+func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong string, err error) {
+	if s.root == nil {
 		return "", nil
 	}
-	defer func() {
-		if value := recover(); value != nil {
-			wrong, err = "", fmt.Errorf("the arguments broke the validator: %v", value)
-		}
-	}()
-	var value map[string]any
-	if err := json.Unmarshal(arguments, &value); err != nil || value == nil {
-		return "they are no JSON object", nil
+	c := s.check(ctx) // one budget for both looks
+	given, err := c.decode(arguments)
+	if c.err != nil {
+		return "", c.err
 	}
-	violation := s.resolved.Validate(value)
-	if violation == nil {
-		return "", nil
+	if err != nil {
+		return "they are not a JSON object: " + err.Error(), nil
 	}
-	maps.DeleteFunc(value, func(_ string, given any) bool { return given == nil })
-	if s.resolved.Validate(value) == nil {
-		return "", nil
+	if given.kind != object {
+		return "they are not a JSON object", nil
 	}
-	return parley.Clip(violation.Error(), maxViolationBytes), nil
+	if c.fits(s.root, &given) || c.err != nil {
+		return "", c.err
+	}
+	wrong = c.wrong
+	given.dropNulls()
+	if c.fits(s.root, &given) || c.err != nil {
+		return "", c.err
+	}
+	return parley.Clip(wrong, maxViolationBytes), nil
 }

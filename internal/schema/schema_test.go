@@ -42,12 +42,12 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		`{"q":"x"}`: true, `{"q":"x","n":3}`: true, `{"q":"x","n":null}`: true,
 		`{}`: false, `{"q":null}`: false, `{"q":1}`: false, `{"q":"x","n":1.5}`: false, `{"q":"x","z":1}`: false, `[]`: false, `null`: false,
 	} {
-		wrong, err := s.Check(json.RawMessage(arguments))
+		wrong, err := s.Check(t.Context(), json.RawMessage(arguments))
 		if err != nil || (wrong == "") != fits {
 			t.Errorf("%s: %q, %v", arguments, wrong, err)
 		}
 	}
-	if wrong, err := (Schema{}).Check(json.RawMessage(`7`)); wrong != "" || err != nil {
+	if wrong, err := (Schema{}).Check(t.Context(), json.RawMessage(`7`)); wrong != "" || err != nil {
 		t.Errorf("no schema: %q, %v", wrong, err)
 	}
 }

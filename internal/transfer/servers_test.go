@@ -111,7 +111,7 @@ func (d *measured) Append(ctx context.Context, table transfer.Table, rows []tran
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	home, _ := filledSQLite(t, 400)
-	home.rewrite(t, "UPDATE messages SET metadata = printf('%.*c', 1000000, 'x') WHERE sequence % 50 = 0")
+	home.rewrite(t, "UPDATE messages SET overrides = printf('%.*c', 1000000, 'x') WHERE sequence % 50 = 0")
 	from, _ := home.open(t)
 	to, _ := place{"sqlite", t.TempDir()}.open(t)
 	largest := &measured{Destination: to}

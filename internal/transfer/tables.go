@@ -55,7 +55,7 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("messages", ids("id", "workspace_id", "session_id", "log_id"), integers("sequence", "position"), ids("turn_id"), integers("step"),
 		texts("role", "status", "author_kind"), ids("author_id"), texts("author_name", "content", "context_note", "tool_call_id", "tool_name"),
 		integers("covers_through"), flags("internal", "steer"), texts("model", "agent_type"), integers("iteration"), texts("usage"), raw("content_hash"),
-		integers("call_ordinal"), raw("provider_data"), texts("error", "metadata"), flags("pinned", "context_edge", "set_aside"), texts("overrides"),
+		integers("chain_version", "call_ordinal"), raw("provider_data"), texts("error", "metadata"), flags("pinned", "context_edge", "set_aside"), texts("overrides"),
 		integers("pinned_event", "token_estimate", "chunks", "revision"), texts("idempotency_key"), raw("fingerprint"), integers("posted_event", "created_at", "updated_at")),
 	table("versions", ids("workspace_id", "message_id"), integers("n"), texts("kind"), integers("offset", "end", "chunks"), texts("text"), integers("created_at")),
 	table("turns", ids("id", "workspace_id", "session_id", "trigger_message_id"), texts("status", "wait_reason"), integers("ordinal", "attempt", "takeovers", "step"),

@@ -24,7 +24,7 @@ type Changes struct {
 	Buried         bool // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
 
 	NewMessages []NewMessage
-	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, call_ordinal; position null, steer false
+	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, chain_version, call_ordinal; position null, steer false
 	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
 	Edited      []*parley.Message // in the queue: content, token_estimate, revision
 	Removed     []parley.ID       // from the queue: status cancelled, position null
@@ -115,7 +115,8 @@ type Marked struct {
 // SettledRow is what a streaming message becomes.
 type SettledRow struct {
 	parley.BlockSettled
-	ContentHash parley.Hash // next of the chain
+	ContentHash  parley.Hash // next of the chain
+	ChainVersion int         // what it covers
 }
 
 // NewCall is a call to insert with outcome open and created_at At. The texts

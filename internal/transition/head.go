@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"encoding/json"
 	"slices"
 
 	"parley"
@@ -119,9 +120,29 @@ type OpenRow struct {
 	Role       parley.Role
 	ToolCallID string
 	ToolName   string
+	Author     parley.Author // its kind and name
+	Model      parley.ModelID
+	Metadata   json.RawMessage
+	CreatedAt  parley.Time
 
 	opened    bool   // under this head: agentType is known
 	agentType string // of a row that was
+}
+
+// settled is the row's message as a block settles it, as far as the hash chain
+// sees it.
+func (r *OpenRow) settled(block *parley.BlockSettled) parley.Message {
+	m := parley.Message{
+		Role: r.Role, Status: block.Status, Content: block.Content, CallOrdinal: r.Ordinal, ProviderData: block.ProviderData,
+		Author: r.Author, Model: r.Model, Metadata: r.Metadata, CreatedAt: r.CreatedAt,
+	}
+	if block.Model != "" {
+		m.Model = block.Model
+	}
+	if block.Metadata != nil {
+		m.Metadata = block.Metadata
+	}
+	return m
 }
 
 // Entry is a message in the queue, without what only its reading needs.

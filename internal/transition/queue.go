@@ -152,8 +152,8 @@ func (h *Head) seen(messages, tokens int) {
 
 // chain continues the log's hash chain with a settled message.
 func chain(h *Head, m *parley.Message) error {
-	hash, err := parley.ChainHash(h.LastHash, parley.ChainInput{Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote,
-		CallOrdinal: m.CallOrdinal, ProviderData: m.ProviderData, CoversThrough: m.CoversThrough})
+	m.ChainVersion = parley.ChainVersion
+	hash, err := parley.ChainHash(h.LastHash, m.ChainInput())
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 		if rows[i].ToolName == "" || block.ToolName != "" {
 			rows[i].ToolName = block.ToolName
 		}
-		m := parley.Message{Role: rows[i].Role, Status: block.Status, Content: block.Content, CallOrdinal: rows[i].Ordinal, ProviderData: block.ProviderData}
+		m := rows[i].settled(block)
 		if err := chain(h, &m); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 			block.TokenEstimate = parley.EstimateContent(block.Content)
 		}
 		h.seen(0, block.TokenEstimate)
-		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash}
+		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash, ChainVersion: m.ChainVersion}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)
 		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {

@@ -89,6 +89,7 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency parley.
 	}
 	open.Rows = append(open.Rows, OpenRow{
 		ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
+		Author: m.Author, Model: m.Model, Metadata: m.Metadata, CreatedAt: m.CreatedAt,
 		opened: true, agentType: m.AgentType,
 	})
 	return nil

@@ -15,10 +15,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley"
 	"parley/internal/netguard"
+	"parley/internal/schema"
 )
 
 // shownBytes is how much of a failed answer the model is told.
@@ -28,7 +27,7 @@ const shownBytes = 2048
 type endpoint struct {
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
-	schema      *jsonschema.Resolved
+	schema      schema.Schema
 	method      string
 	url         template
 	header      http.Header
@@ -54,7 +53,7 @@ type answer struct {
 // the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
 // 2xx is an error with what the server said.
 func (e *endpoint) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
-	request, err := e.request(call.Arguments)
+	request, err := e.request(ctx, call.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +98,17 @@ func bodyOf(contentType, text string) (json.RawMessage, error) {
 }
 
 // request makes the request of a call.
-func (e *endpoint) request(raw json.RawMessage) (*http.Request, error) {
-	var instance map[string]any
+func (e *endpoint) request(ctx context.Context, raw json.RawMessage) (*http.Request, error) {
 	var arguments map[string]json.RawMessage
-	if json.Unmarshal(raw, &instance) != nil || json.Unmarshal(raw, &arguments) != nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "the arguments are no JSON object")
+	if json.Unmarshal(raw, &arguments) != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments are not a JSON object")
 	}
-	if err := e.schema.Validate(instance); err != nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool's schema: %s", parley.Clip(err.Error(), 512))
+	wrong, err := e.schema.Check(ctx, raw)
+	if err != nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "Not run: %s", err)
+	}
+	if wrong != "" {
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool's schema: %s", wrong)
 	}
 	target, err := e.url.fill(arguments)
 	if err != nil {

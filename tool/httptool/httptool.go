@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"parley"
 	"parley/internal/netguard"
+	"parley/internal/schema"
 )
 
 const (
@@ -159,27 +158,40 @@ func annotationsOf(method string) parley.ToolAnnotations {
 	return parley.ToolAnnotations{Destructive: true, OpenWorld: true}
 }
 
+// objectSchema is what Parley itself looks at in a schema.
+type objectSchema struct {
+	Properties map[string]textSchema `json:"properties"`
+	Required   []string              `json:"required,omitempty"`
+	Type       string                `json:"type"`
+}
+
+type textSchema struct {
+	Type string `json:"type"`
+}
+
 // readSchema takes the schema of the arguments, or makes one of the address.
 func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
-	schema := &jsonschema.Schema{}
 	if len(raw) == 0 {
-		schema.Type, schema.Properties, schema.Required = "object", map[string]*jsonschema.Schema{}, e.url.names
+		made := objectSchema{Type: "object", Properties: map[string]textSchema{}, Required: e.url.names}
 		for _, name := range e.url.names {
-			schema.Properties[name] = &jsonschema.Schema{Type: "string"}
+			made.Properties[name] = textSchema{"string"}
 		}
-		if raw, err = json.Marshal(schema); err != nil {
+		if raw, err = json.Marshal(made); err != nil {
 			return err
 		}
-	} else if err = json.Unmarshal(raw, schema); err != nil || schema.Type != "object" {
+	}
+	var of struct{ Type any }
+	if json.Unmarshal(raw, &of) != nil || of.Type != "object" {
 		return parley.InvalidField("parameters", "must be a JSON Schema of type object")
 	}
+	if e.schema, err = schema.Read(raw); err != nil {
+		return parley.InvalidField("parameters", "this JSON Schema cannot be used: %s", parley.Clip(err.Error(), 300))
+	}
+	known := e.schema.Properties()
 	for _, name := range e.url.names {
-		if schema.Properties[name] == nil {
+		if !known[name] {
 			return parley.InvalidField("parameters", "the URL's argument {%s} is none of the schema's properties", parley.Clip(name, maxNameBytes))
 		}
-	}
-	if e.schema, err = schema.Resolve(nil); err != nil {
-		return parley.InvalidField("parameters", "the JSON Schema does not hold together: %s", parley.Clip(err.Error(), 200))
 	}
 	e.definition.Parameters, err = parley.CanonicalJSON(raw)
 	return err

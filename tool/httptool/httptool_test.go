@@ -92,7 +92,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"/u/{id}", anyObject, `{"id":{"a":1}}`, "must be a string"},
 		{"/u/{id}/x", anyObject, `{"id":".."}`, ". or .."},
 		{"/u/.{id}/x", anyObject, `{"id":"."}`, ". or .."},
-		{"/u/{id}", anyObject, `[]`, "no JSON object"},
+		{"/u/{id}", anyObject, `[]`, "not a JSON object"},
 	} {
 		tool := one(t, httptool.Config{URL: server.URL + c.url, Parameters: json.RawMessage(c.schema), AllowPrivate: true})
 		if _, err := call(t, tool, c.arguments); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -173,7 +173,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"a } stands":         func(c *httptool.Config) { c.URL = "https://example.com/id}" },
 		"type object":        func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
 		"none of the schema": func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
-		"hold together": func(c *httptool.Config) {
+		"cannot be used": func(c *httptool.Config) {
 			c.Parameters = json.RawMessage(`{"type":"object","properties":{"id":{"$ref":"https://example.com/schema"}}}`)
 		},
 		"timeout: ":   func(c *httptool.Config) { c.Timeout = time.Hour },

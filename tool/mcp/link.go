@@ -49,7 +49,8 @@ type link struct {
 	turned   chan struct{} // closed and replaced when current, trying or over changes
 	trouble  error         // why there is no connection
 	tools    []*tool
-	had      bool // tools were listed once
+	faults   []parley.ToolFault // of the tools that were left out of the last list
+	had      bool               // tools were listed once
 	warned   map[string]bool
 }
 
@@ -229,11 +230,21 @@ func (l *link) away(trouble error) error {
 		fmt.Sprintf("Not run: the tool server %s is not connected at the moment. Try again later or go on without it.", quoted(l.server.Name)))
 }
 
+// source is what the server's tools say of who runs them.
+func (l *link) source() string { return "mcp/" + l.server.Name }
+
 // listed are the tools of the last list.
 func (l *link) listed() []*tool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tools
+}
+
+// faulty are the tools that were left out of the last list.
+func (l *link) faulty() []parley.ToolFault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.faults
 }
 
 // known reports that the tools were listed once.

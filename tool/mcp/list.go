@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
 )
 
 const (
@@ -24,8 +26,9 @@ func (l *link) relist(ctx context.Context, c *connection) error {
 	if err != nil {
 		return err
 	}
-	fresh := l.make(given)
+	fresh, faults := l.make(given)
 	l.mu.Lock()
+	l.faults = faults
 	same := l.had && slices.EqualFunc(l.tools, fresh, (*tool).equal)
 	if !same {
 		l.tools, l.had = fresh, true
@@ -65,13 +68,15 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 }
 
 // make reads what a server says of its tools, by name. What cannot be used is
-// left out with a warning.
-func (l *link) make(given []*sdk.Tool) []*tool {
+// left out with a warning, and told with its reason.
+func (l *link) make(given []*sdk.Tool) ([]*tool, []parley.ToolFault) {
 	made := make([]*tool, 0, len(given))
+	var faults []parley.ToolFault
 	for _, g := range given {
 		t, unchecked, err := newTool(l, g)
 		if err != nil {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
+			faults = append(faults, parley.ToolFault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()})
 			continue
 		}
 		if unchecked != nil {
@@ -81,13 +86,14 @@ func (l *link) make(given []*sdk.Tool) []*tool {
 		made = append(made, t)
 	}
 	slices.SortStableFunc(made, func(a, b *tool) int { return strings.Compare(a.definition.Name, b.definition.Name) })
-	return slices.CompactFunc(made, func(a, b *tool) bool {
+	made = slices.CompactFunc(made, func(a, b *tool) bool {
 		twice := a.definition.Name == b.definition.Name
 		if twice {
 			l.warn("twice "+a.original, "an MCP server lists a tool twice; the first is taken", "tool", a.definition.Name)
 		}
 		return twice
 	})
+	return made, faults
 }
 
 // equal reports whether nothing of a tool changed.

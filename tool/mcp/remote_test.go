@@ -266,6 +266,7 @@ func TestSchemas(t *testing.T) {
 		"local":  `{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"required":["x"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`,
 		"draft7": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}}`,
 		"big":    `{"type":"object","description":"` + strings.Repeat("x", mcp.MaxSchemaBytes) + `"}`,
+		"self":   `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]}`,
 		"deep":   strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
 	} {
 		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -281,6 +282,15 @@ func TestSchemas(t *testing.T) {
 	source.Await(t.Context())
 	if diff := cmp.Diff([]string{"s__broken", "s__draft7", "s__local", "s__remote"}, names(source)); diff != "" {
 		t.Error(diff)
+	}
+	faults := map[string]string{}
+	for _, fault := range source.Faults() {
+		faults[fault.Name] = fault.Source + ": " + fault.Reason
+	}
+	for name, part := range map[string]string{"s__big": "longer than", "s__deep": "nests deeper", "s__self": "refers to itself"} {
+		if !strings.HasPrefix(faults[name], "mcp/s: ") || !strings.Contains(faults[name], part) {
+			t.Errorf("of %s it is told %q", name, faults[name])
+		}
 	}
 	for _, c := range []struct {
 		tool, arguments string
@@ -299,7 +309,7 @@ func TestSchemas(t *testing.T) {
 		t.Error("a schema was fetched")
 	}
 	text := log.String()
-	if strings.Count(text, "cannot be read here") != 2 || strings.Count(text, "left out") != 2 {
+	if strings.Count(text, "cannot be read here") != 2 || strings.Count(text, "left out") != 3 {
 		t.Errorf("the log says %s", text)
 	}
 }

@@ -99,6 +99,16 @@ func (s *Source) Tool(name string) (parley.Tool, bool) {
 // tools while it is away.
 func (s *Source) Tools() []parley.Tool { return slices.Clone(s.shown.Load().tools) }
 
+// Faults lists the tools that servers offer and that cannot be used, by name.
+func (s *Source) Faults() []parley.ToolFault {
+	var all []parley.ToolFault
+	for _, l := range s.links {
+		all = append(all, l.faulty()...)
+	}
+	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // Expects reports whether the name belongs to a configured server whose tools are
 // not known yet.
 func (s *Source) Expects(name string) bool {

@@ -16,7 +16,7 @@ import (
 
 const (
 	// MaxSchemaBytes bounds a tool's input schema; a tool with a larger one is left out.
-	MaxSchemaBytes = 64 << 10
+	MaxSchemaBytes = schema.MaxBytes
 	// maxDescriptionBytes bounds a description, which is cut there.
 	maxDescriptionBytes = 8 << 10
 )
@@ -62,7 +62,9 @@ func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
 		},
 		annotations: l.server.annotations(given),
 	}
-	made.schema, unchecked = schema.Read(raw)
+	if made.schema, unchecked = schema.Read(raw); schema.OutOfBounds(unchecked) {
+		return nil, nil, fmt.Errorf("its input schema cannot be used: %w", unchecked)
+	}
 	return made, unchecked, nil
 }
 
@@ -99,13 +101,13 @@ func (t *tool) Definition() parley.ToolDefinition { return t.definition }
 func (t *tool) Annotations() parley.ToolAnnotations { return t.annotations }
 
 // Source implements parley.Tool.
-func (t *tool) Source() string { return "mcp/" + t.link.server.Name }
+func (t *tool) Source() string { return t.link.source() }
 
 // Call implements parley.Tool. CodeInvalid for arguments that do not fit the
 // schema: nothing was sent; CodeUnavailable when the server is away; an error
 // that the tool itself reports is its text.
 func (t *tool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
-	if err := t.check(call.Arguments); err != nil {
+	if err := t.check(ctx, call.Arguments); err != nil {
 		return nil, err
 	}
 	if limit := t.link.server.CallTime; limit > 0 {
@@ -129,11 +131,13 @@ func (e errSlow) Error() string {
 }
 
 // check holds arguments against the schema.
-func (t *tool) check(arguments json.RawMessage) error {
-	wrong, err := t.schema.Check(arguments)
+func (t *tool) check(ctx context.Context, arguments json.RawMessage) error {
+	wrong, err := t.schema.Check(ctx, arguments)
 	if err != nil {
-		t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked", "tool", t.definition.Name, "error", err)
-		return nil
+		if ctx.Err() == nil {
+			t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked; its calls do not run", "tool", t.definition.Name, "error", err)
+		}
+		return parley.Errorf(parley.CodeInvalid, "Not run: %s", err)
 	}
 	if wrong != "" {
 		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, wrong)

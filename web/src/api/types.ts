@@ -370,6 +370,7 @@ export interface ToolInfo {
   description: string;
   source: string;
   annotations: { read_only: boolean; idempotent: boolean; destructive: boolean; open_world: boolean };
+  unusable: string | null;
 }
 
 export interface Project {

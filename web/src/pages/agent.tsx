@@ -132,7 +132,7 @@ function Editor({ agent }: { agent: Agent }) {
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
                     type="checkbox"
-                    disabled={reader}
+                    disabled={reader || (tool.unusable !== null && !named.has(tool.name))}
                     className="mt-1"
                     checked={named.has(tool.name)}
                     onChange={(event) => set({ tools: event.target.checked ? [...draft.tools, tool.name] : draft.tools.filter((one) => toolName(one) !== tool.name) })}
@@ -142,7 +142,7 @@ function Editor({ agent }: { agent: Agent }) {
                       {tool.name} <Badge>{tool.source}</Badge>
                       {tool.annotations.destructive && !tool.annotations.read_only && <Badge tone="warn">asks first</Badge>}
                     </span>
-                    <span className="line-clamp-2 text-xs text-soft">{tool.description}</span>
+                    <span className="line-clamp-2 text-xs text-soft">{tool.unusable ?? tool.description}</span>
                   </span>
                 </label>
               </li>

@@ -1,0 +1,140 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// doubling is a schema with a definition, a0, whose check doubles with every second
+// level: with 60 of them it would take a core for good.
+func doubling(root string) string {
+	const levels = 60
+	var defs []string
+	for i := range levels {
+		next := fmt.Sprintf(`{"$ref":"#/$defs/a%d"}`, i+1)
+		defs = append(defs, fmt.Sprintf(`"a%d":{"anyOf":[{"not":%s},{"not":%s}]}`, i, next, next))
+	}
+	defs = append(defs, fmt.Sprintf(`"a%d":{"type":"string"}`, levels))
+	return `{"$defs":{` + strings.Join(defs, ",") + `},` + root + `}`
+}
+
+const costly = `{"$ref":"#/$defs/a0"}`
+
+func TestSchemasBeyondTheBounds(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(`{},`, MaxSubschemas)
+	for name, raw := range map[string]string{
+		"a reference to itself":             `{"$ref":"#"}`,
+		"a definition of itself":            `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
+		"a definition that nobody asks for": `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
+		"a circle of two":                   `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`,
+		"through anyOf":                     `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`,
+		"through oneOf":                     `{"oneOf":[{"$ref":"#"}]}`,
+		"through not":                       `{"not":{"$ref":"#"}}`,
+		"through if":                        `{"if":{"$ref":"#"}}`,
+		"through then":                      `{"if":true,"then":{"$ref":"#"}}`,
+		"through else":                      `{"if":false,"else":{"$ref":"#"}}`,
+		"through dependentSchemas":          `{"dependentSchemas":{"a":{"$ref":"#"}}}`,
+		"through dependencies":              `{"dependencies":{"a":{"$ref":"#"}}}`,
+		"by an anchor":                      `{"$anchor":"me","allOf":[{"$ref":"#me"}]}`,
+		"by an address":                     `{"$id":"https://example.com/a","allOf":[{"$ref":"https://example.com/a"}]}`,
+		"by $dynamicRef":                    `{"$dynamicAnchor":"me","allOf":[{"$dynamicRef":"#me"}]}`,
+		"by an anchor that is overridden":   `{"$id":"https://example.com/a","$dynamicAnchor":"me","$ref":"b","$defs":{"b":{"$id":"b","$defs":{"c":{"$dynamicAnchor":"me"}},"$dynamicRef":"#me"}}}`,
+		"too long":                          `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"too many schemas":                  `{"anyOf":[` + many + `{}]}`,
+		"too deep":                          strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70),
+		"a long pattern":                    `{"pattern":"` + strings.Repeat("x", MaxPatternBytes+1) + `"}`,
+		"a pattern that repeats":            `{"pattern":"(` + strings.Repeat("abcdefgh", 12) + `){1000}"}`,
+		"many patterns":                     `{"anyOf":[` + strings.Repeat(`{"pattern":"a"},`, MaxPatterns) + `{"pattern":"a"}]}`,
+		"patterns that are much together":   `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
+		"long names on the way":             `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
+	} {
+		_, err := Read(json.RawMessage(raw))
+		if !OutOfBounds(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, raw := range map[string]string{
+		"a tree":           `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`,
+		"a list":           `{"$defs":{"l":{"anyOf":[{"type":"null"},{"properties":{"next":{"$ref":"#/$defs/l"}}}]}},"$ref":"#/$defs/l"}`,
+		"names":            `{"propertyNames":{"$ref":"#"}}`,
+		"used twice":       `{"$defs":{"a":{}},"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}`,
+		"a dynamic tree":   `{"$dynamicAnchor":"n","properties":{"c":{"items":{"$dynamicRef":"#n"}}}}`,
+		"a usual pattern":  `{"pattern":"^[A-Za-z0-9_-]{1,256}$"}`,
+		"as deep as it is": strings.Repeat(`{"not":`, 60) + `{}` + strings.Repeat(`}`, 60),
+	} {
+		if _, err := Read(json.RawMessage(raw)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whatever a check costs, it ends with an answer or as one that was not made.
+func TestChecksEnd(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 8<<20)
+	numbers := "[" + strings.Repeat("1,", 400_000) + "1]"
+	nested := strings.Repeat(`{"c":[`, 100) + strings.Repeat(`]}`, 100)
+	for name, c := range map[string]struct {
+		schema, value string
+		fits, ends    bool // what comes out, and whether the budget suffices
+	}{
+		"a doubling schema":        {doubling(`"allOf":[` + costly + `]`), `{}`, false, false},
+		"behind not":               {doubling(`"not":` + costly), `{}`, false, false},
+		"behind if":                {doubling(`"if":` + costly + `,"then":true,"else":true`), `{}`, false, false},
+		"behind contains":          {doubling(`"minContains":0,"contains":` + costly), `[{}]`, false, false},
+		"in each of many members":  {`{"additionalProperties":{"items":{"allOf":[{"enum":[1,2]},{"minimum":1}]}}}`, `{"a":` + numbers + `}`, false, false},
+		"a pattern on a long text": {`{"pattern":"(a?){500}b"}`, `"` + long + `"`, false, false},
+		"a cheap one":              {`{"pattern":"^a"}`, `"` + long + `"`, true, true},
+		"patterns on a long name":  {`{"patternProperties":{"(a?){500}b":true}}`, `{"` + long + `":1}`, false, false},
+		"a long list with equals":  {`{"uniqueItems":true}`, numbers, false, true},
+		"values without end":       {`{}`, "[" + strings.Repeat("1,", MaxSteps) + "1]", false, false},
+		"a long equal text":        {`{"const":"b"}`, `"` + long + `"`, false, true},
+		"a deep value":             {`{"properties":{"c":{"items":{"$ref":"#"}}},"allOf":[{"type":"object"}]}`, nested, true, true},
+		"annotations that add up":  {`{"items":{"unevaluatedProperties":false,"allOf":[{"additionalProperties":true},{"additionalProperties":true}]}}`, "[" + strings.Repeat(`{"a":1,"b":2},`, 150_000) + "{}]", false, false},
+	} {
+		s, err := Read(json.RawMessage(c.schema))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fits, err := s.Fits(t.Context(), c.value)
+		if fits != c.fits || (err == nil) != c.ends || err != nil && !errors.Is(err, ErrBudget) {
+			t.Errorf("%s: %v, %v", name, fits, err)
+		}
+	}
+}
+
+// A check hears of the end of its context, whatever it is at.
+func TestChecksAreCancelled(t *testing.T) {
+	t.Parallel()
+	s, err := Read(json.RawMessage(doubling(`"allOf":[` + costly + `]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("cancelled")
+	cancel(why)
+	if _, err := s.Check(ctx, json.RawMessage(`{}`)); !errors.Is(err, why) {
+		t.Errorf("the check ended with %v", err)
+	}
+	if fits, err := s.Fits(ctx, `{}`); fits || !errors.Is(err, why) {
+		t.Errorf("the look ended with %v, %v", fits, err)
+	}
+}
+
+// What was not found out is never a value that fits, and the null that may stand
+// for an absent argument does not get a budget of its own.
+func TestABudgetForBothLooks(t *testing.T) {
+	t.Parallel()
+	s, err := Read(json.RawMessage(doubling(`"allOf":[` + costly + `]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrong, err := s.Check(t.Context(), json.RawMessage(`{"a":null}`)); wrong != "" || !errors.Is(err, ErrBudget) {
+		t.Errorf("%q, %v", wrong, err)
+	}
+}
