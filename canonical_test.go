@@ -3,6 +3,8 @@ package parley_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -124,6 +126,47 @@ func TestCanonicalJSONForms(t *testing.T) {
 	}
 }
 
+func manyMembers(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"m%d":%d`, i, i)
+	}
+	return strings.Join(members, ",")
+}
+
+// What is wrong is named by its path.
+func TestCheckJSONNamesTheField(t *testing.T) {
+	t.Parallel()
+	for raw, field := range map[string]string{
+		`{"content":{"text":"a","text":"b"}}`:          "content.text",
+		`{"messages":[{},{"content":{"x":"\ud800"}}]}`: "messages.1.content.x",
+		`{"metadata":{"deep":[[{"a":"\u0000"}]]}}`:     "metadata.deep.0.0.a",
+		"{\"name\":\"ok\",\"title\":\"a\xffb\"}":       "title",
+		`{"a":1,"a":2}`:                                "a",
+		`"\ud800"`:                                     "",
+	} {
+		var of *parley.Error
+		if err := parley.CheckJSON([]byte(raw)); !errors.As(err, &of) || of.Field != field {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{`{"a":1,"a":2}`, `{"a":"\ud800"}`} {
+		if err := parley.CheckJSONBounds([]byte(raw)); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+func BenchmarkCheckJSON(b *testing.B) {
+	raw := []byte(`{"content":{"text":"What is the weather like in Lisbon today, and what should I wear?"},"model":"sim/echo","metadata":{"a":1}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := parley.CheckJSON(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestCheckJSON(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
@@ -146,6 +189,23 @@ func TestCheckJSON(t *testing.T) {
 		"invalid UTF-8":            {"\"\xff\"", false},
 		"multibyte":                {`"é😀"`, true},
 		"other control escape":     {`"\u0001"`, true},
+		"a surrogate pair":         {`"\ud83d\ude00"`, true},
+		"half a pair":              {`{"a":"\ud83d"}`, false},
+		"the other half":           {`{"a":"\uDE00"}`, false},
+		"half behind a pair":       {`["\ud83d\ude00\ud83d"]`, false},
+		"halves the wrong way":     {`"\ude00\ud83d"`, false},
+		"half, then another":       {`"\ud83d\u0041"`, false},
+		"half in a name":           {`{"\ud83d":1}`, false},
+		"an escaped half":          {`"\\ud83d"`, true},
+		"a name twice":             {`{"a":1,"b":2,"a":3}`, false},
+		"a name twice, escaped":    {`{"a":1,"\u0061":3}`, false},
+		"a name in two objects":    {`[{"a":1},{"a":{"a":[{"a":1}]}}]`, true},
+		"a name and a value":       {`{"a":"a","b":"a","c":["a","a"]}`, true},
+		"a name in another case":   {`{"a":1,"A":2}`, true},
+		"a name twice of many":     {`{` + manyMembers(40) + `,"m7":1}`, false},
+		"many names":               {`{` + manyMembers(400) + `}`, true},
+		"a name twice far in":      {`{"x":{` + manyMembers(40) + `},"y":1,"x":2}`, false},
+		"a name around an array":   {`{"x":[1,{"y":1}],"y":[{"x":2}]}`, true},
 		"escape at the very end":   {`"\`, true}, // the decoder refuses it
 		"half of an escaped NUL":   {`"\u000`, true},
 		"an upper-case look-alike": {`"\\U0000"`, true},

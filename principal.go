@@ -23,7 +23,8 @@ type Principal struct {
 	Kind        AuthorKind    `json:"kind"` // person or service
 	Role        PrincipalRole `json:"role"`
 
-	RequestsPerMinute int `json:"-"` // of its key; 0: not limited
+	RequestsPerMinute int  `json:"-"` // of its key; 0: not limited
+	Local             bool `json:"-"` // the machine's own user, as whoever let it in has made sure; never a key's owner
 }
 
 // Author is the principal as the author of a message.

@@ -29,6 +29,7 @@ type Store interface {
 	OutboxStore
 	ChildStore
 	AuditStore
+	AuditLinker
 	GaugeStore
 	BudgetStore
 	UsageStore

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // Bounds of one directory's listing.
@@ -48,7 +49,7 @@ type Directories struct {
 
 // Directories lists the directories in one inside the allowed roots, by name, for
 // whoever may choose them as projects. CodeNotFound for what lies outside the
-// roots, whether it exists or not.
+// roots or is private, whether it exists or not.
 func (e *Engine) Directories(ctx context.Context, principal parley.Principal, query DirectoryQuery) (_ Directories, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listDirectories", WriteProjects)
 	if err != nil {
@@ -59,14 +60,17 @@ func (e *Engine) Directories(ctx context.Context, principal parley.Principal, qu
 	if err := checkTexts(textBound{"path", query.Path, maxPathBytes}, textBound{"name", query.Name, parley.MaxNameBytes}); err != nil {
 		return Directories{}, err
 	}
-	roots, err := e.allowedRoots()
+	if err := e.mayChoose(principal); err != nil {
+		return Directories{}, err
+	}
+	roots, err := e.projects.Roots()
 	if err != nil {
 		return Directories{}, err
 	}
 	var listing Directories
 	if query.Path == "" {
 		listing = listRoots(roots, query)
-	} else if listing, err = listDirectory(ctx, roots, query); err != nil {
+	} else if listing, err = e.listDirectory(ctx, roots, query); err != nil {
 		return Directories{}, err
 	}
 	return listing, e.nameProjects(ctx, scope.WorkspaceID, &listing)
@@ -89,7 +93,7 @@ func (q *DirectoryQuery) takes(name string) bool {
 
 // listDirectory reads one directory. It is opened below its root, so that a link
 // which takes a directory's place meanwhile leads nowhere else.
-func listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (Directories, error) {
+func (e *Engine) listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (Directories, error) {
 	if !filepath.IsAbs(query.Path) {
 		return Directories{}, parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(query.Path, 128))
 	}
@@ -97,8 +101,9 @@ func listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (D
 	if err != nil {
 		return Directories{}, noDirectory(query.Path) // why is not told: a link may lead outside
 	}
+	shown := e.projects.Shown(roots)
 	root, relative, ok := below(roots, resolved)
-	if !ok {
+	if !ok || !shown(resolved) {
 		return Directories{}, noDirectory(query.Path)
 	}
 	inside, err := os.OpenRoot(root)
@@ -111,7 +116,7 @@ func listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (D
 		parent := filepath.Dir(resolved)
 		listing.Parent = &parent
 	}
-	switch err := listing.read(ctx, inside, relative, roots, query); {
+	switch err := listing.read(ctx, inside, relative, shown, query); {
 	case err == nil:
 		return listing, nil
 	case errors.Is(err, fs.ErrPermission):
@@ -130,7 +135,7 @@ func noDirectory(path string) error {
 // below finds the root that a resolved path lies in, the deepest one.
 func below(roots []string, path string) (root, relative string, ok bool) {
 	for _, one := range roots {
-		if insideAny([]string{one}, path) && len(one) >= len(root) {
+		if relative, err := filepath.Rel(one, path); err == nil && filepath.IsLocal(relative) && len(one) >= len(root) {
 			root, ok = one, true
 		}
 	}
@@ -142,12 +147,15 @@ func below(roots []string, path string) (root, relative string, ok bool) {
 }
 
 // read takes the directories among the entries, in batches.
-func (d *Directories) read(ctx context.Context, inside *os.Root, relative string, roots []string, query DirectoryQuery) error {
+func (d *Directories) read(ctx context.Context, inside *os.Root, relative string, shown func(path string) bool, query DirectoryQuery) error {
 	folder, err := inside.Open(relative)
 	if err != nil {
 		return err
 	}
-	defer folder.Close() //nolint:errcheck // it was read from
+	defer folder.Close()                                                        //nolint:errcheck // it was read from
+	if at, err := projectdir.Where(folder, *d.Path); err != nil || !shown(at) { // a link took its place meanwhile
+		return noDirectory(*d.Path)
+	}
 	for seen := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -157,7 +165,7 @@ func (d *Directories) read(ctx context.Context, inside *os.Root, relative string
 			if !query.takes(entry.Name()) || parley.CheckText("name", entry.Name(), maxPathBytes) != nil {
 				continue // the latter could not be asked for again
 			}
-			if path, ok := directoryAt(filepath.Join(*d.Path, entry.Name()), entry, roots); ok {
+			if path, ok := directoryAt(filepath.Join(*d.Path, entry.Name()), entry); ok && shown(path) {
 				d.Data = append(d.Data, Directory{Name: entry.Name(), Path: path})
 			}
 		}
@@ -179,8 +187,8 @@ func (d *Directories) read(ctx context.Context, inside *os.Root, relative string
 	return nil
 }
 
-// directoryAt is where an entry leads, if that is a directory inside the roots.
-func directoryAt(path string, entry fs.DirEntry, roots []string) (string, bool) {
+// directoryAt is where an entry leads, if that is a directory.
+func directoryAt(path string, entry fs.DirEntry) (string, bool) {
 	if entry.IsDir() {
 		return path, true
 	}
@@ -188,7 +196,7 @@ func directoryAt(path string, entry fs.DirEntry, roots []string) (string, bool) 
 		return "", false
 	}
 	target, err := filepath.EvalSymlinks(path)
-	if err != nil || !insideAny(roots, target) {
+	if err != nil {
 		return "", false
 	}
 	info, err := os.Stat(target)

@@ -40,7 +40,7 @@ func newGrove(t *testing.T) grove {
 			t.Fatal(err)
 		}
 	}
-	g.Engine = engine.New(engine.Options{Store: h.store, Models: models(t), ProjectRoots: []string{g.root, filepath.Join(base, "gone")}})
+	g.Engine = engine.New(engine.Options{Store: h.store, Models: models(t), Projects: within(t, g.root, filepath.Join(base, "gone"))})
 	return g
 }
 

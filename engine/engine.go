@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // Store is what the engine needs of a parley.Store.
@@ -87,16 +88,16 @@ type Trees interface {
 
 // Options are what an Engine is made of. Store and Models are required.
 type Options struct {
-	Store        Store
-	Models       parley.ModelSource
-	Providers    []parley.ProviderInfo // for people: what is configured and what could be
-	Tools        parley.ToolSource     // nil: agents can name no server tools
-	Middleware   []parley.Middleware   // the program's own, as the workers have it
-	Runner       parley.Runner         // nil: this process runs no turns; others find them in the store
-	DryRunner    parley.DryRunner      // nil: no dry runs and no previews here
-	Audit        *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
-	ProjectRoots []string              // directories that projects may lie in; none: the user's home
-	Log          *slog.Logger          // nil: slog.Default()
+	Store      Store
+	Models     parley.ModelSource
+	Providers  []parley.ProviderInfo // for people: what is configured and what could be
+	Tools      parley.ToolSource     // nil: agents can name no server tools
+	Middleware []parley.Middleware   // the program's own, as the workers have it
+	Runner     parley.Runner         // nil: this process runs no turns; others find them in the store
+	DryRunner  parley.DryRunner      // nil: no dry runs and no previews here
+	Audit      *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
+	Projects   *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
+	Log        *slog.Logger          // nil: slog.Default()
 }
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.
@@ -108,8 +109,8 @@ type Engine struct {
 	runner     parley.Runner
 	dry        parley.DryRunner
 	middleware []parley.Middleware
-	roots      []string
 	audit      *AuditLog
+	projects   *projectdir.Policy
 	log        *slog.Logger
 	keys       keyCache
 
@@ -130,10 +131,14 @@ func New(options Options) *Engine {
 	if log == nil {
 		log = slog.Default()
 	}
+	projects := options.Projects
+	if projects == nil {
+		projects = projectdir.Home()
+	}
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware, audit: options.Audit,
-		roots: options.ProjectRoots, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		projects: projects, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
 	"parley/llm/sim"
@@ -25,6 +26,7 @@ type house struct {
 	*engine.Engine
 	store  *sqlite.Store
 	hub    *live.Hub
+	root   string // where projects may lie
 	admin  parley.Principal
 	member parley.Principal // owns what the tests make
 	other  parley.Principal // another member
@@ -50,8 +52,9 @@ func newHouse(t *testing.T, by runs) *house {
 			t.Error(err)
 		}
 	})
-	h := &house{store: store}
-	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools()}
+	root := t.TempDir()
+	h := &house{store: store, root: root}
+	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools(), Projects: within(t, root)}
 	if by == realWorker {
 		h.hub = live.New(store, live.Options{})
 		run := worker.New(store, options.Models, options.Tools, h.hub, worker.Options{})
@@ -74,6 +77,16 @@ func newHouse(t *testing.T, by runs) *house {
 	h.other = h.principal(t, "other", parley.RoleMember)
 	h.reader = h.principal(t, "reader", parley.RoleReader)
 	return h
+}
+
+// within is a policy with roots.
+func within(t *testing.T, roots ...string) *projectdir.Policy {
+	t.Helper()
+	policy, err := projectdir.New(projectdir.Options{Roots: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
 }
 
 func models(t *testing.T) parley.ModelSource {

@@ -116,7 +116,9 @@ func (e *Engine) LocalOwner(ctx context.Context, workspace string) (parley.Princ
 	if err != nil {
 		return parley.Principal{}, err
 	}
-	return e.store.LocalOwner(ctx, id)
+	owner, err := e.store.LocalOwner(ctx, id)
+	owner.Local = true
+	return owner, err
 }
 
 // HasKeys reports whether any workspace has a key that is not revoked: from the

@@ -126,7 +126,7 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 		return parley.InvalidField("until.schema", "is longer than %d bytes", parley.MaxLoopSchemaBytes)
 	}
 	if err := parley.CheckJSON(until.Schema); err != nil {
-		return err
+		return inside("until.schema", err)
 	}
 	if _, err := schema.Read(until.Schema); err != nil {
 		return parley.InvalidField("until.schema", "this JSON Schema cannot be used: %s", parley.Clip(err.Error(), 300))

@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,8 +19,9 @@ type ProjectInput struct {
 }
 
 // ChooseProject adds a directory as a project, or refreshes the project that it
-// is; the bool reports that it is new. CodeInvalid when the path is no directory
-// or lies outside the allowed roots.
+// is; the bool reports that it is new. CodeInvalid when the path is no directory,
+// lies outside the allowed roots, or is private (see package projectdir);
+// CodeForbidden for all but the machine's own user while no roots are configured.
 func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, input ProjectInput) (_ parley.Project, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "chooseProject", WriteProjects)
 	if err != nil {
@@ -38,7 +36,10 @@ func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, 
 	); err != nil {
 		return parley.Project{}, false, err
 	}
-	path, err := e.allowedDirectory(input.Path)
+	if err := e.mayChoose(principal); err != nil {
+		return parley.Project{}, false, err
+	}
+	path, err := e.projects.Resolve(input.Path)
 	if err != nil {
 		return parley.Project{}, false, err
 	}
@@ -109,69 +110,12 @@ func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, 
 	return e.store.DeleteProject(ctx, scope.WorkspaceID, id, sessions == Cascade)
 }
 
-// allowedDirectory resolves a path and checks that it is a directory inside an
-// allowed root.
-func (e *Engine) allowedDirectory(path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		return "", parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(path, 128))
+// mayChoose refuses whoever may not choose directories: without configured roots
+// that is left to the machine's own user.
+func (e *Engine) mayChoose(principal parley.Principal) error {
+	if principal.Local || e.projects.Configured() {
+		return nil
 	}
-	resolved, err := filepath.EvalSymlinks(filepath.Clean(path))
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = os.Stat(resolved); err == nil && !info.IsDir() {
-			err = fs.ErrInvalid
-		}
-	}
-	roots, rootsErr := e.allowedRoots()
-	if rootsErr != nil {
-		return "", rootsErr
-	}
-	// Whether something outside the roots exists is not told.
-	probe := resolved
-	if err != nil {
-		probe = filepath.Clean(path)
-	}
-	if !insideAny(roots, probe) {
-		return "", parley.InvalidField("path", "%q lies outside the directories allowed for projects: %s", parley.Clip(path, 128), strings.Join(roots, ", "))
-	}
-	switch {
-	case err == nil:
-		return resolved, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return "", parley.InvalidField("path", "%q does not exist; create the directory first", parley.Clip(path, 128))
-	case errors.Is(err, fs.ErrPermission):
-		return "", parley.InvalidField("path", "%q cannot be read by the server", parley.Clip(path, 128))
-	default:
-		return "", parley.InvalidField("path", "%q is not a directory", parley.Clip(path, 128))
-	}
-}
-
-func (e *Engine) allowedRoots() ([]string, error) {
-	configured := e.roots
-	if len(configured) == 0 {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, parley.InvalidField("path", "no directory is allowed for projects: the server has no home directory and no roots are configured")
-		}
-		configured = []string{home}
-	}
-	roots := make([]string, 0, len(configured))
-	for _, root := range configured {
-		resolved, err := filepath.EvalSymlinks(root)
-		if err != nil {
-			continue // a root that is not there holds nothing
-		}
-		roots = append(roots, resolved)
-	}
-	return roots, nil
-}
-
-func insideAny(roots []string, path string) bool {
-	for _, root := range roots {
-		relative, err := filepath.Rel(root, path)
-		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
-			return true
-		}
-	}
-	return false
+	return parley.Errorf(parley.CodeForbidden, "No directories are set for projects on this server, so only its own user chooses them. "+
+		"Whoever runs it can name some with --project-root, PARLEY_PROJECT_ROOTS or project_roots in parley.yaml.")
 }

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -99,11 +98,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.WriteProjects: func(p parley.Principal, _ parley.ID) error {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return err
-			}
-			_, _, err = h.ChooseProject(ctx, p, engine.ProjectInput{Path: home})
+			_, _, err := h.ChooseProject(ctx, p, engine.ProjectInput{Path: h.root})
 			return err
 		},
 		engine.DropProjects: func(p parley.Principal, _ parley.ID) error {

@@ -285,7 +285,7 @@ func checkDefinition(definition parley.ToolDefinition) error {
 		return parley.InvalidField("tools.parameters", "must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}")
 	}
 	if err := parley.CheckJSON(raw); err != nil {
-		return err
+		return inside("tools.parameters", err)
 	}
 	var of struct {
 		Type any `json:"type"`

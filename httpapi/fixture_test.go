@@ -22,6 +22,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
 	"parley/llm/sim"
@@ -108,13 +109,16 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
+	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
+	if err != nil {
+		t.Fatal(err)
+	}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	var err error
 	if s.store, err = sqlite.Open(t.Context(), s.data, sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models, tools := registry(t), builtin.Tools()
+	models, tools := registry(t), builtin.ToolsWithin(policy)
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -123,7 +127,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 	}
 	s.behind = &behindLog{AuditStore: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, ProjectRoots: []string{s.root}, Log: log})
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
 	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)

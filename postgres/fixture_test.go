@@ -35,8 +35,8 @@ func emptied(ctx context.Context, url string) (err error) {
 		return errors.Join(err, errors.New("a test left a table"))
 	}
 	_, err = conn.Exec(ctx, `SET ROLE parley_system; DO $$ DECLARE name text; BEGIN
- FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' AND tablename NOT IN ('goose_db_version', 'compatibility', 'search_pass') LOOP
- EXECUTE format('DELETE FROM parley.%I', name); END LOOP; UPDATE parley.search_pass SET after_id = NULL, due_at = 0, completed_at = NULL; END $$`)
+ FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' AND tablename NOT IN ('goose_db_version', 'compatibility', 'search_pass', 'audit_linker') LOOP
+ EXECUTE format('DELETE FROM parley.%I', name); END LOOP; UPDATE parley.search_pass SET after_id = NULL, due_at = 0, completed_at = NULL; UPDATE parley.audit_linker SET holder = NULL, until = 0; END $$`)
 	return err
 }
 

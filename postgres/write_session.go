@@ -165,6 +165,7 @@ func (b *batch) bury(h *transition.Head) {
 		h.WorkspaceID, h.ID, h.DeletedAt)
 	b.write("UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
 		h.WorkspaceID, h.ID, h.DeletedAt)
+	b.write("INSERT INTO parley.graves (workspace_id, session_id, deleted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", h.WorkspaceID, h.ID, h.DeletedAt)
 	b.untag(&h.Session, h.Tags)
 	b.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 }

@@ -151,3 +151,45 @@ func TestWhatIsSummedUp(t *testing.T) {
 		t.Errorf("where only so much has room, %+v", narrow.Manifest)
 	}
 }
+
+// A summary ends before a call whose result stands behind the cut, and goes past one
+// that gets no result any more.
+func TestOpenCallsAtASummarysCut(t *testing.T) {
+	t.Parallel()
+	given := func(m parley.Message, status parley.MessageStatus) parley.Message {
+		m.Status = status
+		return m
+	}
+	for name, c := range map[string]struct {
+		rows    []parley.Message
+		through int64 // 0: nothing can be covered
+	}{
+		"its result comes in the turn after": {[]parley.Message{
+			user(turnID(1), "ask"), call(turnID(1), 1, "late", `{}`), user(turnID(2), "next"), result(turnID(1), 1, "late", `"found"`),
+		}, 0},
+		"its result comes in its turn": {[]parley.Message{
+			user(turnID(1), "ask"), call(turnID(1), 1, "here", `{}`), result(turnID(1), 1, "here", `"found"`), user(turnID(2), "next"),
+		}, 3},
+		"its turn ended without a result": {[]parley.Message{
+			user(turnID(1), "ask"), call(turnID(1), 1, "never", `{}`), user(turnID(2), "next"),
+		}, 2},
+		"an agent elsewhere may answer it": {[]parley.Message{
+			user(turnID(1), "ask"), call(parley.ID{}, 0, "elsewhere", `{}`), user(turnID(2), "next"),
+		}, 1},
+		"an agent elsewhere gave it up": {[]parley.Message{
+			user(turnID(1), "ask"), given(call(parley.ID{}, 0, "elsewhere", `{}`), parley.MessageCancelled), user(turnID(2), "next"),
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &record{}
+			for _, m := range c.rows {
+				r.add(m)
+			}
+			source, found := prompt.PlanCompaction(r.rows, nil, true, 40_000)
+			if found != (c.through > 0) || source.Through != c.through {
+				t.Errorf("found %t, covered up to %d; want %d", found, source.Through, c.through)
+			}
+		})
+	}
+}

@@ -30,6 +30,7 @@ func (f *fuse) fault(string) error {
 // message, a tool and a steer. After each death every transition has happened
 // wholly or not at all, what was answered is there, and the turn can be finished.
 func TestCrashPoints(t *testing.T) {
+	t.Parallel()
 	for n := int64(1); ; n++ {
 		burnt := true
 		if !t.Run(fmt.Sprint(n), func(t *testing.T) { burnt = crashAt(t, n) }) {

@@ -143,6 +143,9 @@ func (t *txn) bury(h *transition.Head) error {
 			return err
 		}
 	}
+	if _, err := t.exec("INSERT INTO graves (session_id, workspace_id, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", h.ID, h.WorkspaceID, h.DeletedAt); err != nil {
+		return err
+	}
 	if err := t.untag(&h.Session, h.Tags); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ func testUsage(t *testing.T, open Open) {
 		"SumsByGroup":     usageGroups,
 		"OnlyWhatIsSeen":  usageSeen,
 		"UnknownIsSaid":   usageUnknown,
+		"NoHitIsNone":     usageNoHit,
 		"OpenCallsAreNot": usageOpen,
 	})
 }
@@ -121,6 +122,22 @@ func usageUnknown(t *testing.T, w *world) {
 	want := []parley.UsageSum{{Calls: 1, Tokens: parley.Tokens{Unknown: 1}, Unpriced: 1}}
 	if diff := cmp.Diff(want, w.usage(t, lately(""))); diff != "" {
 		t.Errorf("of a call that nothing is known of (-want +got):\n%s", diff)
+	}
+}
+
+// A provider that says it read nothing from its cache gave no hit, in the sums and
+// in the session's own statistics.
+func usageNoHit(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	settle := settlement(w.begin(t, claim.Fence, 1), "hello")
+	settle.Call.Usage.CachedTokens, settle.End = tokens(0), completed()
+	w.settle(t, claim.Fence, settle)
+	want := of(sum(1), func(u *parley.UsageSum) { u.CachedTokens, u.CacheHits = 0, 0 })
+	if diff := cmp.Diff([]parley.UsageSum{want}, w.usage(t, lately(""))); diff != "" {
+		t.Errorf("of a call without a hit (-want +got):\n%s", diff)
+	}
+	if s := w.check(t, claim.Fence.SessionID).Session.Statistics; s.Calls != 1 || s.CacheHits != 0 || s.CachedTokens != 0 {
+		t.Errorf("the session's statistics are %+v; want one call and no hit", s)
 	}
 }
 

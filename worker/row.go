@@ -122,7 +122,7 @@ func readArguments(text string) (json.RawMessage, bool) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), true
 	}
-	if raw[0] != '{' || parley.CheckJSON(raw) != nil || !json.Valid(raw) {
+	if raw[0] != '{' || parley.CheckJSONBounds(raw) != nil || !json.Valid(raw) {
 		return nil, false
 	}
 	canonical, err := parley.CanonicalJSON(raw)

@@ -303,7 +303,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		return failedResult(fmt.Sprintf(resultTooLarge, MaxToolResultBytes))
 	case len(result) == 0:
 		result = json.RawMessage("null")
-	case !json.Valid(result) || parley.CheckJSON(result) != nil:
+	case !json.Valid(result) || parley.CheckJSONBounds(result) != nil:
 		return failedResult(resultNoJSON)
 	}
 	outcome = parley.ToolSucceeded

@@ -43,6 +43,7 @@ type Worker struct {
 	responses parley.ResponseCache
 
 	compactor *compactor
+	linker    *linker  // nil where the store keeps no chain of the audit, and in dry runs
 	indexer   *indexer // nil where the store keeps no index of words, and in dry runs
 
 	claimNow  chan struct{} // of one: the claimer may find something
@@ -104,6 +105,9 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 	if index, ok := store.(parley.SearchIndex); ok {
 		w.indexer = newIndexer(index)
 	}
+	if links, ok := store.(parley.AuditLinker); ok {
+		w.linker = newLinker(links)
+	}
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	hub.FlushWith(w.flusher.want)
@@ -148,6 +152,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(w.compactLoop)
 	if w.indexer != nil {
 		w.claimers.Go(w.indexLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	}
+	if w.linker != nil {
+		w.claimers.Go(w.linkLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	}
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
@@ -245,6 +252,9 @@ func (w *Worker) Committed(commit parley.Commit) {
 		} else {
 			w.indexer.note(commit.SessionID)
 		}
+	}
+	if w.linker != nil && !commit.SessionID.IsZero() {
+		w.linker.note(commit.SessionID)
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)

@@ -19,6 +19,9 @@ import (
 const (
 	tokenFile = "token" // the machine's own user, mode 0600
 	urlFile   = "url"   // where the running server listens
+
+	// tokenPrefix begins tokens; those that begin otherwise are older and replaced.
+	tokenPrefix = "parley_local2_"
 )
 
 // connect makes a client for the server that the flags, the environment or the
@@ -99,12 +102,17 @@ func localToken(dir string) (string, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", parley.WrapError(parley.CodeInvalid, err, path+" cannot be read")
 	}
+	return newToken(dir)
+}
+
+// newToken makes a token and keeps it in the data directory's token file.
+func newToken(dir string) (string, error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
 		return "", err
 	}
-	token := "parley_local_" + hex.EncodeToString(secret[:])
-	if err := writeWhole(path, token+"\n", 0o600); err != nil {
+	token := tokenPrefix + hex.EncodeToString(secret[:])
+	if err := writeWhole(filepath.Join(dir, tokenFile), token+"\n", privateFile); err != nil {
 		return "", err
 	}
 	return token, nil

@@ -96,7 +96,7 @@ type serveFlags struct {
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
-	roots                                               []string
+	roots, secretFiles                                  []string
 }
 
 func (f *serveFlags) declare(command *cobra.Command) {
@@ -112,7 +112,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.lease, "lease", defaultLease, "after this long without a sign of life a process's turns are taken over (PARLEY_LEASE)")
 	flags.DurationVar(&f.drain, "drain", defaultDrain, "how long running turns may finish after SIGTERM; 0s gives them back at once (PARLEY_DRAIN)")
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
-	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; default the home directory)")
+	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
+	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
 	flags.StringVar(&f.record, "record", "", "write every exchange with a provider to this directory (PARLEY_RECORD)")
 	flags.StringVar(&f.replay, "replay", "", "answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)")
 	flags.StringVar(&f.logLevel, "log-level", defaultLogLevel, "debug, info, warn or error (PARLEY_LOG_LEVEL)")
@@ -134,6 +135,7 @@ func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 		"drain":        func() { s.Drain = duration(f.drain) },
 		"drain-wait":   func() { s.DrainWait = duration(f.drainWait) },
 		"project-root": func() { s.ProjectRoots = f.roots },
+		"secret-file":  func() { s.SecretFiles = f.secretFiles },
 		"record":       func() { s.Record = f.record },
 		"replay":       func() { s.Replay = f.replay },
 		"log-level":    func() { s.LogLevel = f.logLevel },

@@ -16,6 +16,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/httpapi"
+	"parley/internal/projectdir"
 	"parley/live"
 	"parley/postgres"
 	"parley/sqlite"
@@ -50,19 +51,23 @@ type server struct {
 	listener  net.Listener
 	loopback  bool // the listener's address
 	http      *http.Server
+	projects  *projectdir.Policy
 	draining  atomic.Bool
 	failed    chan error // what http.Serve ended with
 }
 
 func (s *server) open(ctx context.Context) error {
 	dir := s.settings.DataDir
-	if err := dataDirMade(dir); err != nil {
+	if err := ownFiles(dir); err != nil {
+		return err
+	}
+	var err error
+	if s.projects, err = s.settings.projects(); err != nil {
 		return err
 	}
 	if err := s.observe(ctx); err != nil {
 		return err
 	}
-	var err error
 	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
 		return err
 	}
@@ -126,7 +131,7 @@ func (s *server) openTools() (parley.ToolSource, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []parley.ToolSource{builtin.Tools(), builtin.Sessions(s.store), endpoints}
+	sources := []parley.ToolSource{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
 		if err != nil {
@@ -156,11 +161,19 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
 	}
+	replaced, err := replaceOldToken(s.settings.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if replaced {
+		s.log.Warn("the local token was replaced: file tools of earlier releases could read it; copies of the old one no longer let anybody in",
+			"file", filepath.Join(s.settings.DataDir, tokenFile))
+	}
 	token, err := localToken(s.settings.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, ProjectRoots: s.settings.ProjectRoots, Log: s.log}
+	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, Log: s.log}
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {

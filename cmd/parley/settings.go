@@ -90,6 +90,7 @@ type settings struct {
 	LogFormat    string                 `yaml:"log_format"`
 	AllowedHosts []string               `yaml:"allowed_hosts"`
 	ProjectRoots []string               `yaml:"project_roots"`
+	SecretFiles  []string               `yaml:"secret_files"` // patterns of what file tools are refused, over the standard ones
 	Providers    []providerSetting      `yaml:"providers"`
 	Models       []modelSetting         `yaml:"models"`
 	MCP          []mcpSetting           `yaml:"mcp"`
@@ -185,7 +186,7 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 		return s, err
 	}
 	s.DataDir = dir
-	file := filepath.Join(dir, "parley.yaml")
+	file := filepath.Join(dir, settingsFile)
 	raw, err := os.ReadFile(file) //nolint:gosec // the user's own data directory
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -239,6 +240,9 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	}
 	if v := env("PARLEY_PROJECT_ROOTS"); v != "" {
 		s.ProjectRoots = filepath.SplitList(v)
+	}
+	if v := env("PARLEY_SECRET_FILES"); v != "" {
+		s.SecretFiles = strings.Split(v, ",")
 	}
 	if v := env("PARLEY_ALLOWED_HOSTS"); v != "" {
 		s.AllowedHosts = strings.Split(v, ",")

@@ -67,6 +67,8 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		"bad environment":      {env: map[string]string{"PARLEY_FLUSH_LIVE": "fast"}, says: "PARLEY_FLUSH_LIVE"},
 		"no wait":              {env: map[string]string{"PARLEY_DRAIN_WAIT": "-1s"}, says: "PARLEY_DRAIN_WAIT"},
 		"misspelt tool server": {file: "mcp: [{name: fs, comand: npx}]\n", says: "comand"},
+		"a field twice":        {file: "addr: 127.0.0.1:9000\naddr: 0.0.0.0:9000\n", says: "addr"},
+		"twice, further in":    {file: "mcp: [{name: fs, command: npx, command: sh}]\n", says: "command"},
 		"no number":            {env: map[string]string{"PARLEY_WORKERS": "many"}, says: "PARLEY_WORKERS"},
 	} {
 		t.Run(name, func(t *testing.T) {

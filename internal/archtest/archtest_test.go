@@ -42,10 +42,11 @@ var rules = []struct {
 	{"internal/netguard", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/projectdir", []string{"."}},
 	{"tool", []string{"."}},
-	{"tool/*", []string{".", "internal/netguard", "internal/schema"}},
+	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema"}},
 	{"client", []string{"."}},
-	{"engine", []string{".", "prompt", "internal/schema", "internal/words"}},
+	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words"}},
 	{"worker", []string{".", "prompt", "live", "internal/dryrun", "internal/schema"}},
 	{"conversation", []string{".", "engine", "worker", "live"}},
 	{"httpapi", []string{".", "engine", "live"}},

@@ -75,52 +75,6 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// reserved are networks that no public server answers from, beside those that
-// net/netip knows (RFC 6890 and its registries).
-var reserved = []netip.Prefix{ //nolint:gochecknoglobals // never written
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), // translated, locally
-	netip.MustParsePrefix("100::/64"),       // discarded
-	netip.MustParsePrefix("fec0::/10"),      // site-local, of old
-}
-
-// embedded are networks whose addresses carry an IPv4 address at an offset.
-var embedded = []struct { //nolint:gochecknoglobals // never written
-	prefix netip.Prefix
-	at     int
-}{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
-	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, of old
-}
-
-// Public reports whether an address can belong to a public server.
-func Public(address netip.Addr) bool {
-	address = address.Unmap().WithZone("")
-	if !address.IsGlobalUnicast() || address.IsPrivate() {
-		return false
-	}
-	for _, network := range reserved {
-		if network.Contains(address) {
-			return false
-		}
-	}
-	if address.Is4() {
-		return true
-	}
-	bytes := address.As16()
-	for _, e := range embedded {
-		if e.prefix.Contains(address) {
-			return Public(netip.AddrFrom4([4]byte(bytes[e.at : e.at+4])))
-		}
-	}
-	return true
-}
-
 // authorised adds a header to requests for its origin.
 type authorised struct {
 	next   *http.Transport

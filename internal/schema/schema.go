@@ -75,7 +75,7 @@ func Read(raw json.RawMessage) (Schema, error) {
 	if len(raw) > MaxBytes {
 		return Schema{}, bound("it is longer than %d bytes; make it smaller", MaxBytes)
 	}
-	if err := parley.CheckJSON(raw); err != nil {
+	if err := parley.CheckJSONBounds(raw); err != nil {
 		return Schema{}, &BoundError{err.Error()}
 	}
 	document, err := Schema{}.check(context.Background()).decode(raw)

@@ -76,6 +76,8 @@ var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("events", ids("session_id"), integers("sequence"), ids("workspace_id"), texts("type"), ids("turn_id"), texts("data"), integers("created_at")),
 	table("outbox", integers("id"), ids("workspace_id"), texts("kind"), ids("target_id"), integers("created_at", "due_at", "attempts")),
 	table("audit", ids("workspace_id"), integers("at"), ids("id", "principal_id"), texts("principal_name", "action"), ids("session_id", "target_id", "request_id")),
+	table("audit_links", integers("number", "linked_at"), ids("workspace_id"), integers("entry_at"), ids("entry_id"), texts("heads"), raw("hash")),
+	table("graves", ids("session_id", "workspace_id"), integers("deleted_at", "linked")),
 	table("budgets", ids("workspace_id", "subject_id"), integers("revision", "tokens", "cost", "day", "day_tokens", "day_cost", "reserved_tokens", "reserved_cost", "warned")),
 	table("replays", ids("call_id", "workspace_id", "session_id", "replay_of"), texts("answer"), integers("created_at")),
 	table("compactions", ids("session_id", "workspace_id", "id"), texts("state", "reason"), integers("attempt"), ids("holder"), integers("epoch", "covers_from", "covers_through"),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // sourceName is what the tools say of who runs them.
@@ -22,9 +23,16 @@ type Source struct {
 
 var _ parley.ToolSource = Source{}
 
-// Tools are the tools that every server has.
-func Tools() Source {
-	return sourceOf(askUser{}, currentTime{now: time.Now}, newListFiles(), newReadFile(), newSearchFiles(), newWriteFile())
+// Tools are the tools that every server has, for programs that choose projects'
+// directories themselves: those of files work wherever a project lies, but in
+// directories of the system and where secrets usually lie.
+func Tools() Source { return ToolsWithin(projectdir.Anywhere()) }
+
+// ToolsWithin are Tools that open only the projects, and the files in them, that a
+// policy lets them.
+func ToolsWithin(policy *projectdir.Policy) Source {
+	return sourceOf(askUser{}, currentTime{now: time.Now},
+		newListFiles(policy), newReadFile(policy), newSearchFiles(policy), newWriteFile(policy))
 }
 
 func sourceOf(tools ...parley.Tool) Source {

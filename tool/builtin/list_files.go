@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 const (
@@ -24,20 +24,20 @@ const (
 var errEnough = errors.New("builtin: enough")
 
 // listFiles lists what lies in a directory.
-type listFiles struct{ fixed }
+type listFiles struct{ inProject }
 
-func newListFiles() parley.Tool {
-	return listFiles{fixed{
+func newListFiles(policy *projectdir.Policy) parley.Tool {
+	return listFiles{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "list_files",
-			Description: "Lists files and directories of the project. Recursive lists leave out .git and other directories whose names begin with a dot.",
+			Description: "Lists files and directories of the project, but those that usually hold secrets. Recursive lists leave out .git and other directories whose names begin with a dot.",
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"path":{"description":"Directory, relative to the project. Default the project itself.","type":"string"},` +
 				`"pattern":{"description":"Only names that match, for example *.go. Default all.","type":"string"},` +
 				`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},"type":"object"}`),
 		},
 		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
-	}}
+	}, policy}}
 }
 
 // listing is the result.
@@ -54,7 +54,7 @@ type listedFile struct {
 }
 
 // Call implements parley.Tool.
-func (listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	arguments := struct {
 		Path      string `json:"path"`
 		Pattern   string `json:"pattern"`
@@ -68,7 +68,7 @@ func (listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessag
 	}
 	found := listing{Entries: []listedFile{}}
 	var err error
-	found.Truncated, err = walkProject(ctx, call, arguments.Path, arguments.Recursive, func(_ *os.Root, at string, entry fs.DirEntry) error {
+	found.Truncated, err = t.walk(ctx, call, arguments.Path, arguments.Recursive, func(_ *projectdir.Tree, at string, entry fs.DirEntry) error {
 		if !named(entry, arguments.Pattern) {
 			return nil
 		}
@@ -100,33 +100,32 @@ func named(entry fs.DirEntry, pattern string) bool {
 	return pattern == "" || ok && err == nil
 }
 
-// walkProject opens the call's project and visits what lies in a directory of it.
+// visitor is told of an entry of a project's directory.
+type visitor func(tree *projectdir.Tree, at string, entry fs.DirEntry) error
+
+// walk opens the call's project and visits what lies in a directory of it.
 // truncated says that it ended at a bound.
-func walkProject(ctx context.Context, call parley.ToolCall, from string, recursive bool, visit func(root *os.Root, at string, entry fs.DirEntry) error) (truncated bool, err error) {
-	root, name, err := openProject(call, from)
+func (p inProject) walk(ctx context.Context, call parley.ToolCall, from string, recursive bool, visit visitor) (truncated bool, err error) {
+	tree, name, err := p.open(call, from)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = root.Close() }() // read only
-	err = walk(ctx, root, name, recursive, func(at string, entry fs.DirEntry) error { return visit(root, at, entry) })
+	defer func() { _ = tree.Close() }() // read only
+	err = walk(ctx, tree, name, recursive, visit)
 	if errors.Is(err, errEnough) {
 		return true, nil
 	}
 	return false, err
 }
 
-// walk visits what lies in a directory of the project, names in order. A link is
-// visited, never followed. errEnough when there is too much.
-func walk(ctx context.Context, root *os.Root, from string, recursive bool, visit func(at string, entry fs.DirEntry) error) error {
-	info, err := root.Stat(from)
-	if err != nil {
-		return fileError(from, err)
-	}
-	if !info.IsDir() {
-		return parley.InvalidField("path", "%q is no directory", parley.Clip(from, 128))
+// walk visits what lies in a directory of the project, names in order, but what is
+// closed to tools. A link is visited, never followed. errEnough when there is too much.
+func walk(ctx context.Context, tree *projectdir.Tree, from string, recursive bool, visit visitor) error {
+	if err := tree.Directory(from); err != nil {
+		return err
 	}
 	visited := 0
-	return fs.WalkDir(root.FS(), from, func(at string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(tree.FS(), from, func(at string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -135,13 +134,18 @@ func walk(ctx context.Context, root *os.Root, from string, recursive bool, visit
 		}
 		switch {
 		case err != nil && at == from:
-			return fileError(from, err)
+			return projectdir.FileError(from, err)
 		case err != nil: // unreadable, or gone meanwhile
 			return nil //nolint:nilerr // the rest can be listed
 		case at == from:
 			return nil
+		case tree.Hidden(at, entry):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
-		if err := visit(at, entry); err != nil {
+		if err := visit(tree, at, entry); err != nil {
 			return err
 		}
 		if entry.IsDir() && (!recursive || strings.HasPrefix(entry.Name(), ".")) {

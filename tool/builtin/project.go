@@ -3,16 +3,13 @@ package builtin
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // maxPathBytes bounds a path inside a project.
@@ -28,20 +25,24 @@ func (f fixed) Definition() parley.ToolDefinition   { return f.definition }
 func (f fixed) Annotations() parley.ToolAnnotations { return f.annotations }
 func (fixed) Source() string                        { return sourceName }
 
-// openProject opens the session's project directory, and checks a path in it, which
-// it gives in the form of os.Root. Nothing that is opened there, by whatever path or
-// symbolic link, lies outside.
-func openProject(call parley.ToolCall, text string) (root *os.Root, name string, err error) {
+// inProject is a tool that works in the session's project directory.
+type inProject struct {
+	fixed
+	policy *projectdir.Policy
+}
+
+// open opens the session's project directory, and checks a path in it, which it
+// gives with slashes and relative to the directory. The directory is resolved and
+// checked at each call: what was chosen once may be private now.
+func (p inProject) open(call parley.ToolCall, text string) (tree *projectdir.Tree, name string, err error) {
 	if name, err = insidePath(text); err != nil {
 		return nil, "", err
 	}
 	if call.ProjectPath == "" {
 		return nil, "", parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory as its project first")
 	}
-	if root, err = os.OpenRoot(call.ProjectPath); err != nil {
-		return nil, "", fileError(".", err)
-	}
-	return root, name, nil
+	tree, err = p.policy.Open(call.ProjectPath)
+	return tree, name, err
 }
 
 // insidePath checks a path of a call and gives it in the form of os.Root: with
@@ -85,24 +86,6 @@ func readArguments(call parley.ToolCall, into any) error {
 		return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: %s", parley.Clip(err.Error(), 256))
 	}
 	return nil
-}
-
-// fileError says what went wrong with a path, without where the project lies.
-func fileError(name string, err error) error {
-	shown := parley.Clip(name, 256)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return parley.Errorf(parley.CodeNotFound, "%q does not exist", shown)
-	case errors.Is(err, fs.ErrPermission):
-		return parley.Errorf(parley.CodeForbidden, "the server may not do this with %q", shown)
-	case errors.Is(err, fs.ErrExist):
-		return parley.Errorf(parley.CodeConflict, "%q exists already", shown)
-	}
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return parley.WrapError(parley.CodeInvalid, err, fmt.Sprintf("%q: %s", shown, err))
 }
 
 // isText reports whether bytes read as text: UTF-8 without NUL. The end may lie

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"strings"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 const (
@@ -20,10 +20,10 @@ const (
 )
 
 // readFile reads lines of a text file.
-type readFile struct{ fixed }
+type readFile struct{ inProject }
 
-func newReadFile() parley.Tool {
-	return readFile{fixed{
+func newReadFile(policy *projectdir.Policy) parley.Tool {
+	return readFile{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "read_file",
 			Description: "Reads a text file of the project, or some of its lines.",
@@ -33,7 +33,7 @@ func newReadFile() parley.Tool {
 				`"path":{"description":"Relative to the project directory.","type":"string"}},"required":["path"],"type":"object"}`),
 		},
 		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
-	}}
+	}, policy}}
 }
 
 // fileText is the result: the lines as they stand, and how to read on.
@@ -46,7 +46,7 @@ type fileText struct {
 }
 
 // Call implements parley.Tool.
-func (readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	arguments := struct {
 		Path     string `json:"path"`
 		FromLine int    `json:"from_line"`
@@ -58,12 +58,12 @@ func (readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage
 	if arguments.FromLine < 1 || arguments.Lines < 1 {
 		return nil, parley.InvalidField("from_line", "lines count from 1")
 	}
-	root, name, err := openProject(call, arguments.Path)
+	tree, name, err := t.open(call, arguments.Path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // read only
-	file, err := openRegular(root, name)
+	defer func() { _ = tree.Close() }() // read only
+	file, err := tree.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -73,25 +73,6 @@ func (readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage
 		return nil, err
 	}
 	return json.Marshal(got)
-}
-
-// openRegular opens a file that is one: a pipe or a device could hold the call
-// for ever.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Stat(name)
-	switch {
-	case err != nil:
-		return nil, fileError(name, err)
-	case info.IsDir():
-		return nil, parley.InvalidField("path", "%q is a directory; list_files shows what is in it", parley.Clip(name, 128))
-	case !info.Mode().IsRegular():
-		return nil, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return nil, fileError(name, err)
-	}
-	return file, nil
 }
 
 // read skips to the first line and takes lines while they fit.
@@ -121,7 +102,7 @@ func (f *fileText) read(ctx context.Context, file io.Reader, lines int) error {
 			}
 			return f.end(&text, 0, false)
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return fileError(f.Path, err)
+			return projectdir.FileError(f.Path, err)
 		}
 	}
 }

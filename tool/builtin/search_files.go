@@ -7,10 +7,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 const (
@@ -25,13 +25,13 @@ const (
 )
 
 // searchFiles finds lines by a regular expression.
-type searchFiles struct{ fixed }
+type searchFiles struct{ inProject }
 
-func newSearchFiles() parley.Tool {
-	return searchFiles{fixed{
+func newSearchFiles(policy *projectdir.Policy) parley.Tool {
+	return searchFiles{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "search_files",
-			Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out.",
+			Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out, and files that usually hold secrets.",
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"files":{"description":"Only files whose names match, for example *.go. Default all.","type":"string"},` +
 				`"path":{"description":"Directory to search, relative to the project. Default the project itself.","type":"string"},` +
@@ -39,7 +39,7 @@ func newSearchFiles() parley.Tool {
 				`"required":["pattern"],"type":"object"}`),
 		},
 		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
-	}}
+	}, policy}}
 }
 
 // matches is the result.
@@ -55,7 +55,7 @@ type match struct {
 }
 
 // Call implements parley.Tool.
-func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	arguments := struct {
 		Path    string `json:"path"`
 		Pattern string `json:"pattern"`
@@ -72,11 +72,11 @@ func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMess
 		return nil, err
 	}
 	found := matches{Matches: []match{}}
-	found.Truncated, err = walkProject(ctx, call, arguments.Path, true, func(root *os.Root, at string, entry fs.DirEntry) error {
+	found.Truncated, err = t.walk(ctx, call, arguments.Path, true, func(tree *projectdir.Tree, at string, entry fs.DirEntry) error {
 		if !entry.Type().IsRegular() || !named(entry, arguments.Files) {
 			return nil
 		}
-		return found.search(ctx, root, at, expression)
+		return found.search(ctx, tree, at, expression)
 	})
 	if err != nil {
 		return nil, err
@@ -86,13 +86,13 @@ func (searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMess
 
 // search looks through one file; what is no text, too large or unreadable is
 // passed over.
-func (m *matches) search(ctx context.Context, root *os.Root, name string, expression *regexp.Regexp) error {
-	file, err := root.Open(name)
+func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string, expression *regexp.Regexp) error {
+	file, err := tree.Open(name)
 	if err != nil {
 		return nil // gone meanwhile, or not ours to read
 	}
 	defer func() { _ = file.Close() }() // read only
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSearched {
+	if info, err := file.Stat(); err != nil || info.Size() > maxSearched {
 		return nil // as above
 	}
 	reader := bufio.NewReaderSize(file, maxLineRead)

@@ -2,21 +2,17 @@ package builtin
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path"
 
 	"parley"
+	"parley/internal/projectdir"
 )
 
 // writeFile writes a text file, whole.
-type writeFile struct{ fixed }
+type writeFile struct{ inProject }
 
-func newWriteFile() parley.Tool {
-	return writeFile{fixed{
+func newWriteFile(policy *projectdir.Policy) parley.Tool {
+	return writeFile{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "write_file",
 			Description: "Writes a text file of the project, whole: it is created, with its directories, or replaced.",
@@ -26,7 +22,7 @@ func newWriteFile() parley.Tool {
 		},
 		// Writing the same text again changes nothing, but what stood there is lost.
 		parley.ToolAnnotations{Idempotent: true, Destructive: true},
-	}}
+	}, policy}}
 }
 
 // written is the result.
@@ -38,7 +34,7 @@ type written struct {
 
 // Call implements parley.Tool. A reader sees the old text or the new one, never
 // a part.
-func (writeFile) Call(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t writeFile) Call(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	var arguments struct {
 		Path *string `json:"path"`
 		Text *string `json:"text"`
@@ -49,58 +45,14 @@ func (writeFile) Call(_ context.Context, call parley.ToolCall) (json.RawMessage,
 	if arguments.Path == nil || arguments.Text == nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "write_file needs path and text")
 	}
-	root, name, err := openProject(call, *arguments.Path)
+	tree, name, err := t.open(call, *arguments.Path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // what was written is closed by itself
-	result := written{Path: name, Bytes: len(*arguments.Text)}
-	mode := fs.FileMode(0o644)
-	switch info, err := root.Stat(name); {
-	case errors.Is(err, fs.ErrNotExist):
-		result.Created = true
-	case err != nil:
-		return nil, fileError(name, err)
-	case !info.Mode().IsRegular():
-		return nil, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
-	default:
-		mode = info.Mode().Perm()
-	}
-	if err := replaceFile(root, name, []byte(*arguments.Text), mode); err != nil {
-		return nil, fileError(name, err)
-	}
-	return json.Marshal(result)
-}
-
-// replaceFile writes beside the file and renames over it.
-func replaceFile(root *os.Root, name string, data []byte, mode fs.FileMode) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	// A link's target is replaced, not the link; one that leads outside is refused by the root.
-	if target, err := root.Readlink(name); err == nil {
-		if !path.IsAbs(target) {
-			target = path.Join(path.Dir(name), target)
-		}
-		name = target
-	}
-	beside := path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:8])
-	file, err := root.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	defer func() { _ = tree.Close() }() // what was written is closed by itself
+	created, err := tree.Replace(name, []byte(*arguments.Text))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = root.Rename(beside, name)
-	}
-	if err != nil {
-		_ = root.Remove(beside) // the first error says what went wrong
-	}
-	return err
+	return json.Marshal(written{Path: name, Bytes: len(*arguments.Text), Created: created})
 }

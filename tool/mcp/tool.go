@@ -50,7 +50,7 @@ func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
 	case !bytes.HasPrefix(raw, []byte("{")):
 		return nil, nil, errors.New("its input schema is no object")
 	}
-	if err := parley.CheckJSON(raw); err != nil {
+	if err := parley.CheckJSONBounds(raw); err != nil {
 		return nil, nil, fmt.Errorf("its input schema cannot be kept: %w", err)
 	}
 	made = &tool{

@@ -1,0 +1,172 @@
+package parley
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// The bounds of linking the audit.
+const (
+	LinkEntries   = 256  // entries that one transaction links
+	LinkHeads     = 256  // heads of sessions that one link holds
+	LinkPassHeads = 1000 // sessions that one step of a pass looks at
+)
+
+// linkTag begins the bytes that the hash of a link is of.
+const linkTag = "parley link 1\n"
+
+// AuditLink is one link of the audit's chain: of an entry, or of the heads that
+// sessions had when it was made. Its hash covers the link before it, so that nothing
+// can be removed or changed unless everything behind it is made anew.
+type AuditLink struct {
+	Number      int64 // from 1, gap-free, over all workspaces
+	LinkedAt    Time  // by the database's clock
+	WorkspaceID ID    // of an entry; so are the next two
+	EntryAt     Time
+	EntryID     ID // zero: it is of heads
+	Heads       []LinkedHead
+	Hash        Hash
+}
+
+// LinkedHead is how far a session's record was: its last settled message and that
+// message's hash. Sequence 0 says that the session was deleted.
+type LinkedHead struct {
+	WorkspaceID ID
+	SessionID   ID
+	Sequence    int64
+	Hash        Hash
+}
+
+// Anchor names the end of the audit's chain. Kept where nobody can write who writes
+// to the database, it shows later whether the chain up to there is the same.
+type Anchor struct {
+	Number int64 `json:"number"`
+	Hash   Hash  `json:"hash"`
+}
+
+// String is "number:hash".
+func (a Anchor) String() string { return strconv.FormatInt(a.Number, 10) + ":" + a.Hash.String() }
+
+// LinkStep is what a linker did.
+type LinkStep struct {
+	Held   bool // this linker links; else another one does
+	Linked int  // links made
+	More   bool // there is more to link at once
+	Last   ID   // where the pass over the sessions is; zero at its end
+}
+
+// AuditLinker links what the audit holds, behind the transactions that wrote it.
+type AuditLinker interface {
+	// LinkAudit links the next entries that are not linked, and the heads of the
+	// sessions named and of the next ones behind after, where they have moved since
+	// they were linked, in one transaction. The linker holds a lease: one at a time
+	// links, whichever asks when the lease has run out. A link of another linker
+	// meanwhile is CodeFenced, and nothing is written.
+	LinkAudit(ctx context.Context, linker ID, lease time.Duration, changed []ID, after *ID) (LinkStep, error)
+	// AuditAnchor is the end of the chain; number 0 while there is no link.
+	AuditAnchor(ctx context.Context) (Anchor, error)
+}
+
+// LinkHash is the hash of a link: SHA-256 over the line "parley link 1", the hash of
+// the link before it (the zero hash before the first) and the canonical JSON of the
+// entry or the heads, the time and the number.
+func LinkHash(previous Hash, link *AuditLink, entry *AuditEntry) Hash {
+	out := append(make([]byte, 0, 512+128*len(link.Heads)), linkTag...)
+	out = append(out, previous[:]...)
+	if entry != nil {
+		out = append(out, `{"entry":`...)
+		out = entry.appendCanonical(out)
+	} else {
+		out = append(out, `{"heads":`...)
+		out = AppendHeads(out, link.Heads)
+	}
+	out = append(out, `,"linked_at":`...)
+	out = strconv.AppendInt(out, int64(link.LinkedAt), 10)
+	out = append(out, `,"number":`...)
+	out = strconv.AppendInt(out, link.Number, 10)
+	return HashOf(append(out, '}'))
+}
+
+// appendCanonical appends the entry as canonical JSON.
+func (e *AuditEntry) appendCanonical(out []byte) []byte {
+	out = AppendJSONString(append(out, `{"action":`...), e.Action)
+	out = strconv.AppendInt(append(out, `,"at":`...), int64(e.At), 10)
+	for _, member := range []struct {
+		name string
+		id   ID
+	}{{"id", e.ID}, {"principal_id", e.PrincipalID}} {
+		out = appendIDMember(out, member.name, member.id)
+	}
+	out = AppendJSONString(append(out, `,"principal_name":`...), e.PrincipalName)
+	for _, member := range []struct {
+		name string
+		id   ID
+	}{{"request_id", e.RequestID}, {"session_id", e.SessionID}, {"target_id", e.TargetID}, {"workspace_id", e.WorkspaceID}} {
+		out = appendIDMember(out, member.name, member.id)
+	}
+	return append(out, '}')
+}
+
+// appendIDMember appends an id, which is left out when it is zero.
+func appendIDMember(out []byte, name string, id ID) []byte {
+	if id.IsZero() {
+		return out
+	}
+	return AppendJSONString(append(AppendJSONString(append(out, ','), name), ':'), id.String())
+}
+
+// AppendHeads appends heads as canonical JSON: [["workspace","session",sequence,"hash"], …].
+func AppendHeads(out []byte, heads []LinkedHead) []byte {
+	out = append(out, '[')
+	for i := range heads {
+		h := &heads[i]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = AppendJSONString(append(out, '['), h.WorkspaceID.String())
+		out = AppendJSONString(append(out, ','), h.SessionID.String())
+		out = strconv.AppendInt(append(out, ','), h.Sequence, 10)
+		out = append(AppendJSONString(append(out, ','), h.Hash.String()), ']')
+	}
+	return append(out, ']')
+}
+
+// ParseHeads reads what AppendHeads wrote.
+func ParseHeads(text string) ([]LinkedHead, error) {
+	var rows [][4]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		return nil, WrapError(CodeUnavailable, err, "the heads of a link cannot be read")
+	}
+	heads := make([]LinkedHead, len(rows))
+	for i, row := range rows {
+		h := &heads[i]
+		for j, into := range []any{&h.WorkspaceID, &h.SessionID, &h.Sequence, &h.Hash} {
+			if err := json.Unmarshal(row[j], into); err != nil {
+				return nil, WrapError(CodeUnavailable, err, "the heads of a link cannot be read")
+			}
+		}
+	}
+	return heads, nil
+}
+
+// LinkAll makes the links of entries and of heads, behind an anchor, in this order.
+func LinkAll(from Anchor, at Time, entries []AuditEntry, heads []LinkedHead) []AuditLink {
+	links := make([]AuditLink, 0, len(entries)+1)
+	add := func(link AuditLink, entry *AuditEntry) {
+		from.Number++
+		link.Number, link.LinkedAt = from.Number, at
+		link.Hash = LinkHash(from.Hash, &link, entry)
+		from.Hash = link.Hash
+		links = append(links, link)
+	}
+	for i := range entries {
+		e := &entries[i]
+		add(AuditLink{WorkspaceID: e.WorkspaceID, EntryAt: e.At, EntryID: e.ID}, e)
+	}
+	if len(heads) > 0 {
+		add(AuditLink{Heads: heads}, nil)
+	}
+	return links
+}

@@ -1,0 +1,334 @@
+// Package projectdir decides which directories may be projects and which files in
+// them tools may touch. It owns the rules and no state: every opening resolves the
+// path again and checks what the kernel says was opened, so that a rule holds for
+// projects of long ago and for links that changed a moment ago.
+//
+// The rules, from wide to narrow: a project lies inside the configured roots; never
+// in the server's data directory or above it, in a system directory, in what begins
+// with a dot in a home, or in a .git; and in a project, files that are the server's
+// own (by device and inode) or that usually hold secrets are refused.
+package projectdir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// Options are what a Policy is made of. All are optional.
+type Options struct {
+	Roots   []string // directories that projects may lie in; none: the home, for the local owner
+	Data    string   // the server's data directory
+	Closed  []string // other directories of the server's own: nothing in them is shown
+	Files   []string // other files of the server's own
+	Secrets []string // patterns laid over DefaultSecrets; "!" before one lifts it
+}
+
+// Policy is the rules of one server. It is safe for concurrent use.
+type Policy struct {
+	roots   []string
+	any     bool // projects may lie anywhere that is not refused
+	data    string
+	closed  []string
+	files   []string
+	system  []string // resolved too
+	homes   []string
+	secrets *secrets
+}
+
+// systemDirectories are never a project, nor is what lies in them: what is written
+// there runs, or is read, by others.
+func systemDirectories() []string {
+	return []string{"/etc", "/run", "/var/run", "/proc", "/sys", "/dev", "/boot", "/var/spool"}
+}
+
+// New makes a policy; CodeInvalid for a root or a pattern that cannot be one.
+func New(options Options) (*Policy, error) {
+	patterns, err := newSecrets(options.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	p := newPolicy(patterns)
+	p.data, p.closed, p.files = options.Data, options.Closed, options.Files
+	rules := p.now()
+	for _, root := range options.Roots {
+		if !filepath.IsAbs(root) {
+			return nil, parley.InvalidField("project_roots", "%q is not absolute; write it from the root on", parley.Clip(root, 128))
+		}
+		if resolved, err := filepath.EvalSymlinks(root); err == nil && (resolved == "/" || rules.refusedProject(resolved) != "") {
+			return nil, parley.InvalidField("project_roots", "%q cannot be a root: no project may lie there; name the directories that projects lie in", parley.Clip(root, 128))
+		}
+		p.roots = append(p.roots, filepath.Clean(root))
+	}
+	return p, nil
+}
+
+// Anywhere is a policy without roots, for programs that choose directories
+// themselves. What is refused everywhere is refused here too.
+func Anywhere() *Policy {
+	patterns, err := newSecrets(nil)
+	if err != nil {
+		panic(err) // the default patterns are tested
+	}
+	p := newPolicy(patterns)
+	p.any = true
+	return p
+}
+
+// Home is a policy without configured roots: projects lie in the home directory.
+func Home() *Policy {
+	p := Anywhere()
+	p.any = false
+	return p
+}
+
+func newPolicy(patterns *secrets) *Policy {
+	p := &Policy{secrets: patterns, homes: []string{"/root"}}
+	for _, system := range systemDirectories() {
+		p.system = append(p.system, system, realPath(system))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		p.homes = append(p.homes, filepath.Clean(home), realPath(home))
+	}
+	if self, err := user.Current(); err == nil && self.HomeDir != "" {
+		p.homes = append(p.homes, filepath.Clean(self.HomeDir), realPath(self.HomeDir))
+	}
+	return p
+}
+
+// Configured reports whether an admin has named roots. Without them only the
+// server's own user chooses projects.
+func (p *Policy) Configured() bool { return len(p.roots) > 0 || p.any }
+
+// Roots are the directories that projects may lie in, resolved; those that do not
+// exist are left out.
+func (p *Policy) Roots() ([]string, error) {
+	configured := p.roots
+	switch {
+	case p.any:
+		configured = []string{"/"}
+	case len(configured) == 0:
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, parley.InvalidField("path", "no directory is allowed for projects: the server has no home directory and no roots are configured")
+		}
+		configured = []string{home}
+	}
+	roots := make([]string, 0, len(configured))
+	for _, root := range configured {
+		if resolved, err := filepath.EvalSymlinks(root); err == nil { // a root that is not there holds nothing
+			roots = append(roots, resolved)
+		}
+	}
+	return roots, nil
+}
+
+// Resolve gives the real path of a directory that may be a project.
+func (p *Policy) Resolve(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(path, 128))
+	}
+	roots, err := p.Roots()
+	if err != nil {
+		return "", err
+	}
+	resolved, info, err := resolve(path)
+	// Whether something outside the roots exists is not told.
+	probe := resolved
+	if err != nil {
+		probe = filepath.Clean(path)
+	}
+	if !insideAny(roots, probe) {
+		return "", parley.InvalidField("path", "%q lies outside the directories allowed for projects: %s", parley.Clip(path, 128), strings.Join(roots, ", "))
+	}
+	rules := p.now()
+	if why := rules.refusedProject(probe); why != "" { // nor inside of what is refused
+		return "", refusal(path, why)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", parley.InvalidField("path", "%q does not exist; create the directory first", parley.Clip(path, 128))
+	case errors.Is(err, fs.ErrPermission):
+		return "", parley.InvalidField("path", "%q cannot be read by the server", parley.Clip(path, 128))
+	case err != nil || !info.IsDir():
+		return "", parley.InvalidField("path", "%q is not a directory", parley.Clip(path, 128))
+	}
+	why := rules.refusedIdentity(resolved)
+	if why == "" {
+		why = p.above(resolved, info)
+	}
+	if why != "" {
+		return "", refusal(path, why)
+	}
+	return resolved, nil
+}
+
+func refusal(path, why string) error {
+	return parley.InvalidField("path", "%q cannot be a project: %s", parley.Clip(path, 128), why)
+}
+
+func resolve(path string) (string, fs.FileInfo, error) {
+	resolved, err := filepath.EvalSymlinks(filepath.Clean(path))
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(resolved)
+	return resolved, info, err
+}
+
+// Shown gives the function that tells whether a directory may be listed when a
+// project is chosen: its real path lies inside the roots, and in nothing that is
+// refused. What contains the data directory is shown, for the others in it.
+func (p *Policy) Shown(roots []string) func(path string) bool {
+	rules := p.now()
+	return func(path string) bool {
+		return insideAny(roots, path) && rules.refusedProject(path) == "" && rules.refusedIdentity(path) == ""
+	}
+}
+
+// above says why a directory that contains the server's data may not be a project.
+func (p *Policy) above(path string, info fs.FileInfo) string {
+	if path == "/" {
+		return "it is the root of the file system"
+	}
+	if p.data == "" {
+		return ""
+	}
+	for at := realPath(p.data); ; at = filepath.Dir(at) { // under any name, such as that of a mount
+		if stat, err := os.Stat(at); err == nil && os.SameFile(stat, info) {
+			return "the server's own data lies in it; choose a directory beside that"
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+// rules are those of a policy with the server's own directories as they are now.
+type rules struct {
+	*Policy
+	trees   []string          // by name
+	own     []fs.FileInfo     // by what they are: a mount may show them under another name
+	checked map[string]string // what refusedIdentity said
+}
+
+func (p *Policy) now() *rules {
+	r := &rules{Policy: p, checked: map[string]string{}}
+	for _, directory := range p.ownDirectories() {
+		r.trees = append(r.trees, filepath.Clean(directory), realPath(directory))
+		if info, err := os.Stat(directory); err == nil {
+			r.own = append(r.own, info)
+		}
+	}
+	return r
+}
+
+func (p *Policy) ownDirectories() []string {
+	own := slices.Clone(p.closed)
+	if p.data != "" {
+		own = append(own, p.data)
+	}
+	return own
+}
+
+// refusedProject says why a real path may not be a project, going by its name; ""
+// when nothing is against it.
+func (r *rules) refusedProject(path string) string {
+	if inGit(path) {
+		return "it lies in a .git"
+	}
+	return r.refused(path)
+}
+
+// refused says why a real path is closed to everybody, going by its name.
+func (r *rules) refused(path string) string {
+	switch pattern, secret := r.secrets.match(path); {
+	case insideAny(r.trees, path):
+		return ownReason
+	case insideAny(r.system, path):
+		return "it is a directory of the system"
+	case r.inHiddenOfHome(path):
+		return "what begins with a dot in a home directory is private"
+	case secret:
+		return "secrets usually lie there (" + pattern + "); whoever runs the server may change that with secret_files"
+	}
+	return ""
+}
+
+const ownReason = "it belongs to the server itself"
+
+// refusedIdentity says why a directory is closed, going by what it and those above
+// it are. Each is looked at once.
+func (r *rules) refusedIdentity(path string) string {
+	if len(r.own) == 0 {
+		return ""
+	}
+	why, known := r.checked[path]
+	if known {
+		return why
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && slices.ContainsFunc(r.own, func(own fs.FileInfo) bool { return os.SameFile(own, info) }):
+		why = ownReason
+	case path != filepath.Dir(path):
+		why = r.refusedIdentity(filepath.Dir(path))
+	}
+	r.checked[path] = why
+	return why
+}
+
+// inHiddenOfHome reports whether a path is, or lies in, what begins with a dot in
+// somebody's home.
+func (p *Policy) inHiddenOfHome(path string) bool {
+	hiddenIn := func(home string) bool {
+		relative, ok := below(home, path)
+		return ok && strings.HasPrefix(relative, ".") && relative != "."
+	}
+	for _, all := range []string{"/home", "/Users"} { // <all>/<name> is a home
+		if relative, ok := below(all, path); ok {
+			name, _, _ := strings.Cut(relative, "/")
+			if hiddenIn(filepath.Join(all, name)) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(p.homes, hiddenIn)
+}
+
+// inGit reports whether a component of the path is a .git, however it is spelled.
+func inGit(path string) bool {
+	return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return fold(name) == ".git" })
+}
+
+// realPath resolves links as far as the path exists.
+func realPath(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(realPath(parent), filepath.Base(path))
+	}
+	return path
+}
+
+// below gives a path relative to a directory that it lies in, "." for that itself.
+func below(directory, path string) (relative string, ok bool) {
+	relative, err := filepath.Rel(directory, path)
+	return relative, err == nil && relative != ".." && !strings.HasPrefix(relative, "../")
+}
+
+func inside(directory, path string) bool {
+	_, ok := below(directory, path)
+	return ok
+}
+
+func insideAny(directories []string, path string) bool {
+	return slices.ContainsFunc(directories, func(one string) bool { return inside(one, path) })
+}

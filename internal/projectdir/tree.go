@@ -1,0 +1,428 @@
+package projectdir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"parley"
+)
+
+const (
+	// maxOwnFiles bounds the files of one of the server's own directories that are
+	// compared with what is opened.
+	maxOwnFiles = 4096
+	// maxLinks bounds the links that lead from one to the next.
+	maxLinks = 40
+)
+
+// Tree is an open project directory. Names in it are relative, with slashes, "."
+// for the directory itself; whatever link stands there, nothing outside is opened.
+// It is for one goroutine; Close it.
+type Tree struct {
+	rules *rules
+	root  *os.Root
+	path  string        // as the kernel knows it
+	own   []fs.FileInfo // the server's own files
+}
+
+// Open opens a project directory, checked as it is now.
+func (p *Policy) Open(directory string) (*Tree, error) {
+	resolved, err := p.Resolve(directory)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	root, err := os.OpenRoot(resolved)
+	if err != nil {
+		return nil, FileError(".", err)
+	}
+	t := &Tree{rules: p.now(), root: root, own: p.ownFiles()}
+	if t.path, err = whereRoot(root, resolved); err == nil && t.path != resolved { // something took its place meanwhile
+		if _, err = p.Resolve(t.path); err != nil {
+			err = unusable(err)
+		}
+	}
+	if err != nil {
+		_ = root.Close() // nothing was written
+		return nil, err
+	}
+	return t, nil
+}
+
+// unusable says of a project that exists already what Resolve says of a path,
+// without where it lies.
+func unusable(err error) error {
+	var refused *parley.Error
+	if !errors.As(err, &refused) || refused.Code != parley.CodeInvalid {
+		return err
+	}
+	return parley.WrapError(parley.CodeForbidden, err, "this session's project directory may not be used: it is gone, lies outside the directories that projects may lie in, or is private; ask an admin to choose another")
+}
+
+// Close closes the directory.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// FS is the directory for reading names. What is opened through it is not checked.
+func (t *Tree) FS() fs.FS { return t.root.FS() }
+
+// Stat describes what a name stands for, links followed inside the project.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	if err := t.named(name); err != nil {
+		return nil, err
+	}
+	info, err := t.root.Stat(name)
+	if err != nil {
+		return nil, FileError(name, err)
+	}
+	return info, nil
+}
+
+// Hidden reports whether an entry of the directory is left out of lists and
+// searches.
+func (t *Tree) Hidden(name string, entry fs.DirEntry) bool {
+	full := filepath.Join(t.path, filepath.FromSlash(name))
+	if t.rules.refused(full) != "" {
+		return true
+	}
+	if entry.IsDir() {
+		return t.rules.refusedIdentity(full) != ""
+	}
+	info, err := entry.Info()
+	return err == nil && t.isOwn(info)
+}
+
+// Open opens a regular file for reading. A pipe or a device could hold the caller
+// for ever and is refused.
+func (t *Tree) Open(name string) (*os.File, error) {
+	info, err := t.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, parley.InvalidField("path", "%q is a directory; list_files shows what is in it", parley.Clip(name, 128))
+	case !info.Mode().IsRegular():
+		return nil, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+	}
+	file, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, FileError(name, err)
+	}
+	if err := t.opened(name, file); err != nil {
+		_ = file.Close() // unread
+		return nil, err
+	}
+	return file, nil
+}
+
+// Directory checks a directory before its names are read.
+func (t *Tree) Directory(name string) error {
+	info, err := t.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return parley.InvalidField("path", "%q is no directory", parley.Clip(name, 128))
+	}
+	file, err := t.root.Open(name)
+	if err != nil {
+		return FileError(name, err)
+	}
+	defer func() { _ = file.Close() }() // read only
+	at, err := Where(file, filepath.Join(t.path, filepath.FromSlash(name)))
+	if err == nil {
+		err = t.allowed(name, at)
+	}
+	if err == nil {
+		err = t.directory(name, at)
+	}
+	return err
+}
+
+// named refuses a name before anything is asked of the disk, so that nobody learns
+// whether there is such a file.
+func (t *Tree) named(name string) error {
+	return t.allowed(name, filepath.Join(t.path, filepath.FromSlash(name)))
+}
+
+func (t *Tree) allowed(name, at string) error {
+	why := t.rules.refused(at)
+	if why == "" && !inside(t.path, at) {
+		why = "it lies outside the project"
+	}
+	if why != "" {
+		return refusedFile(name, why)
+	}
+	return nil
+}
+
+func refusedFile(name, why string) error {
+	return parley.Errorf(parley.CodeForbidden, "%q is closed to tools: %s", parley.Clip(name, 128), why)
+}
+
+// opened checks what was opened, which is no longer a matter of names.
+func (t *Tree) opened(name string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return FileError(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+	}
+	if t.isOwn(info) {
+		return refusedFile(name, ownReason)
+	}
+	at, err := Where(file, filepath.Join(t.path, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	if err := t.allowed(name, at); err != nil {
+		return err
+	}
+	return t.directory(name, filepath.Dir(at))
+}
+
+// directory checks a real directory, and those above it, by what they are.
+func (t *Tree) directory(name, at string) error {
+	if why := t.rules.refusedIdentity(at); why != "" {
+		return refusedFile(name, why)
+	}
+	return nil
+}
+
+func (t *Tree) isOwn(info fs.FileInfo) bool {
+	return slices.ContainsFunc(t.own, func(own fs.FileInfo) bool { return os.SameFile(own, info) })
+}
+
+// ownFiles are the files of the server's own that have a name elsewhere, maybe.
+func (p *Policy) ownFiles() []fs.FileInfo {
+	var own []fs.FileInfo
+	for _, name := range p.files {
+		if info, err := os.Stat(name); err == nil {
+			own = append(own, info)
+		}
+	}
+	for _, directory := range p.ownDirectories() {
+		folder, err := os.Open(directory)
+		if err != nil {
+			continue // not there yet
+		}
+		entries, _ := folder.Readdir(maxOwnFiles) // as far as it can be read
+		_ = folder.Close()                        // read only
+		for _, info := range entries {
+			if info.Mode().IsRegular() {
+				own = append(own, info)
+			}
+		}
+	}
+	return own
+}
+
+// Replace writes a file whole: beside it and then over it, so that a reader sees the
+// old text or the new one. Directories that are missing are made. created reports
+// that there was no such file.
+func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
+	for range maxLinks {
+		if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
+			return false, err
+		}
+		folder, at, err := t.folder(path.Dir(name))
+		if err != nil {
+			return false, err
+		}
+		// A link's target is replaced, not the link; one that leads outside is refused.
+		if target, err := folder.Readlink(path.Base(name)); err == nil {
+			_ = folder.Close() // nothing was written
+			relative, ok := below(t.path, filepath.Join(at, target))
+			if filepath.IsAbs(target) || !ok {
+				return false, parley.InvalidField("path", "%q leads out of the project", parley.Clip(name, 128))
+			}
+			name = filepath.ToSlash(relative)
+			continue
+		}
+		created, err = t.replaceIn(folder, name, data)
+		if closing := folder.Close(); err == nil {
+			err = closing
+		}
+		return created, err
+	}
+	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
+}
+
+// writable refuses what may be read and not written too.
+func (t *Tree) writable(name, at string) error {
+	if inGit(at) {
+		return refusedFile(name, "nothing in .git is written: what stands there runs when somebody uses git")
+	}
+	return t.allowed(name, at)
+}
+
+// folder opens a directory of the project to write in, making it if it is missing,
+// and tells where it really is.
+func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
+	existing, missing := name, ""
+	for existing != "." {
+		if _, err := t.root.Stat(existing); !errors.Is(err, fs.ErrNotExist) {
+			break // it is there, or the next step says why it cannot be
+		}
+		missing, existing = path.Join(path.Base(existing), missing), path.Dir(existing)
+	}
+	above, at, err := t.openFolder(t.root, existing, existing)
+	if err != nil || missing == "" {
+		return above, at, err
+	}
+	defer func() { _ = above.Close() }() // the one below it is given
+	if err := above.MkdirAll(missing, 0o755); err != nil {
+		return nil, "", FileError(name, err)
+	}
+	return t.openFolder(above, missing, name)
+}
+
+func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root, at string, err error) {
+	if folder, err = from.OpenRoot(relative); err != nil {
+		return nil, "", FileError(name, err)
+	}
+	at, err = whereRoot(folder, filepath.Join(t.path, filepath.FromSlash(name)))
+	if err == nil {
+		err = t.writable(name, at)
+	}
+	if err == nil {
+		err = t.directory(name, at)
+	}
+	if err == nil && inRepository(at) {
+		err = refusedFile(name, "it is git's own directory of a repository: what stands there runs when somebody uses git")
+	}
+	if err != nil {
+		_ = folder.Close() // nothing was written
+		return nil, "", err
+	}
+	return folder, at, nil
+}
+
+// inRepository reports whether a directory, or one above it, is a repository's own
+// (a .git under another name, that of a bare repository or of a worktree).
+func inRepository(at string) bool {
+	has := func(directory, name string) bool {
+		_, err := os.Lstat(filepath.Join(directory, name))
+		return err == nil
+	}
+	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if has(at, "HEAD") && (has(at, "commondir") || has(at, "objects") && has(at, "refs")) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaceIn replaces a file of an open directory by its last name, which no link
+// that changes meanwhile can lead elsewhere.
+func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created bool, err error) {
+	base := path.Base(name)
+	mode := fs.FileMode(0o644)
+	switch info, err := folder.Lstat(base); {
+	case errors.Is(err, fs.ErrNotExist):
+		created = true
+	case err != nil:
+		return false, FileError(name, err)
+	case !info.Mode().IsRegular():
+		return false, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+	case t.isOwn(info):
+		return false, refusedFile(name, ownReason)
+	default:
+		mode = info.Mode().Perm()
+	}
+	if err := overwrite(folder, base, data, mode); err != nil {
+		return false, FileError(name, err)
+	}
+	return created, nil
+}
+
+func overwrite(folder *os.Root, base string, data []byte, mode fs.FileMode) error {
+	beside := "." + base + "." + rand.Text()[:8]
+	file, err := folder.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = folder.Rename(beside, base)
+	}
+	if err != nil {
+		_ = folder.Remove(beside) // the first error says what went wrong
+	}
+	return err
+}
+
+// whereRoot is Where for a directory.
+func whereRoot(root *os.Root, opened string) (string, error) {
+	file, err := root.Open(".")
+	if err != nil {
+		return "", FileError(".", err)
+	}
+	defer func() { _ = file.Close() }() // read only
+	return Where(file, opened)
+}
+
+// Where is the real path of what was opened. Linux knows it by the descriptor;
+// elsewhere the path is resolved again and must lead to the same file.
+func Where(file *os.File, opened string) (string, error) {
+	connection, err := file.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var at string
+	failed := connection.Control(func(fd uintptr) { at, err = os.Readlink("/proc/self/fd/" + strconv.FormatUint(uint64(fd), 10)) })
+	switch {
+	case failed != nil || err != nil:
+		return resolvedAgain(file, opened)
+	case !filepath.IsAbs(at) || strings.HasSuffix(at, " (deleted)"):
+		return "", moved(opened)
+	}
+	return at, nil
+}
+
+func resolvedAgain(file *os.File, opened string) (string, error) {
+	at, info, err := resolve(opened)
+	if err != nil {
+		return "", moved(opened)
+	}
+	if is, err := file.Stat(); err != nil || !os.SameFile(is, info) {
+		return "", moved(opened)
+	}
+	return at, nil
+}
+
+func moved(opened string) error {
+	return parley.Errorf(parley.CodeConflict, "%q changed while it was opened; try again", parley.Clip(filepath.Base(opened), 128))
+}
+
+// FileError says what went wrong with a path, without where the project lies.
+func FileError(name string, err error) error {
+	shown := parley.Clip(name, 256)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return parley.Errorf(parley.CodeNotFound, "%q does not exist", shown)
+	case errors.Is(err, fs.ErrPermission):
+		return parley.Errorf(parley.CodeForbidden, "the server may not do this with %q", shown)
+	case errors.Is(err, fs.ErrExist):
+		return parley.Errorf(parley.CodeConflict, "%q exists already", shown)
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return parley.WrapError(parley.CodeInvalid, err, fmt.Sprintf("%q: %s", shown, err))
+}

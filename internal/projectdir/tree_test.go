@@ -1,0 +1,157 @@
+package projectdir
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley"
+)
+
+func opened(t *testing.T, p *Policy, directory string) *Tree {
+	t.Helper()
+	tree, err := p.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tree.Close() }) // what was written is closed by itself
+	return tree
+}
+
+// A file is the server's own under whatever name it stands in a project.
+func TestTheServersFilesUnderOtherNames(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data", "site")
+	for _, name := range []string{"data/token", "program"} {
+		put(t, filepath.Join(base, name), "the server's")
+	}
+	for from, to := range map[string]string{"data/token": "site/notes.txt", "program": "site/tool"} {
+		if err := os.Link(filepath.Join(base, from), filepath.Join(base, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data"), Files: []string{filepath.Join(base, "program")}})
+	tree := opened(t, p, filepath.Join(base, "site"))
+	for _, name := range []string{"notes.txt", "tool"} {
+		if _, err := tree.Open(name); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was opened: %v", name, err)
+		}
+		if _, err := tree.Replace(name, []byte("taken")); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was written: %v", name, err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(base, "data/token")); err != nil || string(text) != "the server's" {
+		t.Errorf("the token is %q, %v", text, err)
+	}
+}
+
+// Nothing is written where git would run it: in a .git however it is spelled, nor in
+// what is one under another name.
+func TestNothingIsWrittenWhereGitRunsIt(t *testing.T) {
+	t.Parallel()
+	base := plot(t, ".git/hooks", "bare/objects", "bare/refs", "bare/hooks", "tree/meta", "work")
+	put(t, filepath.Join(base, "bare/HEAD"), "ref: refs/heads/main\n")
+	put(t, filepath.Join(base, "tree/meta/HEAD"), "ref: refs/heads/main\n")
+	put(t, filepath.Join(base, "tree/meta/commondir"), "../..\n")
+	put(t, filepath.Join(base, "tree/.git"), "gitdir: meta\n")
+	for link, target := range map[string]string{"alias": ".git", "work/up": "../.git/hooks"} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := opened(t, policy(t, Options{Roots: []string{base}}), base)
+	for _, name := range []string{
+		".git/hooks/pre-commit", ".GIT/hooks/pre-commit", ".g\u200dit/config", "alias/config", "work/up/post-commit", "tree/.git", "work/.git", "new/.git/hooks/x",
+		"bare/config", "bare/hooks/post-receive", "tree/meta/hooks/pre-commit",
+	} {
+		if _, err := tree.Replace(name, []byte("x")); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was written: %v", name, err)
+		}
+	}
+	if created, err := tree.Replace("work/deep/er/notes.txt", []byte("x")); err != nil || !created {
+		t.Errorf("an ordinary file: %t, %v", created, err)
+	}
+	if _, err := os.Lstat(filepath.Join(base, "new")); err == nil {
+		t.Error("a refused write has made a directory")
+	}
+}
+
+// A link that changes while it is followed shows nothing and lets nothing be written:
+// what was opened is checked, not the name that was asked for.
+func TestLinksThatChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data", "site/open", "site/.ssh")
+	put(t, filepath.Join(base, "site/open/key"), "open")
+	put(t, filepath.Join(base, "site/.ssh/key"), "secret")
+	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data")})
+	tree := opened(t, p, filepath.Join(base, "site"))
+	door := filepath.Join(base, "site/door")
+	if err := os.Symlink("open", door); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var swapping sync.WaitGroup
+	swapping.Go(func() { // ends when the tries are over
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			fresh := door + "-next"
+			if err := os.Symlink([]string{"open", ".ssh"}[n%2], fresh); err != nil {
+				t.Error(err)
+				return
+			}
+			if err := os.Rename(fresh, door); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	let := 0
+	for range 500 {
+		file, err := tree.Open("door/key")
+		if err == nil {
+			text, err := io.ReadAll(file)
+			_ = file.Close() // read only
+			if err != nil || string(text) != "open" {
+				t.Fatalf("read %q, %v", text, err)
+			}
+			let++
+		}
+		_, _ = tree.Replace("door/new", []byte("x")) // whether it was let is seen below
+	}
+	close(done)
+	swapping.Wait()
+	if entries, err := os.ReadDir(filepath.Join(base, "site/.ssh")); err != nil || len(entries) != 1 {
+		t.Errorf("written: %v, %v", entries, err)
+	}
+	if let == 0 {
+		t.Error("nothing was ever let, so nothing was tried")
+	}
+}
+
+// Without the kernel's word for it, what was opened is found again by its path.
+func TestWhereWithoutTheKernel(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "a")
+	put(t, filepath.Join(base, "a/file"), "x")
+	put(t, filepath.Join(base, "a/other"), "y")
+	file, err := os.Open(filepath.Join(base, "a/file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // read only
+	if at, err := resolvedAgain(file, filepath.Join(base, "a/../a/file")); err != nil || at != filepath.Join(base, "a/file") {
+		t.Errorf("%q, %v", at, err)
+	}
+	for _, name := range []string{"a/other", "a/none"} {
+		if at, err := resolvedAgain(file, filepath.Join(base, name)); parley.ErrorCode(err) != parley.CodeConflict || strings.Contains(err.Error(), base) {
+			t.Errorf("%s: %q, %v", name, at, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// How the audit is linked, beside everything else.
+const (
+	linkPause   = 500 * time.Millisecond // between looks for what is not linked
+	linkElse    = 5 * time.Second        // while another process links
+	linkLease   = 15 * time.Second       // that the linking is one process's
+	linkPass    = time.Minute            // between two passes over the sessions' heads
+	linkBound   = 10 * time.Second       // of one transaction
+	maxUnlinked = 4096                   // sessions that are known to have moved; beyond, a pass finds them
+)
+
+// linker links the audit's entries and the heads of sessions (ADR 0036). It runs in
+// every process; the store says which one links.
+type linker struct {
+	store parley.AuditLinker
+	id    parley.ID
+
+	mu    sync.Mutex // guards moved
+	moved map[parley.ID]struct{}
+}
+
+func newLinker(store parley.AuditLinker) *linker {
+	return &linker{store: store, id: parley.NewID(), moved: map[parley.ID]struct{}{}}
+}
+
+// note remembers a session in which something was committed. It never blocks.
+func (l *linker) note(session parley.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.moved) < maxUnlinked {
+		l.moved[session] = struct{}{}
+	}
+}
+
+// take hands over some of the sessions that moved.
+func (l *linker) take() (moved []parley.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.moved {
+		if len(moved) == parley.LinkHeads/2 {
+			break
+		}
+		moved = append(moved, id)
+		delete(l.moved, id)
+	}
+	return moved
+}
+
+// linkLoop links what is not linked. Stop ends it.
+func (w *Worker) linkLoop() {
+	l := w.linker
+	pause := time.NewTimer(linkPause)
+	defer pause.Stop()
+	var pass *parley.ID // where a pass over the sessions is; nil between two
+	begun := time.Time{}
+	for {
+		select {
+		case <-w.stopping:
+			return
+		case <-pause.C:
+		}
+		if pass == nil && time.Since(begun) >= linkPass {
+			pass, begun = &parley.ID{}, time.Now()
+		}
+		ctx, stop := context.WithTimeout(context.Background(), linkBound)
+		step, err := l.store.LinkAudit(ctx, l.id, linkLease, l.take(), pass)
+		stop()
+		rest := linkPause
+		switch {
+		case parley.ErrorCode(err) == parley.CodeFenced:
+		case err != nil:
+			w.log.Warn("the audit could not be linked; trying again", "error", err)
+		case !step.Held:
+			rest = linkElse
+		default:
+			pass = next(pass, step)
+			if step.More {
+				rest = 0
+			}
+		}
+		pause.Reset(rest)
+	}
+}
+
+// next is where a pass goes on: a step with too much to link is taken again.
+func next(pass *parley.ID, step parley.LinkStep) *parley.ID {
+	switch {
+	case pass == nil || step.More:
+		return pass
+	case step.Last.IsZero():
+		return nil
+	}
+	return &step.Last
+}
