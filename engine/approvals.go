@@ -76,7 +76,12 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 }
 
 // SessionApprovals lists those of a session, and of the tool sessions below it.
-func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (Page[parley.Approval], error) {
+func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (_ Page[parley.Approval], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSessionApprovals", ReadSessions, of(sessionID))
+	if err != nil {
+		return Page[parley.Approval]{}, err
+	}
+	defer call.end(ctx, &err)
 	list.SessionID = sessionID
 	return e.Approvals(ctx, principal, list)
 }

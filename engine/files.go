@@ -141,7 +141,12 @@ func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Pag
 }
 
 // FileContent opens a file's bytes.
-func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id parley.ID) (*FileReader, error) {
+func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id parley.ID) (_ *FileReader, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getFileContent", ReadFiles, on(id))
+	if err != nil {
+		return nil, err
+	}
+	defer call.end(ctx, &err)
 	file, err := e.File(ctx, principal, id)
 	if err != nil {
 		return nil, err

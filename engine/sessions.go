@@ -156,7 +156,12 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 
 // EnsureSession is OpenSession for callers that name the session: by Key, or by
 // Type, Feature and perhaps Task, which the server turns into a key.
-func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (parley.Opened, error) {
+func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	defer call.end(ctx, &err)
 	if input.Key == "" {
 		if input.Type == "" || input.Feature == "" {
 			return parley.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
