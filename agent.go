@@ -52,9 +52,15 @@ type Agent struct {
 	Tags            []string    `json:"tags"`
 	LeadID          ID          `json:"lead_id"`
 	Status          AgentStatus `json:"status"`
-	Version         int         `json:"version"` // from 1
+	OwnerID         ID          `json:"owner_id"`             // principal that may change it, beside admins; null: admins alone
+	OwnerName       string      `json:"owner_name,omitempty"` // as it was called when it became the owner
+	ChangedByID     ID          `json:"changed_by_id"`        // principal that made this version
+	Version         int         `json:"version"`              // from 1
 	CreatedAt       Time        `json:"created_at"`
 	UpdatedAt       Time        `json:"updated_at"`
+
+	// Accepted is what whoever makes a version accepts with it.
+	Accepted *Accepted `json:"-"`
 }
 
 // MarshalJSON writes null for what is absent.
@@ -67,7 +73,8 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 		*plain
 		Model   *ModelID `json:"model"`
 		Timeout *int     `json:"approval_timeout"`
-	}{(*plain)(&a), OrNull(a.Model), OrNull(a.ApprovalTimeout)})
+		Owner   *string  `json:"owner_name"`
+	}{(*plain)(&a), OrNull(a.Model), OrNull(a.ApprovalTimeout), OrNull(a.OwnerName)})
 }
 
 // ToolForms says what a ToolRef may be.

@@ -6,6 +6,7 @@ import "context"
 type AgentQuery struct {
 	Status     AgentStatus
 	Tag        string
+	OwnerID    ID // zero: any
 	Descending bool
 	AfterSlug  string
 	Limit      int
@@ -23,6 +24,9 @@ type AgentStore interface {
 	Agent(ctx context.Context, workspaceID ID, idOrSlug string) (Agent, error)
 	// AgentVersion finds an earlier version.
 	AgentVersion(ctx context.Context, workspaceID, agentID ID, version int) (Agent, error)
+	// AgentVersionBy finds the latest version up to one that a principal made, with
+	// what it accepted then.
+	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID ID, through int) (Agent, error)
 	Agents(ctx context.Context, workspaceID ID, query AgentQuery) ([]Agent, error)
 }
 

@@ -2,6 +2,7 @@ package parley
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +47,9 @@ type ApprovalScope string
 const (
 	ScopeOnce    ApprovalScope = "once"    // for this call alone
 	ScopeSession ApprovalScope = "session" // a grant is added to the session
+	// ScopeChange is for one that is asked because the agent or the tool changed: the
+	// session's owner accepts the change, until there is another.
+	ScopeChange ApprovalScope = "change"
 )
 
 // ApprovalCovers is what a yes for the session covers.
@@ -56,6 +60,22 @@ const (
 	CoversCall ApprovalCovers = "call" // calls with exactly these arguments
 	CoversTool ApprovalCovers = "tool" // every call of the tool
 )
+
+// ApprovalReason is why a call is asked about.
+type ApprovalReason string
+
+// The reasons.
+const (
+	AskedByRule      ApprovalReason = "rule"          // a grant says so, or the tool's annotations
+	AskedAgentChange ApprovalReason = "agent_changed" // the agent's rules would let it run since somebody changed them
+	AskedToolChange  ApprovalReason = "tool_changed"  // the tool is new to the session, or not what it was
+)
+
+// Approver is one who has said yes.
+type Approver struct {
+	Author
+	At Time `json:"at"`
+}
 
 // Question is the arguments of an ask_user call.
 type Question struct {
@@ -97,17 +117,84 @@ type Approval struct {
 	ExpiresAt   Time            `json:"expires_at"`
 	DecidedAt   Time            `json:"decided_at"`
 	UsedAt      Time            `json:"used_at"` // when the call began to run under it
+
+	Reason ApprovalReason `json:"reason"`
+	// Explanation says it for people; "" when a rule asks. It is written with the JSON.
+	Explanation  string     `json:"explanation,omitempty"`
+	Approvers    int        `json:"approvers"`     // who have to say yes
+	Missing      int        `json:"missing"`       // of them; written with the JSON
+	ApprovedBy   []Approver `json:"approved_by"`   // in order
+	RequesterIDs []ID       `json:"requester_ids"` // principals that asked for the call and may not approve it
+
+	Named  bool   `json:"-"` // a rule says who approves: the yes is for this call alone
+	Digest string `json:"-"` // of the tool as it was when it was asked about
+	Rules  Hash   `json:"-"` // the agent's about it
+}
+
+// Needed is how many people have to approve.
+func (a *Approval) Needed() int { return max(1, a.Approvers) }
+
+// StillMissing is how many of them have not said yes yet; 0 once it is answered.
+func (a *Approval) StillMissing() int {
+	if a.State != ApprovalPending {
+		return 0
+	}
+	return a.Needed() - len(a.ApprovedBy)
+}
+
+// Changed reports that it is asked because of a change that somebody else made.
+func (a *Approval) Changed() bool {
+	return a.Reason == AskedAgentChange || a.Reason == AskedToolChange
+}
+
+// Why says for people why it is asked; "" when a rule says so.
+func (a *Approval) Why() string {
+	switch a.Reason {
+	case AskedAgentChange:
+		return "The agent was changed: " + a.ToolName + " would now run without asking."
+	case AskedToolChange:
+		return "The tool " + a.ToolName + " is new to this conversation, or is not what it was."
+	}
+	return ""
+}
+
+// Change is what its acceptance remembers.
+func (a *Approval) Change() AcceptedChange {
+	return AcceptedChange{AgentID: a.AgentID, Tool: a.ToolName, Digest: a.Digest, Rules: a.Rules}
+}
+
+// MayBeApprovedBy refuses those who asked for the call and those who have approved it.
+func (a *Approval) MayBeApprovedBy(principalID ID) error {
+	if slices.Contains(a.RequesterIDs, principalID) {
+		return Errorf(CodeForbidden, "You asked for this call yourself; somebody else has to approve it.")
+	}
+	if slices.ContainsFunc(a.ApprovedBy, func(by Approver) bool { return by.ID == principalID }) {
+		return Conflict(a.State, "you have approved this already; %d more must", a.StillMissing())
+	}
+	return nil
 }
 
 // MarshalJSON writes null for what is absent.
 func (a Approval) MarshalJSON() ([]byte, error) {
 	type plain Approval
+	a.Explanation, a.Approvers, a.Missing = a.Why(), a.Needed(), a.StillMissing()
+	if a.Reason == "" { // from before there were others
+		a.Reason = AskedByRule
+	}
+	if a.ApprovedBy == nil {
+		a.ApprovedBy = []Approver{}
+	}
+	if a.RequesterIDs == nil {
+		a.RequesterIDs = []ID{}
+	}
 	return EncodeJSON(struct {
 		*plain
 		Scope   *ApprovalScope  `json:"scope"`
 		Covers  *ApprovalCovers `json:"covers"`
 		Comment *string         `json:"comment"`
-	}{(*plain)(&a), OrNull(a.Scope), OrNull(a.Covers), OrNull(a.Comment)})
+
+		Explanation *string `json:"explanation"`
+	}{(*plain)(&a), OrNull(a.Scope), OrNull(a.Covers), OrNull(a.Comment), OrNull(a.Explanation)})
 }
 
 // Decision answers an approval.
@@ -127,16 +214,16 @@ func (d Decision) Validate() error {
 		return InvalidField("decision", "%q is not one of approve, deny", Clip(string(d.Decision), 32))
 	}
 	switch d.Scope {
-	case "", ScopeOnce, ScopeSession:
+	case "", ScopeOnce, ScopeSession, ScopeChange:
 	default:
-		return InvalidField("scope", "%q is not one of once, session", Clip(string(d.Scope), 32))
+		return InvalidField("scope", "%q is not one of once, session, change", Clip(string(d.Scope), 32))
 	}
 	switch d.Covers {
 	case "", CoversCall, CoversTool:
 	default:
 		return InvalidField("covers", "%q is not one of call, tool", Clip(string(d.Covers), 32))
 	}
-	if d.Decision == DecideDeny && d.Scope == ScopeSession {
+	if d.Decision == DecideDeny && d.Scope != "" && d.Scope != ScopeOnce {
 		return InvalidField("scope", "a no is for this call; to deny a tool for the session, add a grant to it")
 	}
 	if d.Covers != "" && d.Scope != ScopeSession {

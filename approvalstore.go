@@ -10,6 +10,13 @@ type Ask struct {
 	ApprovalID ID // minted by the caller
 	ToolCallID string
 	Timeout    time.Duration
+
+	Reason       ApprovalReason // "" is by a rule
+	Approvers    int            // who have to say yes; 0 is one
+	RequesterIDs []ID           // who may not, since they asked for the call
+	Named        bool           // a rule says who approves
+	Digest       string         // of the tool as it is
+	Rules        Hash           // the agent's about it
 }
 
 // ApprovalUse begins an approved call.
@@ -38,11 +45,15 @@ type ApprovalQuery struct {
 // ApprovalStore keeps the questions about tool calls. They are made by
 // SettleStep, expire by Sweep and end with their turn.
 type ApprovalStore interface {
-	// DecideApproval answers a pending approval, adds the grant of a yes for the
-	// session, and makes a turn that waits ready again; with claimBy it may be
+	// DecideApproval answers a pending approval. A no ends it; a yes does when it is the
+	// last that is needed, and else is noted. The end adds the grant of a yes for the
+	// session, or what its owner accepts, and makes a turn that waits ready again; with claimBy it may be
 	// claimed in the same transaction, as by PostMessage. CodeNotFound;
 	// CodeConflict with the state for one that is not pending, or whose time is
-	// over; CodeConflict when the session has no room for the grant.
+	// over; CodeConflict when the session has no room for the
+	// grant, and with the state for a second yes of one principal; CodeForbidden for the
+	// yes of one who asked for the call, and for a change that is not the owner's to
+	// accept; CodeInvalid for a scope that the approval does not have.
 	DecideApproval(ctx context.Context, scope Scope, id ID, decision Decision, claimBy ID) (Decided, error)
 	// UseApprovals notes, before the tools run, that calls of the running turn run
 	// under their approvals: each once. CodeConflict unless each is approved and

@@ -28,6 +28,7 @@ const (
 	EventToolProgress     EventType = "tool.progress"     // {turn_id, tool_call_id, name, progress, total, message}: some of a call's; total is null when unknown
 	EventToolCompleted    EventType = "tool.completed"    // {turn_id, message_id, tool_call_id, name, success, execution_time_ms}
 	EventApprovalCreated  EventType = "approval.created"  // {turn_id, approval_id, session_id, root_id, message_id, tool_call_id, name, fingerprint, state, …, expires_at}; of a tool session at its root too
+	EventApprovalApproved EventType = "approval.approved" // the same; one of several has said yes, and it is pending still
 	EventApprovalResolved EventType = "approval.resolved" // the same; state is another
 )
 

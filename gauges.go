@@ -38,6 +38,7 @@ type GaugeStore interface {
 
 // DatabaseStats has the one part set that the database has.
 type DatabaseStats struct {
+	Damage *Damage      // noticed since the store was opened; nil: none
 	Writer *WriterStats // SQLite
 	Pool   *PoolStats   // PostgreSQL
 }

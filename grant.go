@@ -20,6 +20,7 @@ const (
 	MaxGrants            = 256 // of an agent, of a session
 	MaxGrantArguments    = 32  // patterns of one grant
 	MaxGrantPatternBytes = 4096
+	MaxApprovers         = 8 // of one call
 )
 
 // Grant is a rule about calls of tools, on an agent or a session. Tool is a
@@ -28,12 +29,21 @@ const (
 // any other value as its canonical JSON; an argument that is absent matches
 // nothing. A pattern sees text, not meaning: /tmp/* matches /tmp/../etc too.
 // Fingerprint means one exact call alone (see Fingerprint).
+//
+// Approvers and ByOthers name an approval of a stronger kind: so many different
+// people say yes, and none of them may be one who asked for the call. Such a rule is
+// lifted by nothing, wherever it stands; only a denial is stronger.
 type Grant struct {
 	Tool        string            `json:"tool" doc:"A tool's name, or a pattern: * stands for any text."`
 	Arguments   map[string]string `json:"arguments,omitempty" doc:"Patterns by argument; all must match. * stands for any text."`
 	Fingerprint Hash              `json:"fingerprint,omitzero" doc:"Only the one call with this fingerprint, as approvals show it."`
 	Effect      GrantEffect       `json:"effect" enum:"allow,ask,deny"`
+	Approvers   int               `json:"approvers,omitempty" minimum:"1" maximum:"8" doc:"Of ask: how many different people have to approve; 1 when absent."`
+	ByOthers    bool              `json:"by_others,omitempty" doc:"Of ask: whoever asked for the call may not approve it."`
 }
+
+// named reports a rule about who approves.
+func (g *Grant) named() bool { return g.Approvers > 0 || g.ByOthers }
 
 // MarshalJSON writes null for what is absent.
 func (g Grant) MarshalJSON() ([]byte, error) {
@@ -42,7 +52,9 @@ func (g Grant) MarshalJSON() ([]byte, error) {
 		Arguments   map[string]string `json:"arguments"`
 		Fingerprint Hash              `json:"fingerprint"`
 		Effect      GrantEffect       `json:"effect"`
-	}{g.Tool, g.Arguments, g.Fingerprint, g.Effect})
+		Approvers   *int              `json:"approvers"`
+		ByOthers    bool              `json:"by_others"`
+	}{g.Tool, g.Arguments, g.Fingerprint, g.Effect, OrNull(g.Approvers), g.ByOthers})
 }
 
 // Validate reports the field that breaks a rule.
@@ -67,12 +79,20 @@ func (g Grant) Validate() error {
 	if !g.Fingerprint.IsZero() && (len(g.Arguments) > 0 || strings.Contains(g.Tool, "*")) {
 		return InvalidField("grants.fingerprint", "stands for the arguments and one tool: give it with the tool's name alone")
 	}
-	switch g.Effect {
-	case GrantAllow, GrantAsk, GrantDeny:
+	if g.Approvers < 0 || g.Approvers > MaxApprovers {
+		return InvalidField("grants.approvers", "must lie between 1 and %d", MaxApprovers)
+	}
+	switch {
+	case g.named() && g.Effect != GrantAsk:
+		return InvalidField("grants.approvers", `approvers and by_others belong to the effect "ask"`)
+	case g.Effect == GrantAllow, g.Effect == GrantAsk, g.Effect == GrantDeny:
 		return nil
 	}
 	return InvalidField("grants.effect", "%q is not one of allow, ask, deny", Clip(string(g.Effect), 32))
 }
+
+// Concerns reports whether the grant is about a tool, whatever its arguments.
+func (g *Grant) Concerns(tool string) bool { return matchPattern(g.Tool, tool) }
 
 // ValidateGrants reports the first grant that breaks a rule.
 func ValidateGrants(grants []Grant) error {
@@ -101,28 +121,42 @@ func Fingerprint(tool string, arguments json.RawMessage) (Hash, error) {
 type Grants struct {
 	Session   []Grant // the nearest scope
 	Agent     []Grant
-	Inherited []Grant // of the sessions above a tool session, and their agents: only their denials hold
+	Inherited []Grant // of the sessions above a tool session, and their agents: only denials and named approvals hold
+}
+
+// Ruling is what the rules say of a call.
+type Ruling struct {
+	Effect GrantEffect
+	// BySession means that a grant of the session said so, not of its agent, and not
+	// the tool's annotations.
+	BySession bool
+	Approvers int  // of ask: how many have to approve; 0 is one
+	ByOthers  bool // of ask: none of them may have asked for the call
 }
 
 // Decide says whether a call runs, is asked about, or is denied: a denial that
-// matches, wherever it stands, wins; else the most specific grant of the nearest
-// scope that has one that matches, the stricter of two that are equal; else the
-// tool's annotations: what is destructive and not read-only is asked about.
-// Arguments that are no object match no patterns.
-func (g Grants) Decide(tool string, arguments json.RawMessage, annotations ToolAnnotations) GrantEffect {
+// matches, wherever it stands, wins; then a rule that names who approves, the
+// strictest of all that match; else the most specific grant of the nearest scope that
+// has one that matches, the stricter of two that are equal; else the tool's
+// annotations: what is destructive and not read-only is asked about. Arguments that
+// are no object match no patterns.
+func (g Grants) Decide(tool string, arguments json.RawMessage, annotations ToolAnnotations) Ruling {
 	call := grantedCall{tool: tool, raw: arguments}
 	session, agent := call.best(g.Session), call.best(g.Agent)
+	named := call.named(g.Session, g.Agent, g.Inherited)
 	switch {
 	case call.denied(g.Session), call.denied(g.Agent), call.denied(g.Inherited):
-		return GrantDeny
+		return Ruling{Effect: GrantDeny}
+	case named.Effect != "":
+		return named
 	case session != "":
-		return session
+		return Ruling{Effect: session, BySession: true}
 	case agent != "":
-		return agent
+		return Ruling{Effect: agent}
 	case annotations.Destructive && !annotations.ReadOnly:
-		return GrantAsk
+		return Ruling{Effect: GrantAsk}
 	}
-	return GrantAllow
+	return Ruling{Effect: GrantAllow}
 }
 
 // grantedCall is a call that grants are held against. What of it a grant may
@@ -142,6 +176,22 @@ func (c *grantedCall) denied(grants []Grant) bool {
 		}
 	}
 	return false
+}
+
+// named is the strictest of the rules about who approves; no effect without one.
+func (c *grantedCall) named(scopes ...[]Grant) (ruling Ruling) {
+	for _, grants := range scopes {
+		for i := range grants {
+			g := &grants[i]
+			if !g.named() || !c.matches(g) {
+				continue
+			}
+			ruling.Effect = GrantAsk
+			ruling.Approvers = max(ruling.Approvers, g.Approvers)
+			ruling.ByOthers = ruling.ByOthers || g.ByOthers
+		}
+	}
+	return ruling
 }
 
 // best is the effect of the most specific grant that matches, "" for none.
@@ -285,7 +335,7 @@ func matchPattern(pattern, text string) bool {
 func WithAllowed(grants []Grant, tool string, fingerprint Hash) ([]Grant, error) {
 	added := make([]Grant, 0, len(grants)+1)
 	for _, g := range grants {
-		if g.Tool == tool && g.Fingerprint == fingerprint && len(g.Arguments) == 0 && g.Effect != GrantDeny {
+		if g.Tool == tool && g.Fingerprint == fingerprint && len(g.Arguments) == 0 && g.Effect != GrantDeny && !g.named() {
 			continue
 		}
 		added = append(added, g)

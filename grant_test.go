@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := parley.Grants{Session: c.session, Agent: c.agent, Inherited: c.inherited}
-			if got := all.Decide("rm", json.RawMessage(c.arguments), c.annotations); got != c.want {
+			if got := all.Decide("rm", json.RawMessage(c.arguments), c.annotations).Effect; got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -105,23 +105,23 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		grants := parley.Grants{Session: some.Draw(t, "session"), Agent: some.Draw(t, "agent"), Inherited: some.Draw(t, "inherited")}
 		arguments := json.RawMessage(`{"path":"` + rapid.SampledFrom([]string{"/tmp/a", "/tmp/b", "x"}).Draw(t, "path") + `"}`)
 		annotations := parley.ToolAnnotations{Destructive: rapid.Bool().Draw(t, "destructive"), ReadOnly: rapid.Bool().Draw(t, "readonly")}
-		got := grants.Decide("rm", arguments, annotations)
+		got := grants.Decide("rm", arguments, annotations).Effect
 
 		apart := parley.Grants{Session: grants.Session, Agent: grants.Agent}
-		if own := apart.Decide("rm", arguments, annotations); got != own && got != deny {
+		if own := apart.Decide("rm", arguments, annotations).Effect; got != own && got != deny {
 			t.Fatalf("what stands above made %s of %s", got, own)
 		}
 		for _, scope := range [][]parley.Grant{grants.Session, grants.Agent, grants.Inherited} {
 			for _, g := range scope {
 				alone := parley.Grants{Session: []parley.Grant{g}}
-				if g.Effect == deny && alone.Decide("rm", arguments, parley.ToolAnnotations{}) == deny && got != deny {
+				if g.Effect == deny && alone.Decide("rm", arguments, parley.ToolAnnotations{}).Effect == deny && got != deny {
 					t.Fatalf("%+v denies, and the call was %s", g, got)
 				}
 			}
 		}
 		more := grants
 		more.Agent = append(append([]parley.Grant{}, grants.Agent...), parley.Grant{Tool: "rm", Effect: deny})
-		if more.Decide("rm", arguments, annotations) != deny {
+		if more.Decide("rm", arguments, annotations).Effect != deny {
 			t.Fatal("a denial was added and the call is not denied")
 		}
 	})
@@ -135,7 +135,7 @@ func TestPatternsMatchLikeText(t *testing.T) {
 		pattern := strings.Join(rapid.SliceOfN(letters, 1, 8).Draw(t, "pattern"), "")
 		text := strings.Join(rapid.SliceOfN(letters, 1, 8).Draw(t, "text"), "")
 		grants := parley.Grants{Agent: []parley.Grant{{Tool: pattern, Effect: ask}}}
-		got := grants.Decide(text, json.RawMessage(`{}`), parley.ToolAnnotations{}) == ask
+		got := grants.Decide(text, json.RawMessage(`{}`), parley.ToolAnnotations{}).Effect == ask
 		if want := matchesSlowly(pattern, text); got != want {
 			t.Fatalf("%q against %q: %v, want %v", pattern, text, got, want)
 		}
@@ -190,20 +190,20 @@ func TestWithAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (parley.Grants{Session: tool}).Decide("rm", call, all); got != allow {
+	if got := (parley.Grants{Session: tool}).Decide("rm", call, all).Effect; got != allow {
 		t.Errorf("the tool was allowed, and a call is %s", got)
 	}
-	if got := (parley.Grants{Session: tool}).Decide("rm", json.RawMessage(`{"path":"/etc/passwd"}`), all); got != ask {
+	if got := (parley.Grants{Session: tool}).Decide("rm", json.RawMessage(`{"path":"/etc/passwd"}`), all).Effect; got != ask {
 		t.Errorf("a narrower question was overruled: %s", got)
 	}
 	exact, err := parley.WithAllowed(before, "rm", fingerprint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (parley.Grants{Session: exact}).Decide("rm", call, all); got != allow {
+	if got := (parley.Grants{Session: exact}).Decide("rm", call, all).Effect; got != allow {
 		t.Errorf("the call was allowed and is %s", got)
 	}
-	if got := (parley.Grants{Session: exact}).Decide("rm", json.RawMessage(`{"path":"/tmp/b"}`), all); got != ask {
+	if got := (parley.Grants{Session: exact}).Decide("rm", json.RawMessage(`{"path":"/tmp/b"}`), all).Effect; got != ask {
 		t.Errorf("another call is %s", got)
 	}
 	again, err := parley.WithAllowed(exact, "rm", fingerprint)

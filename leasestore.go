@@ -30,9 +30,11 @@ type LeaseStore interface {
 	// cheap: every process asks about once a second.
 	NextExpiry(ctx context.Context) (time.Duration, error)
 	// Sweep takes over the claims of processes whose lease has expired: flagged
-	// turns are cancelled, a turn taken over CrashLoopLimit times without progress
-	// fails as crash_loop, the others become ready. It also repairs any session
+	// turns are cancelled, the others become ready, and suspected (turn-states.md).
+	// A turn whose process died with it as the sole suspect is held back until each
+	// turn that ran beside it has settled a step, and then fails as crash_loop; if
+	// one of those is found guilty it runs again. It also repairs any session
 	// whose unfinished turn is neither held, waiting nor ready, and ends approvals
-	// whose time is over. It returns how many sessions it touched.
+	// whose time is over. It returns how many sessions it changed.
 	Sweep(ctx context.Context) (int, error)
 }

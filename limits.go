@@ -22,7 +22,8 @@ const (
 	MaxAnswerBytes  = 16 << 20 // text, reasoning and arguments of one model answer
 	MaxStreamLine   = 4 << 20  // one line of a provider's stream
 	TitleRunes      = 80       // a title made from the first message
-	CrashLoopLimit  = 3        // takeovers of expired leases with no step settled between
+	CrashLoopLimit  = 3        // deaths, with no step settled between, that a turn may be found guilty of
+	MaxSuspects     = 64       // suspected turns that a process runs at once
 	PurgeBatch      = 1000     // rows per transaction of a purge
 	DefaultMaxSteps = 50       // steps of one turn
 )

@@ -356,7 +356,7 @@ const (
 	ClassStream        ErrorClass = "stream"
 	ClassContextLength ErrorClass = "context_length"
 	ClassInterrupted   ErrorClass = "interrupted" // the process died or lost its claim in the middle
-	ClassCrashLoop     ErrorClass = "crash_loop"  // taken over too often without progress
+	ClassCrashLoop     ErrorClass = "crash_loop"  // its processes died, and nothing else that they ran explains it
 	ClassLimit         ErrorClass = "limit"       // a limit of the agent or session
 	ClassInternal      ErrorClass = "internal"
 )

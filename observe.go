@@ -132,8 +132,8 @@ type CallEnded struct {
 // ToolBegun is a tool that is about to run.
 type ToolBegun struct {
 	Name   string
-	Source string // Tool.Source
-	Call   *ToolCall
+	Source string    // Tool.Source
+	Call   *ToolCall // not begun yet: an observer may set its TraceParent
 }
 
 // ToolOutcome is how one run of a tool ended.

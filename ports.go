@@ -97,13 +97,45 @@ type ToolCall struct {
 	WorkspaceID ID
 	SessionID   ID
 	TurnID      ID
+	MessageID   ID // of the tool_call in the record
 	ID          string
 	Arguments   json.RawMessage // a JSON object
 	ProjectPath string          // the session's project directory; "" without one
+	TraceParent string          // W3C, of the run of this tool; "" for none
 
 	// Progress takes how far the call has come, as often as the tool likes; it never
 	// blocks. nil when nobody wants to know.
 	Progress func(ToolProgress)
+}
+
+// The names under which an endpoint is told which call it serves.
+const (
+	IdempotencyKeyHeader = "Idempotency-Key"
+	CallIDHeader         = "Parley-Call-Id"
+	SessionIDHeader      = "Parley-Session-Id"
+	TraceParentHeader    = "Traceparent"
+)
+
+// IdempotencyKey is the same for each attempt at this call, in every process, and no
+// other call has it: an endpoint that has seen it need not do its work again.
+func (c ToolCall) IdempotencyKey() string { return c.MessageID.String() }
+
+// Headers tell an endpoint over HTTP which call it serves.
+func (c ToolCall) Headers() map[string]string {
+	headers := map[string]string{}
+	if !c.MessageID.IsZero() {
+		headers[IdempotencyKeyHeader] = c.IdempotencyKey()
+	}
+	if c.ID != "" {
+		headers[CallIDHeader] = c.ID
+	}
+	if !c.SessionID.IsZero() {
+		headers[SessionIDHeader] = c.SessionID.String()
+	}
+	if c.TraceParent != "" {
+		headers[TraceParentHeader] = c.TraceParent
+	}
+	return headers
 }
 
 // ToolProgress is how far a running call has come, in units of the tool's choice.

@@ -105,6 +105,10 @@ type Session struct {
 	UpdatedAt       Time            `json:"updated_at"` // last activity
 	StartedAt       Time            `json:"started_at"`
 	FinishedAt      Time            `json:"finished_at"`
+
+	// Accepted is of a new session what its owner accepts with it. It is read by
+	// SessionStore.Accepted alone.
+	Accepted *Accepted `json:"-"`
 }
 
 // MarshalJSON writes null for what is absent.

@@ -37,6 +37,8 @@ type SessionChange struct {
 	During       *During
 	Visibility   *Visibility
 	Archived     *bool
+	// AcceptTools are digests of tools that the session's owner accepts with this.
+	AcceptTools []string
 }
 
 // HeadState is a session's place in its event sequence, and who may see it.
@@ -61,6 +63,9 @@ type SessionStore interface {
 	// Events reads durable events after a sequence, ascending, complete: at most
 	// limit, and no more behind the one with which they reach MaxPageBytes.
 	Events(ctx context.Context, scope Scope, sessionID ID, after int64, limit int) ([]Event, error)
+	// Accepted reads what the owner of a session has accepted; of one from before
+	// acceptances were kept the version that its agent had then, if it is as old.
+	Accepted(ctx context.Context, workspaceID, sessionID ID) (Accepted, error)
 	// Heads reads where sessions stand; unknown ones count as deleted.
 	Heads(ctx context.Context, sessionIDs []ID) ([]HeadState, error)
 }

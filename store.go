@@ -24,12 +24,13 @@ type Store interface {
 	AgentStore
 	ProjectStore
 	KeyStore
+	SignInStore
 	ClientStore
 	ClientSweep
 	OutboxStore
 	ChildStore
 	AuditStore
-	AuditLinker
+	VerifyStore
 	GaugeStore
 	BudgetStore
 	UsageStore

@@ -106,6 +106,8 @@ type Turn struct {
 	WaitReason       WaitReason `json:"wait_reason,omitempty"`
 	Attempt          int        `json:"attempt"`       // claims so far
 	Takeovers        int        `json:"takeovers"`     // expired leases taken over since a step last settled
+	CaughtBy         ID         `json:"-"`             // the first process that died under it since then
+	AccusedBy        ID         `json:"-"`             // the one that died with it as its sole suspect, until that is judged; kept when it is guilty
 	Step             int        `json:"step"`          // the last step begun, from 1; 0 before the first
 	AgentID          ID         `json:"agent_id"`      // fixed at the first claim
 	AgentVersion     int        `json:"agent_version"` // fixed at the first claim, kept through resumes; 0 before
@@ -127,6 +129,27 @@ func (t Turn) MarshalJSON() ([]byte, error) {
 		WaitReason *WaitReason `json:"wait_reason"`
 		Iteration  *int        `json:"iteration"`
 	}{(*plain)(&t), OrNull(t.WaitReason), OrNull(t.Iteration)})
+}
+
+// Suspicion is how much speaks for a turn killing the processes that run it.
+type Suspicion int
+
+// The suspicions, by the deaths that a turn ran in since it last settled a step. A
+// process runs at most MaxSuspects suspected turns at once, and one that was caught
+// twice only while it runs no other suspect.
+const (
+	Unsuspected Suspicion = iota
+	Suspected             // caught once
+	CaughtTwice           // caught twice or more, and not found guilty
+	Accused               // its process died with it as the sole suspect: it waits for what becomes of those that ran beside it
+)
+
+// Suspicion is that of an unfinished turn.
+func (t *Turn) Suspicion() Suspicion {
+	if !t.AccusedBy.IsZero() {
+		return Accused
+	}
+	return min(Suspicion(t.Takeovers), CaughtTwice)
 }
 
 // Outside reports whether the turn is an agent's outside: it has a step, and no

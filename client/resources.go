@@ -107,6 +107,16 @@ func (c *Client) Agents(ctx context.Context, query url.Values) (Page[parley.Agen
 	return read[Page[parley.Agent]](ctx, c, "/v1/agents", query)
 }
 
+// GiveAgent gives an agent another owner; for admins.
+func (c *Client) GiveAgent(ctx context.Context, idOrSlug string, ownerID parley.ID) (parley.Agent, error) {
+	return call[ownerPatch, parley.Agent](ctx, c, http.MethodPatch, "/v1/agents/"+url.PathEscape(idOrSlug), nil, &ownerPatch{ownerID}, nil)
+}
+
+// ownerPatch gives an agent to another principal.
+type ownerPatch struct {
+	OwnerID parley.ID `json:"owner_id"`
+}
+
 // ArchiveAgent archives an agent.
 func (c *Client) ArchiveAgent(ctx context.Context, idOrSlug string) error {
 	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/agents/"+url.PathEscape(idOrSlug), nil, nil, nil)
@@ -231,6 +241,22 @@ func (c *Client) RevokeKey(ctx context.Context, id parley.ID) error {
 // Audit lists who did what; query holds the list parameters of the API.
 func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.AuditEntry], error) {
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)
+}
+
+// Anchor is the end of the audit's chain.
+func (c *Client) Anchor(ctx context.Context) (parley.Anchor, error) {
+	return read[parley.Anchor](ctx, c, "/v1/audit/anchor", nil)
+}
+
+// VerifyInput asks for a step of a verification.
+type VerifyInput struct {
+	Place  parley.VerifyPlace `json:"place"`
+	Anchor *parley.Anchor     `json:"anchor,omitempty"`
+}
+
+// Verify makes a step of a verification of the server's store, however long it takes.
+func (c *Client) Verify(ctx context.Context, input VerifyInput) (parley.VerifyStep, error) {
+	return lasting[VerifyInput, parley.VerifyStep](ctx, c, "/v1/verify", &input)
 }
 
 // WarmAgent sends what all requests of an agent begin with to its provider once.

@@ -84,7 +84,12 @@ type AgentPatch struct {
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
 	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
+
+	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change it from now on; null leaves it to admins."`
 }
+
+// widens reports a patch that says what the agent may run.
+func (p *AgentPatch) widens() bool { return p.Tools.Set || p.Grants.Set || p.Runtime.Set }
 
 // AgentList asks for agents, by slug ascending by default. Archived ones are
 // left out unless Status asks for them.
@@ -92,7 +97,11 @@ type AgentList struct {
 	Paging
 	Status AgentFilter
 	Tag    string
+	Owner  string // a principal's id, or OwnerMe
 }
+
+// OwnerMe is whoever asks, in AgentList.Owner.
+const OwnerMe = "me"
 
 // AgentFilter says which agents a list shows.
 type AgentFilter string
@@ -119,11 +128,20 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
 		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, Compaction: input.Compaction, ResponseCache: input.ResponseCache, ApprovalTimeout: input.ApprovalTimeout,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
+		OwnerID: principal.ID, OwnerName: principal.Name, ChangedByID: principal.ID,
+	}
+	if len(input.Tools) > 0 || len(input.Grants) > 0 {
+		if _, err := authorise(principal, GrantAgents); err != nil {
+			return parley.Agent{}, false, err
+		}
 	}
 	if err := e.checkAgent(ctx, scope, &agent); err != nil {
 		return parley.Agent{}, false, err
 	}
 	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Agent{}, false, err
+	}
+	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
 		return parley.Agent{}, false, err
 	}
 	made, repeat, err := e.store.CreateAgent(ctx, agent, idempotency)
@@ -187,12 +205,16 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	if err := parley.CheckText("tag", list.Tag, parley.MaxNameBytes); err != nil {
 		return Page[parley.Agent]{}, err
 	}
+	owner, err := ownerOf(principal, list.Owner)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
 	from, order, limit, err := list.start("agents", Ascending)
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
 	rows, err := e.store.Agents(ctx, scope.WorkspaceID, parley.AgentQuery{
-		Status: status, Tag: list.Tag, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
+		Status: status, Tag: list.Tag, OwnerID: owner, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
 	})
 	if err != nil {
 		return Page[parley.Agent]{}, err
@@ -200,6 +222,21 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	return pageOf(rows, limit, func(last parley.Agent) cursor {
 		return cursor{List: "agents", Order: order, Slug: last.Slug}
 	}), nil
+}
+
+// ownerOf is the owner that a list asks for; zero for any.
+func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
+	switch owner {
+	case "":
+		return parley.ID{}, nil
+	case OwnerMe:
+		return principal.ID, nil
+	}
+	id, err := parley.ParseID(owner)
+	if err != nil {
+		return id, parley.InvalidField("owner_id", "%q is neither a principal's id nor %s", parley.Clip(owner, 64), OwnerMe)
+	}
+	return id, nil
 }
 
 // patchAttempts bounds how often a patch is tried against writers of other processes.
@@ -219,14 +256,33 @@ func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, id
 		return parley.Agent{}, err
 	}
 	call.about(on(agent.ID))
+	if err := mayPatch(principal, &agent, &patch); err != nil {
+		return parley.Agent{}, err
+	}
+	owner, err := e.newOwner(ctx, scope, &patch)
+	if err != nil {
+		return parley.Agent{}, err
+	}
 	defer e.patch(agent.ID)()
 	for attempt := 1; ; attempt++ {
 		if agent, err = e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String()); err != nil {
 			return parley.Agent{}, err
 		}
+		if err := mayPatch(principal, &agent, &patch); err != nil { // it has another owner now
+			return parley.Agent{}, err
+		}
 		before := agent.Version
 		patch.apply(&agent)
+		if patch.OwnerID.Set {
+			agent.OwnerName = owner.Name
+		}
+		agent.ChangedByID = principal.ID
 		if err := e.checkAgent(ctx, scope, &agent); err != nil {
+			return parley.Agent{}, err
+		}
+		next := agent
+		next.Version++ // as the store will number it
+		if agent.Accepted, err = e.accepts(ctx, scope, &next, nil); err != nil {
 			return parley.Agent{}, err
 		}
 		updated, err := e.store.UpdateAgent(ctx, agent)
@@ -241,6 +297,35 @@ func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, id
 	}
 }
 
+// mayPatch refuses a patch of somebody else's agent, and that of its owner by all but admins.
+func mayPatch(principal parley.Principal, agent *parley.Agent, patch *AgentPatch) error {
+	if err := ownsAgent(principal, WriteAgents, agent); err != nil {
+		return err
+	}
+	if patch.OwnerID.Set && ReachOf(principal.Role, WriteAgents) != ReachAll {
+		return parley.Errorf(parley.CodeForbidden, "Only an admin may give an agent another owner.")
+	}
+	if !patch.widens() {
+		return nil
+	}
+	if _, err := authorise(principal, GrantAgents); err != nil {
+		return err
+	}
+	return ownsAgent(principal, GrantAgents, agent)
+}
+
+// newOwner finds the principal that a patch names as the owner.
+func (e *Engine) newOwner(ctx context.Context, scope parley.Scope, patch *AgentPatch) (parley.Principal, error) {
+	if patch.OwnerID.Value.IsZero() {
+		return parley.Principal{}, nil
+	}
+	owner, err := e.store.Principal(ctx, scope.WorkspaceID, patch.OwnerID.Value)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		err = parley.InvalidField("owner_id", "this workspace has no such principal")
+	}
+	return owner, err
+}
+
 // ArchiveAgent archives: its sessions stay, new ones are refused. Archiving
 // twice is no error.
 func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Agent, err error) {
@@ -252,6 +337,7 @@ func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, i
 	agent, err := e.agent(ctx, call.Scope, idOrSlug)
 	if err == nil {
 		call.about(on(agent.ID))
+		err = ownsAgent(principal, WriteAgents, &agent)
 	}
 	if err != nil || agent.Status == parley.AgentArchived {
 		return agent, err
@@ -291,4 +377,5 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)
+	apply(p.OwnerID, &agent.OwnerID)
 }

@@ -17,7 +17,7 @@ type ApprovalList struct {
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
-	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session" doc:"once, the default, is for this call alone; session adds a grant to the session."`
+	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change" doc:"once, the default, is for this call alone; session adds a grant to the session; change, for its owner, accepts what somebody else changed."`
 	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool."`
 	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads that of a denial."`
 }
@@ -86,7 +86,8 @@ func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principa
 	return e.Approvals(ctx, principal, list)
 }
 
-// Decide answers an approval. The turn that waits for it goes on at once, here
+// Decide answers an approval. One that needs several people waits for the rest of
+// them. The turn that waits for it goes on at once, here
 // if there is a place. CodeConflict with the state for one that is answered, whose
 // time is over or whose turn has ended.
 func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parley.ID, input DecisionInput) (_ parley.Approval, err error) {

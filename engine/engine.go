@@ -30,9 +30,11 @@ type Store interface {
 	parley.AgentStore
 	parley.ProjectStore
 	parley.KeyStore
+	parley.SignInStore
 	parley.ClientStore
 	Approvals
 	parley.AuditStore
+	parley.VerifyStore
 	parley.ControlStore
 	parley.LoopStore
 	parley.UsageStore
@@ -112,9 +114,10 @@ type Engine struct {
 	audit      *AuditLog
 	projects   *projectdir.Policy
 	log        *slog.Logger
-	keys       keyCache
+	keys       secrets[parley.Principal]
+	signedIn   secrets[parley.SignedIn]
 
-	scaling chan struct{} // of one: who makes a thumbnail has put something in
+	scaling scaling
 
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
@@ -138,7 +141,7 @@ func New(options Options) *Engine {
 	return &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware, audit: options.Audit,
-		projects: projects, log: log, scaling: make(chan struct{}, 1), seed: maphash.MakeSeed(),
+		projects: projects, log: log, seed: maphash.MakeSeed(),
 	}
 }
 

@@ -209,7 +209,7 @@ func (e *Engine) branch(ctx context.Context, scope parley.Scope, principal parle
 		}
 		session.AgentID = agent.ID
 	}
-	return session, nil
+	return session, e.accept(ctx, scope, &session)
 }
 
 // setBranch checks what a fork is to have other, and sets it.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"strings"
-	"sync"
 	"time"
 
 	"parley"
@@ -40,42 +39,6 @@ type KeyList struct {
 	Data []parley.Key `json:"data"`
 }
 
-// keyCache remembers who keys belong to for keyCacheTTL. It holds hashes only.
-type keyCache struct {
-	mu    sync.Mutex // guards known
-	known map[parley.Hash]knownKey
-}
-
-type knownKey struct {
-	principal parley.Principal
-	until     time.Time
-}
-
-func (c *keyCache) find(hash parley.Hash, now time.Time) (parley.Principal, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.known[hash]
-	if !ok || !now.Before(known.until) {
-		return parley.Principal{}, false
-	}
-	return known.principal, true
-}
-
-func (c *keyCache) add(hash parley.Hash, principal parley.Principal, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= keyCacheKeys {
-		c.known = make(map[parley.Hash]knownKey)
-	}
-	c.known[hash] = knownKey{principal, now.Add(keyCacheTTL)}
-}
-
-func (c *keyCache) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = nil
-}
-
 // Authenticate finds the principal of a key's secret. CodeUnauthenticated for
 // one that is unknown or revoked; a revocation by another process is noticed
 // within two seconds, one by this process at once.
@@ -84,14 +47,15 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 		return parley.Principal{}, parley.Errorf(parley.CodeUnauthenticated, "This is no key of Parley's: keys begin with %s.", SecretPrefix)
 	}
 	hash, now := parley.HashOf([]byte(secret)), time.Now()
-	if principal, ok := e.keys.find(hash, now); ok {
+	principal, cleared, ok := e.keys.find(hash, now)
+	if ok {
 		return principal, nil
 	}
 	principal, err := e.store.Authenticate(ctx, hash)
 	if err != nil {
 		return parley.Principal{}, err
 	}
-	e.keys.add(hash, principal, now)
+	e.keys.add(hash, principal, now, cleared)
 	return principal, nil
 }
 
@@ -165,11 +129,10 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	if input.RequestsPerMinute < 0 || input.RequestsPerMinute > parley.MaxLimitPerMinute {
 		return NewKey{}, parley.InvalidField("requests_per_minute", "must lie between 1 and %d; leave it out for no limit", parley.MaxLimitPerMinute)
 	}
-	random := make([]byte, secretBytes)
-	if _, err := rand.Read(random); err != nil {
+	secret, err := newSecret(SecretPrefix)
+	if err != nil {
 		return NewKey{}, err
 	}
-	secret := SecretPrefix + hex.EncodeToString(random)
 	key, err := e.store.CreateKey(ctx, parley.NewKey{
 		Key: parley.Key{
 			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
@@ -182,6 +145,15 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	}
 	call.about(on(key.ID))
 	return NewKey{Key: key, Secret: secret}, nil
+}
+
+// newSecret is random, behind what tells what it is for.
+func newSecret(prefix string) (string, error) {
+	random := make([]byte, secretBytes)
+	if _, err := rand.Read(random); err != nil {
+		return "", err
+	}
+	return prefix + hex.EncodeToString(random), nil
 }
 
 // Keys lists the keys of the principal's workspace, without secrets.
@@ -206,6 +178,7 @@ func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id p
 	scope := call.Scope
 	key, err := e.store.RevokeKey(ctx, scope.WorkspaceID, id)
 	e.keys.clear()
+	e.signedIn.clear() // the sign-ins of the key end with it
 	return key, err
 }
 

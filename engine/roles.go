@@ -13,6 +13,7 @@ type Verb string
 const (
 	ReadAgents      Verb = "agents.read"
 	WriteAgents     Verb = "agents.write"
+	GrantAgents     Verb = "agents.grant"
 	ReadSessions    Verb = "sessions.read"
 	OpenSessions    Verb = "sessions.open"
 	PostMessages    Verb = "sessions.post"
@@ -33,13 +34,15 @@ const (
 	SetClients      Verb = "clients.write"
 	ReadKeys        Verb = "keys.read"
 	WriteKeys       Verb = "keys.write"
+	ReadSignIns     Verb = "sign_ins.read"
+	EndSignIns      Verb = "sign_ins.end"
 	ReadCache       Verb = "cache.read"
 	ClearCache      Verb = "cache.clear"
 	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
 )
 
-// Reach says on which sessions a role may use a verb.
+// Reach says on which sessions, agents and files a role may use a verb.
 type Reach string
 
 // The reaches, from none to all.
@@ -67,7 +70,8 @@ func Permissions() []Permission { return slices.Clone(permissions[:]) }
 //nolint:gochecknoglobals // the one table; it is never written
 var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
-	{WriteAgents, "create, change and archive agents; warm their providers' caches", ReachNone, ReachAll, ReachAll},
+	{WriteAgents, "create agents; change and archive them; warm their providers' caches", ReachNone, ReachOwn, ReachAll},
+	{GrantAgents, "say what an agent may run: its tools, grants, runtime", ReachNone, ReachOwn, ReachAll},
 	{ReadSessions, "read, list and search sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
@@ -88,6 +92,8 @@ var permissions = [...]Permission{
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
+	{ReadSignIns, "list sign-ins of browsers: one's own, admins all", ReachVisible, ReachVisible, ReachAll},
+	{EndSignIns, "end sign-ins of browsers", ReachVisible, ReachVisible, ReachAll},
 	{ReadCache, "read what the response cache holds and saved", ReachAll, ReachAll, ReachAll},
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
@@ -132,6 +138,15 @@ func authorise(principal parley.Principal, verb Verb) (parley.Scope, error) {
 		return parley.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
 	}
 	return Scope(principal), nil
+}
+
+// ownsAgent refuses what only the owner of an agent, or an admin, may do. An agent
+// without an owner is the admins'.
+func ownsAgent(principal parley.Principal, verb Verb, agent *parley.Agent) error {
+	if ReachOf(principal.Role, verb) == ReachAll || agent.OwnerID == principal.ID {
+		return nil
+	}
+	return parley.Errorf(parley.CodeForbidden, "Only the agent's owner or an admin may do this. You can make an agent of your own.")
 }
 
 // owns refuses what only the owner of a session, or an admin, may do.

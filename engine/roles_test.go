@@ -30,6 +30,21 @@ func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	return file.ID
 }
 
+// agentFor is a new agent of a session's owner.
+func (h *house) agentFor(t *testing.T, id parley.ID) string {
+	t.Helper()
+	session, err := h.Session(t.Context(), h.admin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}
+	agent, _, err := h.CreateAgent(t.Context(), owner, engine.AgentInput{Name: "of " + parley.NewID().String()[24:]}, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent.ID.String()
+}
+
 // TestRolesAndVerbs holds the table of verbs and roles against what happens: on
 // a session of the member's own, on the same one by another member, and shared.
 func TestRolesAndVerbs(t *testing.T) {
@@ -39,8 +54,12 @@ func TestRolesAndVerbs(t *testing.T) {
 	type call func(principal parley.Principal, session parley.ID) error
 	calls := map[engine.Verb]call{
 		engine.ReadAgents: func(p parley.Principal, _ parley.ID) error { _, err := h.Agent(ctx, p, "parley"); return err },
-		engine.WriteAgents: func(p parley.Principal, _ parley.ID) error {
-			_, _, err := h.CreateAgent(ctx, p, engine.AgentInput{Name: parley.NewID().String()[24:] + " x"}, parley.Idempotency{})
+		engine.WriteAgents: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{Description: parley.Change[string]{Set: true, Value: "x"}})
+			return err
+		},
+		engine.GrantAgents: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{Grants: parley.Change[[]parley.Grant]{Set: true}})
 			return err
 		},
 		engine.ReadSessions: func(p parley.Principal, s parley.ID) error {
@@ -181,7 +200,8 @@ func TestRolesAndVerbs(t *testing.T) {
 				{"admin", h.admin, row.Admin, false},
 			} {
 				session := h.open(t, engine.SessionInput{Visibility: visibility})
-				want := expect(who.reach, who.owns, shared)
+				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents // which everybody sees
+				want := expect(who.reach, who.owns, shared || agents)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
 				}

@@ -57,7 +57,8 @@ func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal p
 		return none, err
 	}
 	session.AgentID = agent.ID
-	return session, nil
+	session.Accepted, err = e.accepts(ctx, scope, &agent, toolsOf(&session))
+	return session, err
 }
 
 // maxSessionKeyBytes leaves room for keys made of type, feature and task.

@@ -259,6 +259,9 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Session{}, err
 	}
+	if change.AcceptTools, err = e.acceptedBy(ctx, scope, principal, id, &patch); err != nil {
+		return parley.Session{}, err
+	}
 	return e.store.UpdateSession(ctx, scope, id, change)
 }
 

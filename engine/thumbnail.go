@@ -18,7 +18,8 @@ import (
 const thumbnailQuality = 80
 
 // Thumbnail is a small image of an image: JPEG, or PNG where it is not opaque. It
-// is made when it is first asked for, one at a time in this process, and kept.
+// is made when it is first asked for, once for all who ask, and kept; workspaces take
+// turns (see scaling).
 // CodeInvalid for a file that is no image, or one that is too large to be decoded.
 func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, _ []byte, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getThumbnail", ReadFiles, on(id))
@@ -40,17 +41,44 @@ func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id p
 	if data, err := e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID); err != nil || len(data) > 0 {
 		return file, data, err
 	}
-	select {
-	case e.scaling <- struct{}{}:
-		defer func() { <-e.scaling }()
-	case <-ctx.Done():
-		return file, nil, context.Cause(ctx)
+	asked := imageID{file.WorkspaceID, file.BlobID}
+	for {
+		making, mine := e.scaling.begin(asked)
+		if mine {
+			e.makeThumbnail(ctx, file, asked, making)
+		}
+		select {
+		case <-making.done:
+		case <-ctx.Done():
+			return file, nil, context.Cause(ctx)
+		}
+		if mine || !making.left {
+			return file, making.data, making.err
+		}
 	}
-	data, err := thumbnail(file, e.openFile(ctx, file))
+}
+
+// makeThumbnail does a job and ends it. Once its turn has come it is done for all who
+// wait and for later, whether or not whoever began it still does.
+func (e *Engine) makeThumbnail(ctx context.Context, file parley.File, id imageID, making *job) {
+	defer e.scaling.finish(id, making)
+	slot, err := e.scaling.enter(ctx, file.WorkspaceID, int64(file.Width)*int64(file.Height))
 	if err != nil {
-		return file, nil, err
+		making.err, making.left = err, true
+		return
 	}
-	return file, data, e.store.KeepThumbnail(ctx, file.WorkspaceID, file.BlobID, data)
+	defer e.scaling.leave(slot)
+	ctx = context.WithoutCancel(ctx)
+	making.data, making.err = e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID) // made meanwhile, here or elsewhere
+	if making.err != nil || len(making.data) > 0 {
+		return
+	}
+	making.err = errors.New("engine: a decoder panicked") // unless it is overwritten below
+	data, err := thumbnail(file, e.openFile(ctx, file))
+	if err == nil {
+		err = e.store.KeepThumbnail(ctx, file.WorkspaceID, file.BlobID, data)
+	}
+	making.data, making.err = data, err
 }
 
 // thumbnail decodes an image whose size was checked, and scales it down.

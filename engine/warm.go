@@ -22,6 +22,9 @@ func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOr
 		return parley.Warmed{}, err
 	}
 	call.about(on(agent.ID))
+	if err := ownsAgent(principal, WriteAgents, &agent); err != nil {
+		return parley.Warmed{}, err
+	}
 	warmer, ok := e.dry.(parley.Warmer)
 	if !ok {
 		return parley.Warmed{}, parley.Errorf(parley.CodeUnavailable, "This process calls no models; ask one that does.")

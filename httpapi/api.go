@@ -21,13 +21,22 @@ type Options struct {
 	Engine *engine.Engine
 	Hub    *live.Hub
 
-	// LocalToken is the content of the token file: its owner is the machine's own
+	// LocalToken is the content of the token file: its owner is the server's own
 	// user, admin of every workspace. "" when there is none.
 	LocalToken string
-	// Loopback says that the listener is on a loopback address: while no key
-	// exists every request is the local owner's, and only names of this machine
-	// are answered to.
+	// Loopback says that the listener is on a loopback address: while no key exists
+	// OwnUser decides who is let in without one, and only names of this machine are
+	// answered to.
 	Loopback bool
+	// OwnUser reports whether the connection of a request's context is the server's
+	// own user's: nil, or why not, ErrCannotTell where that cannot be known. nil:
+	// nobody's is.
+	OwnUser func(context.Context) error
+	// InsecureLocal lets every user of this machine in while no key exists.
+	InsecureLocal bool
+	// SignInCode signs the server's own user in at /sign-in?code=…, once and within
+	// SignInCodeTime. "" when there is none.
+	SignInCode string
 	// Hosts are further names that requests may use in the Host header, without ports.
 	Hosts []string
 
@@ -67,7 +76,7 @@ func New(options Options) (http.Handler, error) {
 		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and a hub")
 	}
 	a := &api{
-		engine: options.Engine, hub: options.Hub, gate: newGate(options.Engine, options.LocalToken, options.Loopback),
+		engine: options.Engine, hub: options.Hub, gate: newGate(&options),
 		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}

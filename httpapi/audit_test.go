@@ -57,7 +57,7 @@ func (b *behindLog) AppendAudit(ctx context.Context, entries []parley.AuditEntry
 }
 
 // storesNothing are actions that are no readings, and yet change nothing in the database.
-var storesNothing = []string{"previewMessage", "warmAgent"}
+var storesNothing = []string{"previewMessage", "warmAgent", "verify"}
 
 // severalEntries are actions that concern several sessions.
 var severalEntries = []string{"forkSession", "editMessage", "regenerateMessage", "shareSession", "unshareSession", "archiveFeature", "watchWorkspace"}

@@ -23,14 +23,14 @@ const (
 	maxBearerBytes = 512
 )
 
-// gate tells who sends a request: the owner of a key, the machine's own user
-// by the local token, or, on loopback while no key exists, anybody. The engine
-// is authoritative for keys.
+// gate tells who sends a request: the owner of a key, the server's own user by the
+// local token, or, on loopback while no key exists, by the connection. The engine is
+// authoritative for keys, the kernel for connections.
 type gate struct {
 	engine   *engine.Engine
 	token    [sha256.Size]byte // of the local token; hasToken
 	hasToken bool
-	loopback bool
+	keyless  keyless
 	now      func() time.Time
 
 	mu        sync.Mutex                  // guards the rest
@@ -39,12 +39,19 @@ type gate struct {
 	guardedAt time.Time
 	forgotten int                 // counts forget, so that an answer read before it is not kept
 	watching  map[*watch]struct{} // open streams
+	code      oneTimeCode
 }
 
-func newGate(verbs *engine.Engine, token string, loopback bool) *gate {
-	g := &gate{engine: verbs, loopback: loopback, now: time.Now, owners: map[string]parley.Principal{}, watching: map[*watch]struct{}{}}
-	if token = strings.TrimSpace(token); token != "" {
+func newGate(options *Options) *gate {
+	g := &gate{
+		engine: options.Engine, keyless: keyless{loopback: options.Loopback, open: options.InsecureLocal, own: options.OwnUser},
+		now: time.Now, owners: map[string]parley.Principal{}, watching: map[*watch]struct{}{},
+	}
+	if token := strings.TrimSpace(options.LocalToken); token != "" {
 		g.token, g.hasToken = sha256.Sum256([]byte(token)), true
+	}
+	if options.SignInCode != "" {
+		g.code = oneTimeCode{sum: sha256.Sum256([]byte(options.SignInCode)), until: time.Now().Add(SignInCodeTime), given: true}
 	}
 	return g
 }
@@ -52,42 +59,58 @@ func newGate(verbs *engine.Engine, token string, loopback bool) *gate {
 // caller is who sends a request.
 type caller struct {
 	parley.Principal
-	local bool // the machine's own user, who may act in every workspace
+	local bool // the server's own user, who may act in every workspace
 }
 
 // caller finds who sends r, or fails with CodeUnauthenticated.
 func (g *gate) caller(r *http.Request) (caller, error) {
-	key, err := keyOf(r)
+	shown, err := shownBy(r)
 	if err != nil {
 		return caller{}, err
 	}
-	if key != "" {
-		who, err := g.holder(r, key)
+	var refusal error
+	if shown.secret != "" {
+		who, err := g.holder(r, shown)
 		if parley.ErrorCode(err) != parley.CodeUnauthenticated {
 			return who, err
 		}
+		refusal = err
 	}
 	guarded, err := g.keyExists(r.Context())
 	switch {
 	case err != nil:
 		return caller{}, err
-	case g.loopback && !guarded:
+	case g.keyless.loopback && !guarded:
+		if err := g.keyless.admit(r); err != nil {
+			return caller{}, err
+		}
 		owner, err := g.owner(r.Context(), "")
 		return caller{owner, true}.inNamedWorkspace(r, err)
-	case key == "":
+	case refusal == nil:
 		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create")
-	default:
-		return caller{}, errUnknownKey()
 	}
+	return caller{}, refusal
 }
 
-// holder finds whose a key, or the local token, is; CodeUnauthenticated for nobody's.
-func (g *gate) holder(r *http.Request, key string) (caller, error) {
-	if sum := sha256.Sum256([]byte(key)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+// holder finds whose a key, the local token, or a sign-in's secret is;
+// CodeUnauthenticated for nobody's.
+func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
+	if shown.cookie {
+		in, err := g.engine.SignedIn(r.Context(), shown.secret)
+		switch {
+		case parley.ErrorCode(err) == parley.CodeUnauthenticated:
+			return caller{}, errSignedOut()
+		case err == nil && in.Local && r.Header.Get(workspaceHeader) != "":
+			owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
+			return caller{owner, true}, err
+		}
+		return caller{in.Principal, in.Local}.inNamedWorkspace(r, err)
+	}
+	if sum := sha256.Sum256([]byte(shown.secret)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
 		owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
 		return caller{owner, true}, err
 	}
-	principal, err := g.engine.Authenticate(r.Context(), key)
+	principal, err := g.engine.Authenticate(r.Context(), shown.secret)
 	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
 		return caller{}, errUnknownKey()
 	}
@@ -102,25 +125,30 @@ func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
 	return c, err
 }
 
-// keyOf is the key that a request brings: in its header, or by the cookie of a
-// browser that signed in.
-func keyOf(r *http.Request) (string, error) {
+// credential is what a request shows: a key or the local token in its header, or the
+// secret of a sign-in in the cookie of a browser. One is of no use as the other.
+type credential struct {
+	secret string // "" when nothing is shown
+	cookie bool
+}
+
+func shownBy(r *http.Request) (credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		if cookie, err := r.Cookie(signInCookie); err == nil {
-			return cookie.Value, nil
+			return credential{cookie.Value, true}, nil
 		}
-		return "", nil
+		return credential{}, nil
 	}
 	scheme, bearer, _ := strings.Cut(header, " ")
 	bearer = strings.TrimSpace(bearer)
 	if !strings.EqualFold(scheme, "Bearer") || bearer == "" || len(bearer) > maxBearerBytes {
-		return "", parley.Errorf(parley.CodeUnauthenticated, "The header Authorization must be: Bearer, a space, and the key.")
+		return credential{}, parley.Errorf(parley.CodeUnauthenticated, "The header Authorization must be: Bearer, a space, and the key.")
 	}
-	return bearer, nil
+	return credential{secret: bearer}, nil
 }
 
-// owner is the machine's own user in a workspace, made if new.
+// owner is the server's own user in a workspace, made if new.
 func (g *gate) owner(ctx context.Context, workspace string) (parley.Principal, error) {
 	if workspace == "" {
 		workspace = parley.DefaultWorkspace
@@ -165,8 +193,8 @@ func (g *gate) keyExists(ctx context.Context) (bool, error) {
 	return guarded, nil
 }
 
-// forget drops what is remembered of keys, after one was made or revoked here, and
-// has every open stream ask again whether it may go on.
+// forget drops what is remembered of keys, after one was made or revoked here or a
+// sign-in ended, and has every open stream ask again whether it may go on.
 func (g *gate) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,7 +208,7 @@ func (g *gate) forget() {
 // watch is a stream that goes on only as long as its caller is known.
 type watch struct{ askAgain context.CancelFunc }
 
-// watched has askAgain called whenever a key is made or revoked here, until the
+// watched has askAgain called whenever a key or a sign-in begins or ends here, until the
 // function returned is called.
 func (g *gate) watched(askAgain context.CancelFunc) (over func()) {
 	w := &watch{askAgain}
@@ -202,4 +230,25 @@ func (g *gate) stillKnows(x *exchange) bool {
 		return parley.ErrorCode(err) != parley.CodeUnauthenticated
 	}
 	return who.ID == x.principal.ID
+}
+
+// oneTimeCode signs the server's own user in, once, where the system does not tell whose
+// a connection is.
+type oneTimeCode struct {
+	sum   [sha256.Size]byte
+	until time.Time
+	given bool
+}
+
+// redeem reports whether code is the one-time code, which is used up by it. A wrong one
+// uses nothing up.
+func (g *gate) redeem(code string) bool {
+	sum := sha256.Sum256([]byte(code))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.code.given || !g.now().Before(g.code.until) || subtle.ConstantTimeCompare(sum[:], g.code.sum[:]) != 1 {
+		return false
+	}
+	g.code.given = false
+	return true
 }

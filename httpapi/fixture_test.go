@@ -22,6 +22,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
 	"parley/llm"
@@ -108,6 +109,19 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 // startServerWith is startServer with models of the test's own.
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
+	return startServerOf(t, registry, func(policy *projectdir.Policy) parley.ToolSource { return builtin.ToolsWithin(policy) }, change...)
+}
+
+// startServerWithTools is startServer with tools of the test's own.
+func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
+	t.Helper()
+	return startServerOf(t, testModels, func(*projectdir.Policy) parley.ToolSource { return tools }, change...)
+}
+
+func startServerOf(
+	t *testing.T, registry func(*testing.T) *llm.Registry, toolsOf func(*projectdir.Policy) parley.ToolSource, change ...func(*Options),
+) *testServer {
+	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
 	if err != nil {
@@ -118,7 +132,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models, tools := registry(t), builtin.ToolsWithin(policy)
+	models, tools := registry(t), toolsOf(policy)
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -128,7 +142,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 	s.behind = &behindLog{AuditStore: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
-	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, Log: log, Version: "test"}
+	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}
@@ -141,6 +155,7 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 		t.Fatal(err)
 	}
 	server := NewServer(handler, log)
+	server.ConnContext = peer.ConnContext
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }() // ended by Close below
 	s.url = "http://" + listener.Addr().String()

@@ -73,6 +73,10 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := parley.NewID()
 	header.Set(requestIDHeader, id.String())
 	header.Set("X-Content-Type-Options", "nosniff")
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		header.Set("Cache-Control", "private, no-cache") // unless the route says otherwise
+	}
+	a.dropOldCookie(w, r)
 	defer a.recovered(w, r, id)
 	if r.ContentLength != 0 { // also for a body that no route reads: net/http waits for it before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines

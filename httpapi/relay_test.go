@@ -78,8 +78,8 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		hub := live.New(quiet{}, live.Options{Log: log})
-		a, session, ended := &api{hub: hub, log: log, gate: newGate(nil, "", true)}, parley.NewID(), make(chan struct{})
-		start := time.Now() // on loopback without a key everybody may watch
+		a, session, ended := &api{hub: hub, log: log, gate: newGate(&Options{Loopback: true, InsecureLocal: true})}, parley.NewID(), make(chan struct{})
+		start := time.Now() // everybody may watch
 		a.gate.now, a.gate.guardedAt = func() time.Time { return start }, start
 		a.gate.owners[parley.DefaultWorkspace] = parley.Principal{}
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

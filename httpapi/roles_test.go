@@ -52,7 +52,10 @@ func TestRolesOverHTTP(t *testing.T) {
 	ask := map[engine.Verb]func(role parley.PrincipalRole) (method, path, body string){
 		engine.ReadAgents: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/agents", "" },
 		engine.WriteAgents: func(role parley.PrincipalRole) (string, string, string) {
-			return "POST", "/v1/agents", fmt.Sprintf(`{"name":"of %s"}`, role)
+			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"for %s"}`, role), admin).ID.String(), `{"system_prompt":"x"}`
+		},
+		engine.GrantAgents: func(role parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"to grant to %s"}`, role), admin).ID.String(), `{"tools":["current_time"]}`
 		},
 		engine.ReadSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "GET", "/v1/sessions/" + shared() + "/messages", ""
@@ -106,6 +109,13 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ReadKeys: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/keys", "" },
 		engine.WriteKeys: func(role parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/keys", fmt.Sprintf(`{"name":"by %s"}`, role)
+		},
+		engine.ReadSignIns: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/sign-ins", "" },
+		engine.EndSignIns: func(role parley.PrincipalRole) (string, string, string) {
+			in := s.do("POST", "/v1/sign-in", fmt.Sprintf(`{"key":%q}`, strings.TrimPrefix(bearers[role], "Bearer ")))
+			cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
+			return "DELETE", "/v1/sign-ins/" + own.Data[0].ID.String(), ""
 		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}

@@ -117,6 +117,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return err
 		}
 		x.principal, x.local = who.Principal, who.local
+		letIn(x.r.Context())
 		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
 		if err != nil {
 			x.keyLimited = true

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	_ "embed"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -21,7 +22,12 @@ func serveHealth(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, 
 func serveReady(a *api, x *exchange) error {
 	if a.ready != nil {
 		if err := a.ready(x.r.Context()); err != nil {
-			a.failAt(slog.LevelDebug, x, parley.WrapError(parley.CodeUnavailable, err, "The server is not ready: it is starting, draining, or its store does not answer."))
+			says := "The server is not ready: it is starting, draining, or its store does not answer."
+			var damage *parley.Damage
+			if errors.As(err, &damage) {
+				says = damage.Error()
+			}
+			a.failAt(slog.LevelDebug, x, parley.WrapError(parley.CodeUnavailable, err, says))
 			return nil
 		}
 	}

@@ -3,59 +3,130 @@ package httpapi
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"parley"
 )
 
-// signInCookie holds the key of a browser that signed in. Scripts cannot read it,
-// and it comes with requests of the server's own pages alone.
-const signInCookie = "parley_key"
+// signInCookie holds the secret of a browser's sign-in. Scripts cannot read it, and it
+// comes with requests of the server's own pages alone.
+const signInCookie = "parley_sign_in"
 
-// signInSeconds is how long a browser stays signed in: 30 days.
-const signInSeconds = 30 * 24 * 60 * 60
+// oldCookie held a key in earlier versions: it is not read, and taken back.
+const oldCookie = "parley_key"
 
-// signIn is a key, to be kept by the browser.
-type signIn struct {
+// SignInCodeTime is how long the one-time code of a start signs in.
+const SignInCodeTime = 15 * time.Minute
+
+// signInInput is a key, which the browser forgets for a secret of its own.
+type signInInput struct {
 	Key string `json:"key" minLength:"1" maxLength:"512"`
 }
 
 func serveSignIn(a *api, x *exchange) error {
-	var input signIn
+	var input signInInput
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	key := strings.TrimSpace(input.Key)
-	if !cookieSafe(key) {
-		return errUnknownKey()
-	}
-	who, err := a.gate.holder(x.r, key)
+	who, err := a.gate.holder(x.r, credential{secret: strings.TrimSpace(input.Key)})
 	if err != nil {
 		return err
 	}
-	http.SetCookie(x.w, a.signInCookie(x.r, key, signInSeconds))
-	x.w.Header().Set("Cache-Control", "no-store")
+	if err := a.signIn(x, who.Principal); err != nil {
+		return err
+	}
 	return sendJSON(x, http.StatusOK, who.Principal)
 }
 
+// serveSignInByCode is where the address with the one-time code leads.
+func serveSignInByCode(a *api, x *exchange) error {
+	args := x.arguments()
+	code := args.text("code")
+	if args.err != nil {
+		return args.err
+	}
+	header := x.w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	if x.r.Method != http.MethodGet || x.r.Header.Get("Sec-Purpose") != "" { // a browser that only looks ahead
+		return x.sendNothing()
+	}
+	if !a.gate.redeem(code) {
+		return parley.Errorf(parley.CodeUnauthenticated, "This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory.")
+	}
+	owner, err := a.gate.owner(x.r.Context(), "")
+	if err != nil {
+		return err
+	}
+	if err := a.signIn(x, owner); err != nil {
+		return err
+	}
+	header.Set("Location", "/")
+	x.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// signIn begins a sign-in and gives its secret to the browser.
+func (a *api) signIn(x *exchange, principal parley.Principal) error {
+	secret, err := a.engine.SignIn(x.r.Context(), principal)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(x.w, a.cookie(x.r, signInCookie, secret, int(parley.SignInLife/time.Second)))
+	x.w.Header().Set("Cache-Control", "no-store")
+	return nil
+}
+
+// serveSignOut ends the sign-in of the browser's cookie, on all of its pages.
 func serveSignOut(a *api, x *exchange) error {
-	http.SetCookie(x.w, a.signInCookie(x.r, "", -1))
+	if cookie, err := x.r.Cookie(signInCookie); err == nil {
+		if err := a.engine.SignOut(x.r.Context(), cookie.Value); err != nil {
+			return err
+		}
+		a.gate.forget()
+	}
+	http.SetCookie(x.w, a.cookie(x.r, signInCookie, "", -1))
 	return x.sendNothing()
 }
 
-func (a *api) signInCookie(r *http.Request, key string, seconds int) *http.Cookie {
+func serveSignIns(a *api, x *exchange) error {
+	list, err := a.engine.SignIns(x.r.Context(), x.principal)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, page[parley.SignIn]{Data: list.Data})
+}
+
+func serveEndSignIn(a *api, x *exchange) error {
+	id, err := x.pathID("sign_in")
+	if err != nil {
+		return err
+	}
+	if err := a.engine.EndSignIn(x.r.Context(), x.principal, id); err != nil {
+		return err
+	}
+	a.gate.forget()
+	return x.sendNothing()
+}
+
+func (a *api) cookie(r *http.Request, name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{
-		Name: signInCookie, Value: key, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
+		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"), // a lie about it harms the liar alone
 	}
 }
 
-// cookieSafe reports whether a key stands in a cookie as it is; all that were made here do.
-func cookieSafe(key string) bool {
-	return key != "" && len(key) <= maxBearerBytes && !strings.ContainsFunc(key, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`",;\`, r)
-	})
+// dropOldCookie takes a cookie back that holds a key.
+func (a *api) dropOldCookie(w http.ResponseWriter, r *http.Request) {
+	if _, err := r.Cookie(oldCookie); err == nil {
+		http.SetCookie(w, a.cookie(r, oldCookie, "", -1))
+	}
 }
 
 func errUnknownKey() error {
 	return parley.Errorf(parley.CodeUnauthenticated, "This key is not known here, or it was revoked.")
+}
+
+func errSignedOut() error {
+	return parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
 }

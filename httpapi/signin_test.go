@@ -1,13 +1,26 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"parley"
 	"parley/engine"
 )
+
+// cookieOf is the cookie of a sign-in with a key.
+func (s *testServer) cookieOf(secret string) string {
+	s.Helper()
+	in := s.do("POST", "/v1/sign-in", `{"key":"`+secret+`"}`)
+	if in.status != http.StatusOK {
+		s.Fatalf("sign in: status %d %s", in.status, in.body)
+	}
+	cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+	return cookie
+}
 
 func TestABrowserSignsInAndOut(t *testing.T) {
 	t.Parallel()
@@ -17,14 +30,14 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 		t.Errorf("an unknown key: status %d, cookie %q", got.status, got.header.Get("Set-Cookie"))
 	}
 	if got := s.do("POST", "/v1/sign-in", `{"key":"a;b"}`); got.status != http.StatusUnauthorized || strings.Contains(string(got.body), "a;b") {
-		t.Errorf("a key that is no cookie: status %d %s", got.status, got.body)
+		t.Errorf("what is not a key: status %d %s", got.status, got.body)
 	}
 	in := s.do("POST", "/v1/sign-in", `{"key":" `+key.Secret+` "}`)
 	set := in.header.Get("Set-Cookie")
-	if in.status != http.StatusOK || strings.Contains(string(in.body), key.Secret) {
-		t.Fatalf("sign in: status %d %s", in.status, in.body)
+	if in.status != http.StatusOK || strings.Contains(string(in.body)+set, key.Secret) || strings.Contains(set, "pk_") {
+		t.Fatalf("sign in: status %d %s, cookie %q", in.status, in.body, set)
 	}
-	for _, attribute := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
+	for _, attribute := range []string{"HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=2592000"} {
 		if !strings.Contains(set, attribute) {
 			t.Errorf("the cookie %q is not %s", set, attribute)
 		}
@@ -39,6 +52,10 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 	if who := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Cookie", cookie); who.ID != key.PrincipalID {
 		t.Errorf("the cookie is of %+v, want the key's principal", who)
 	}
+	_, secret, _ := strings.Cut(cookie, "=")
+	if got := s.do("GET", "/v1/principal", "", "Authorization", "Bearer "+secret); got.status != http.StatusUnauthorized {
+		t.Errorf("the cookie's secret is a key: status %d", got.status)
+	}
 	if got := s.do("POST", "/v1/agents", `{"name":"Theirs"}`, "Cookie", cookie, "Origin", "https://elsewhere.example"); got.status != http.StatusForbidden {
 		t.Errorf("a page of another site wrote with the cookie: status %d", got.status)
 	}
@@ -46,12 +63,162 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 	if out.status != http.StatusNoContent || !strings.Contains(out.header.Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("sign out: status %d, cookie %q", out.status, out.header.Get("Set-Cookie"))
 	}
-	want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/keys/"+key.ID.String(), "", "Authorization", "Bearer "+testToken)
-	_ = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"other"}`, "Authorization", "Bearer "+testToken)
 	if got := s.do("GET", "/v1/principal", "", "Cookie", cookie); got.status != http.StatusUnauthorized {
-		t.Errorf("the cookie of a revoked key: status %d", got.status)
+		t.Errorf("a cookie that was kept after signing out: status %d", got.status)
 	}
-	if strings.Contains(s.log.String(), key.Secret) {
-		t.Error("the log holds the key")
+	if got := s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie); got.status != http.StatusNoContent {
+		t.Errorf("signing out again: status %d", got.status)
+	}
+	for _, text := range []string{key.Secret, secret} {
+		if strings.Contains(s.log.String(), text) {
+			t.Error("the log holds a secret")
+		}
+	}
+}
+
+// TestSignInsEndWithTheirKey: with their streams, like the key's own.
+func TestSignInsEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	admin := s.key("default", "admin", parley.RoleAdmin)
+	key := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"page","role":"member"}`, "Authorization", admin)
+	for name, end := range map[string]func(cookie string){
+		"signing out": func(cookie string) {
+			want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-in", "", "Cookie", cookie)
+		},
+		"an admin's word": func(cookie string) {
+			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
+			want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-ins/"+own.Data[0].ID.String(), "", "Authorization", admin)
+		},
+	} {
+		cookie := s.cookieOf(key.Secret)
+		feed := s.stream("GET", "/v1/events", "", "Cookie", cookie)
+		feed.until("resync")
+		end(cookie)
+		feed.rest() // until the stream ends, within the test's patience
+		if got := s.do("GET", "/v1/principal", "", "Cookie", cookie); got.status != http.StatusUnauthorized {
+			t.Errorf("after %s: status %d", name, got.status)
+		}
+		if got := s.do("GET", "/v1/principal", "", "Authorization", "Bearer "+key.Secret); got.status != http.StatusOK {
+			t.Errorf("after %s the key: status %d", name, got.status)
+		}
+	}
+	cookie := s.cookieOf(key.Secret)
+	feed := s.stream("GET", "/v1/events", "", "Cookie", cookie)
+	feed.until("resync")
+	want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/keys/"+key.ID.String(), "", "Authorization", admin)
+	feed.rest()
+	if got := s.do("GET", "/v1/principal", "", "Cookie", cookie); got.status != http.StatusUnauthorized {
+		t.Errorf("a cookie of a revoked key: status %d", got.status)
+	}
+}
+
+func TestSignInsAreListedAndEndedByTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	admin, one, two := s.key("team", "admin", parley.RoleAdmin), s.key("team", "one", parley.RoleMember), s.key("team", "two", parley.RoleReader)
+	foreign := s.key("other", "foreign", parley.RoleAdmin)
+	first := s.cookieOf(strings.TrimPrefix(one, "Bearer "))
+	s.cookieOf(strings.TrimPrefix(two, "Bearer "))
+	list := func(wanted int, headers ...string) []parley.SignIn {
+		t.Helper()
+		got := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", headers...)
+		if len(got.Data) != wanted {
+			t.Errorf("%d sign-ins are listed, want %d", len(got.Data), wanted)
+		}
+		return got.Data
+	}
+	list(2, "Authorization", admin)
+	list(0, "Authorization", foreign)
+	own := list(1, "Cookie", first)
+	if own[0].PrincipalName != "one" {
+		t.Errorf("one's own is %+v", own[0])
+	}
+	for name, bearer := range map[string]string{"another member": two, "another workspace": foreign} {
+		if got := s.do("DELETE", "/v1/sign-ins/"+own[0].ID.String(), "", "Authorization", bearer); got.status != http.StatusNotFound {
+			t.Errorf("ended by %s: status %d", name, got.status)
+		}
+	}
+	want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-ins/"+own[0].ID.String(), "", "Authorization", one)
+	list(0, "Authorization", one)
+}
+
+// TestACookieThatHoldsAKeyIsTakenBack: earlier versions kept the key in it.
+func TestACookieThatHoldsAKeyIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	key := s.key("default", "page", parley.RoleAdmin)
+	secret := strings.TrimPrefix(key, "Bearer ")
+	got := s.do("GET", "/v1/principal", "", "Cookie", "parley_key="+secret)
+	set := got.header.Get("Set-Cookie")
+	if got.status != http.StatusUnauthorized || !strings.HasPrefix(set, "parley_key=;") || !strings.Contains(set, "Max-Age=0") {
+		t.Errorf("status %d, cookie %q", got.status, set)
+	}
+	if got := s.do("GET", "/v1/principal", "", "Cookie", signInCookie+"="+secret); got.status != http.StatusUnauthorized {
+		t.Errorf("a key in the new cookie: status %d", got.status)
+	}
+}
+
+func TestTheOneTimeCodeSignsInOnce(t *testing.T) {
+	t.Parallel()
+	const code = "a-code-of-this-test"
+	nobody := func(o *Options) {
+		o.SignInCode, o.OwnUser = code, func(context.Context) error { return ErrCannotTell }
+	}
+	s := startServer(t, nobody)
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for name, ask := range map[string]func() reply{
+		"a wrong code": func() reply { return s.do("GET", "/sign-in?code=guess", "") },
+		"no code":      func() reply { return s.do("GET", "/sign-in", "") },
+		"a look ahead": func() reply { return s.do("GET", "/sign-in?code="+code, "", "Sec-Purpose", "prefetch") },
+		"only headers": func() reply { return s.do("HEAD", "/sign-in?code="+code, "") },
+		"another name": func() reply { return s.do("GET", "/sign-in?code="+code, "", "Host", "rebound.example") },
+	} {
+		if got := ask(); got.header.Get("Set-Cookie") != "" || got.status == http.StatusSeeOther {
+			t.Errorf("%s: status %d, cookie %q", name, got.status, got.header.Get("Set-Cookie"))
+		}
+	}
+	in := s.do("GET", "/sign-in?code="+code, "")
+	if in.status != http.StatusSeeOther || in.header.Get("Location") != "/" || in.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("status %d, headers %v", in.status, in.header)
+	}
+	cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+	if who := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Cookie", cookie); who.Role != parley.RoleAdmin || who.Kind != parley.AuthorPerson {
+		t.Errorf("signed in as %+v", who)
+	}
+	if got := s.do("GET", "/sign-in?code="+code, ""); got.status != http.StatusUnauthorized {
+		t.Errorf("the code again: status %d", got.status)
+	}
+	if strings.Contains(s.log.String(), code) {
+		t.Error("the log holds the code")
+	}
+	a := newGate(&Options{SignInCode: code})
+	a.now = func() time.Time { return time.Now().Add(SignInCodeTime + time.Second) }
+	if a.redeem(code) {
+		t.Error("the code works when its time is over")
+	}
+}
+
+// TestAnswersAreKeptByNobody: with a secret in them not at all, others not by what
+// stands between.
+func TestAnswersAreKeptByNobody(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	made := s.do("POST", "/v1/keys", `{"name":"page"}`)
+	if got := made.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("a new key: %q", got)
+	}
+	key := s.key("default", "other", parley.RoleAdmin)
+	in := s.do("POST", "/v1/sign-in", `{"key":"`+strings.TrimPrefix(key, "Bearer ")+`"}`)
+	if got := in.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("a sign-in: %q", got)
+	}
+	for _, path := range []string{"/v1/principal", "/v1/sessions", "/v1/nothing", "/v1/sessions/" + parley.NewID().String()} {
+		if got := s.do("GET", path, "", "Authorization", key).header.Get("Cache-Control"); got != "private, no-cache" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if got := s.do("GET", "/v1/sessions", "").header.Get("Cache-Control"); got != "private, no-cache" {
+		t.Errorf("a refusal: %q", got)
 	}
 }

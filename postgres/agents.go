@@ -85,11 +85,10 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency parley.Idempotency) 
 	if idempotency.Key != "" {
 		key = idempotency.Key
 	}
-	b.write(`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
-		key, idempotency.Fingerprint, agent.CreatedAt, agent.UpdatedAt)
-	recordAgent(b, agent, body, nil)
-	return nil
+	b.write(`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
+		key, idempotency.Fingerprint, agent.CreatedAt, agent.UpdatedAt, agent.OwnerID)
+	return recordAgent(b, agent, body, nil)
 }
 
 // UpdateAgent stores the next version of an agent.
@@ -117,10 +116,12 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again", current.Version, agent.Version)
 		}
 		b := tenant(agent.WorkspaceID)
-		b.write(`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8
+		b.write(`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8, owner_id = $9
  WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)`,
-			next.WorkspaceID, next.ID, next.Slug, string(next.Status), next.Version, tags, body, next.UpdatedAt)
-		recordAgent(b, &next, body, current.Tags)
+			next.WorkspaceID, next.ID, next.Slug, string(next.Status), next.Version, tags, body, next.UpdatedAt, next.OwnerID)
+		if err := recordAgent(b, &next, body, current.Tags); err != nil {
+			return parley.Agent{}, err
+		}
 		b.relimitAgent(&current, &next)
 		b.audit(audit.Entries(parley.ID{}, next.ID))
 		switch err := s.send(ctx, b); {
@@ -139,9 +140,13 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 }
 
 // recordAgent adds the statements that keep a version, and make the index of tags agree.
-func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string) {
-	b.write("INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at) VALUES ($1, $2, $3, $4, $5)",
-		agent.ID, agent.Version, agent.WorkspaceID, body, agent.UpdatedAt)
+func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string) error {
+	accepted, err := encodeMaybe(agent.Accepted)
+	if err != nil {
+		return err
+	}
+	b.write("INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		agent.ID, agent.Version, agent.WorkspaceID, body, agent.UpdatedAt, agent.ChangedByID, accepted)
 	if len(tagsBefore) > 0 {
 		b.write("DELETE FROM parley.agent_tags WHERE workspace_id = $1 AND tag = ANY($2) AND agent_id = $3", agent.WorkspaceID, tagsBefore, agent.ID)
 	}
@@ -149,6 +154,7 @@ func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string
 		b.write("INSERT INTO parley.agent_tags (workspace_id, tag, agent_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
 			agent.WorkspaceID, agent.Tags, agent.ID)
 	}
+	return nil
 }
 
 // agentJSON is the agent's body and its tags as columns.
@@ -190,6 +196,18 @@ func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID
 		"SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", workspaceID, agentID, version)
 }
 
+// AgentVersionBy finds the latest version up to one that a principal made.
+func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error) {
+	return one(ctx, s, tenant(workspaceID), "version of the agent", func(r *row) (agent parley.Agent, err error) {
+		if agent, err = scanAgent(r); err != nil {
+			return agent, err
+		}
+		agent.Accepted, err = scanAccepted(r)
+		return agent, err
+	}, `SELECT body, accepted FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version <= $3 AND changed_by = $4
+ ORDER BY version DESC LIMIT 1`, workspaceID, agentID, through, principalID)
+}
+
 // Agents lists agents by slug.
 func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.AgentQuery) ([]parley.Agent, error) {
 	text, rows, args := agentsQuery(query)
@@ -206,6 +224,9 @@ func agentsQuery(q parley.AgentQuery) (text string, rows int, args []arg) {
 		l.must("g.workspace_id = "+here+" AND g.tag = ?", q.Tag)
 	}
 	l.must("a.workspace_id = " + here)
+	if !q.OwnerID.IsZero() {
+		l.must("a.owner_id = ?", q.OwnerID)
+	}
 	if q.Status != "" {
 		l.must("a.status = ?", string(q.Status))
 	}

@@ -82,7 +82,7 @@ func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (text string, ro
 
 // approvalColumns reads "a".
 const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at`
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at, a.terms, a.approved_by`
 
 func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
@@ -95,7 +95,8 @@ func scanApproval(r *row) (parley.Approval, error) {
 		a.DecidedBy = &by
 	}
 	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
-	return a, nil
+	terms, approvedBy := r.text(), r.text()
+	return a, transition.ReadTerms(&a, terms, approvedBy)
 }
 
 // SessionOfApproval implements transition.Rows.
@@ -123,24 +124,61 @@ func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.R
 }
 
 // approvals writes what a transition changed of approvals.
-func (b *batch) approvals(h *transition.Head, c *transition.Changes) {
+func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
 	for _, a := range c.NewApprovals {
+		terms, err := transition.EncodeTerms(a)
+		if err != nil {
+			return err
+		}
 		b.write(`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
- state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+ state, created_at, expires_at, terms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
-			string(a.State), a.CreatedAt, a.ExpiresAt)
+			string(a.State), a.CreatedAt, a.ExpiresAt, terms)
 	}
 	for _, a := range c.Approvals {
 		var by parley.Author
 		if a.DecidedBy != nil {
 			by = *a.DecidedBy
 		}
-		b.write(`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11
- WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, a.ID, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt)
+		approvedBy, err := approversJSON(a)
+		if err != nil {
+			return err
+		}
+		b.write(`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
+ WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, a.ID, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, approvedBy)
 	}
 	for _, told := range c.ToldRoot {
 		b.write("UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, told.ApprovalID, int(told.News))
 	}
+	return nil
+}
+
+// approversJSON is null while nobody has approved.
+func approversJSON(a *parley.Approval) (arg, error) {
+	if len(a.ApprovedBy) == 0 {
+		return nil, nil
+	}
+	return encodeMaybe(&a.ApprovedBy)
+}
+
+// Accepted implements transition.Rows.
+func (a *attempt) Accepted(h *transition.Head) (*parley.Accepted, error) {
+	kept, err := first(a, scanAccepted, "SELECT accepted FROM parley.sessions WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, h.ID)
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	return *kept, nil
+}
+
+func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAccepted(r.text()) }
+
+// Accepted implements parley.SessionStore.
+func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error) {
+	return one(ctx, s, tenant(workspaceID), "session", func(r *row) (parley.Accepted, error) {
+		kept, err := scanAccepted(r)
+		return transition.AcceptedBefore(kept, r.id(), int(r.int())), err
+	}, `SELECT s.accepted, s.agent_id, a.version_before FROM parley.sessions s JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
+ WHERE s.workspace_id = $1 AND s.id = $2`, workspaceID, sessionID)
 }
 
 // overdue finds approvals whose time is over.

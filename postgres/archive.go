@@ -110,6 +110,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"session_logs":   {"workspace_id", "session_id", "through"},
 	"session_marks":  {"workspace_id", "session_id", "sequence"},
 	"heads":          {"session_id", "workspace_id"},
+	"audit_links":    {"number"},
+	"graves":         {"workspace_id", "session_id"},
 	"ready":          {"workspace_id", "session_id"},
 	"outside":        {"workspace_id", "session_id"},
 	"shares":         {"workspace_id", "session_id", "reader_id"},

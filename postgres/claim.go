@@ -44,6 +44,7 @@ const candidates = `WITH RECURSIVE walk (workspace_id, found, admitted, lap) AS 
 type candidate struct {
 	head    *transition.Head
 	at      parley.Time
+	rank    transition.Rank
 	version int // of its agent, now
 	trigger parley.Message
 	loop    *parley.Loop // that the turn belongs to, if any
@@ -101,7 +102,7 @@ func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy
 // be claimed when it looked. It looks at some more than it wants: as many as the
 // round before passed over, which somebody may keep locked for long.
 func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed int, occupancy parley.Occupancy) (claims []parley.Claim, seen int, err error) {
-	found, err := s.candidates(ctx, processID, n+passed, occupancy)
+	found, suspects, err := s.candidates(ctx, processID, n+passed, occupancy)
 	if err != nil || len(found) == 0 {
 		return nil, 0, err
 	}
@@ -114,7 +115,7 @@ func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed in
 	var commits []parley.Commit
 	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, exact)
 	a.process = processID
-	rows := &claimable{attempt: a, byID: map[parley.ID]*candidate{}}
+	rows := &claimable{attempt: a, suspects: suspects, byID: map[parley.ID]*candidate{}}
 	err = s.together(ctx, func(t *conversation) error {
 		if err := t.send(rows.lock(found)); err != nil {
 			return err
@@ -175,40 +176,74 @@ func orZero(id parley.ID) string {
 	return id.String()
 }
 
-// candidates reads what a process may claim, of each mode. CodeFenced without a lease.
-func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (found []candidate, err error) {
+// candidates reads what a process may claim, of each rank. CodeFenced without a
+// lease. Suspected turns are few: what they need is read when there are any.
+func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (found []candidate, suspects transition.Suspects, err error) {
 	leased := false
 	err = s.read(ctx, func() *batch {
-		found, leased = nil, false
+		found, suspects, leased = nil, transition.Suspects{}, false
 		b := system()
 		b.snapshot = true
 		b.read("SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()", func(*row) error {
 			leased = true
 			return nil
 		}, processID)
+		b.read(anySuspects, func(*row) error {
+			suspects.Waiting = true
+			return nil
+		}, int(transition.FirstSuspected), int(transition.FirstAccused))
 		for _, mode := range []parley.Mode{parley.ModeForeground, parley.ModeBackground} {
-			if n <= 0 || !occupancy.AdmitsAny(mode) {
-				continue
-			}
-			refused := []parley.ID{}
-			for id := range occupancy.Held {
-				if !occupancy.Admits(id, mode) {
-					refused = append(refused, id)
-				}
-			}
-			served := s.lastServed()
-			b.read(candidates, func(r *row) error {
-				c, err := scanCandidate(r)
-				found = append(found, c)
-				return err
-			}, transition.Priority(mode), orZero(served), refused, n)
+			s.readCandidates(b, &found, transition.RankOf(mode, parley.Unsuspected), n, occupancy)
 		}
 		return b
 	})
 	if err == nil && !leased {
 		err = errNoLease()
 	}
-	return found, err
+	if err != nil || !suspects.Waiting {
+		return found, suspects, err
+	}
+	if err := s.read(ctx, func() *batch {
+		b := system()
+		b.read(heldSuspects, func(r *row) error {
+			suspects.Held, suspects.Twice = r.int(), r.int() > 1
+			return nil
+		}, processID)
+		return b
+	}); err != nil {
+		return nil, suspects, err
+	}
+	var suspected []candidate
+	err = s.read(ctx, func() *batch {
+		suspected = nil
+		b := system()
+		b.snapshot = true
+		for rank := transition.FirstSuspected; rank < transition.FirstAccused; rank++ {
+			s.readCandidates(b, &suspected, rank, suspects.Room(rank.Suspicion(), n), occupancy)
+		}
+		return b
+	})
+	return append(suspected, found...), suspects, err
+}
+
+// readCandidates adds the reading of up to n ready sessions of a rank.
+func (s *Store) readCandidates(b *batch, found *[]candidate, rank transition.Rank, n int, occupancy parley.Occupancy) {
+	if n <= 0 || !occupancy.AdmitsAny(rank.Mode()) {
+		return
+	}
+	refused := []parley.ID{}
+	for id := range occupancy.Held {
+		if !occupancy.Admits(id, rank.Mode()) {
+			refused = append(refused, id)
+		}
+	}
+	served := s.lastServed()
+	b.read(candidates, func(r *row) error {
+		c, err := scanCandidate(r)
+		c.rank = rank
+		*found = append(*found, c)
+		return err
+	}, int(rank), orZero(served), refused, n)
 }
 
 // agentsOf reads the versions of agents that candidates need and that are not known.
@@ -264,8 +299,9 @@ func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []par
 // transition.Rows and the transition.Waiting of the core.
 type claimable struct {
 	*attempt
-	byID  map[parley.ID]*candidate
-	order [2][]*candidate // by priority, oldest first
+	suspects transition.Suspects
+	byID     map[parley.ID]*candidate
+	order    [transition.FirstAccused][]*candidate // by rank, oldest first
 }
 
 // lock locks candidates that are as they were and that nobody else is working on.
@@ -287,13 +323,16 @@ func (c *claimable) lock(found []candidate) *batch {
 	return b
 }
 
-// inOrder are the locked candidates of a mode, oldest first.
-func (c *claimable) inOrder(mode parley.Mode) []*candidate {
-	order := &c.order[transition.Priority(mode)]
+// Suspects implements transition.Waiting.
+func (c *claimable) Suspects(parley.ID) (transition.Suspects, error) { return c.suspects, nil }
+
+// inOrder are the locked candidates of a rank, oldest first.
+func (c *claimable) inOrder(rank transition.Rank) []*candidate {
+	order := &c.order[rank]
 	if *order == nil {
 		*order = []*candidate{}
 		for _, one := range c.byID {
-			if one.head.Mode == mode {
+			if one.rank == rank {
 				*order = append(*order, one)
 			}
 		}
@@ -308,8 +347,8 @@ func (c *claimable) inOrder(mode parley.Mode) []*candidate {
 }
 
 // NextWorkspace implements transition.Waiting.
-func (c *claimable) NextWorkspace(after parley.ID, mode parley.Mode) (next parley.ID, err error) {
-	for _, one := range c.inOrder(mode) {
+func (c *claimable) NextWorkspace(after parley.ID, rank transition.Rank) (next parley.ID, err error) {
+	for _, one := range c.inOrder(rank) {
 		if id := one.head.WorkspaceID; bytes.Compare(id[:], after[:]) > 0 && (next.IsZero() || id.Compare(next) < 0) {
 			next = id
 		}
@@ -318,8 +357,8 @@ func (c *claimable) NextWorkspace(after parley.ID, mode parley.Mode) (next parle
 }
 
 // NextReady implements transition.Waiting.
-func (c *claimable) NextReady(workspaceID parley.ID, mode parley.Mode, after transition.Ready) (transition.Ready, error) {
-	for _, one := range c.inOrder(mode) {
+func (c *claimable) NextReady(workspaceID parley.ID, rank transition.Rank, after transition.Ready) (transition.Ready, error) {
+	for _, one := range c.inOrder(rank) {
 		if one.head.WorkspaceID == workspaceID && (one.at > after.At || one.at == after.At && one.head.ID.Compare(after.SessionID) > 0) {
 			return transition.Ready{SessionID: one.head.ID, At: one.at}, nil
 		}

@@ -39,6 +39,8 @@ const (
 	stateNoDatabase  = "3D000"
 	stateBadText     = "22021" // a NUL, or no UTF-8
 	statePrivilege   = "42501"
+	stateBadData     = "XX001" // data_corrupted: a page or a row cannot be read
+	stateBadIndex    = "XX002" // index_corrupted
 )
 
 // stateOf is the server's answer in an error; "" when the server did not answer.
@@ -57,6 +59,13 @@ func violated(err error) string {
 		return answer.ConstraintName
 	}
 	return ""
+}
+
+// noteDamage keeps what the server says of damage.
+func (s *Store) noteDamage(err error) {
+	if state := stateOf(err); state == stateBadData || state == stateBadIndex {
+		s.damage.Note(err.Error())
+	}
 }
 
 // unsent reports that a batch did not reach the server, or was void because the

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/transition"
 )
 
-// readyCount counts the waiting turns of a priority, to a bound.
+// readyCount counts the waiting turns of a rank, to a bound.
 const readyCount = `SELECT count(*) FROM (SELECT 1 FROM parley.ready WHERE priority = $1 LIMIT $2) AS counted`
 
-// readyAge is how long the oldest waiting turn of a priority has been ready, in
+// readyAge is how long the oldest waiting turn of a rank has been ready, in
 // milliseconds: it steps from workspace to workspace by the index and looks at
 // the first row of each.
 const readyAge = `
@@ -58,25 +59,32 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 			stats.Approvals = r.int()
 			return nil
 		}, parley.MaxQueueCount)
-		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
-			b.read(readyCount, func(r *row) error {
-				into.Waiting = r.int()
-				return nil
-			}, priority, parley.MaxQueueCount)
-			b.read(readyAge, func(r *row) error {
-				into.Oldest = time.Duration(r.int64()) * time.Millisecond
-				return nil
-			}, priority)
+		stats.Foreground, stats.Background = parley.ReadyTurns{}, parley.ReadyTurns{}
+		for suspicion := parley.Unsuspected; suspicion <= parley.Accused; suspicion++ {
+			readyTurns(b, transition.RankOf(parley.ModeForeground, suspicion), &stats.Foreground)
+			readyTurns(b, transition.RankOf(parley.ModeBackground, suspicion), &stats.Background)
 		}
 		return b
 	})
 	return stats, err
 }
 
+// readyTurns adds how many turns of a rank wait, and for how long.
+func readyTurns(b *batch, rank transition.Rank, into *parley.ReadyTurns) {
+	b.read(readyCount, func(r *row) error {
+		into.Waiting += r.int()
+		return nil
+	}, int(rank), parley.MaxQueueCount)
+	b.read(readyAge, func(r *row) error {
+		into.Oldest = max(into.Oldest, time.Duration(r.int64())*time.Millisecond)
+		return nil
+	}, int(rank))
+}
+
 // Stats implements parley.GaugeStore.
 func (s *Store) Stats() parley.DatabaseStats {
 	pool := s.pool.Stat()
-	return parley.DatabaseStats{Pool: &parley.PoolStats{
+	return parley.DatabaseStats{Damage: s.damage.Noted(), Pool: &parley.PoolStats{
 		Max: int(pool.MaxConns()), Idle: int(pool.IdleConns()), Acquired: int(pool.AcquiredConns()), Opening: int(pool.ConstructingConns()),
 		Acquires: pool.AcquireCount(), WaitedAcquires: pool.EmptyAcquireCount(), CancelledAcquires: pool.CanceledAcquireCount(),
 		Waited: pool.EmptyAcquireWaitTime(),

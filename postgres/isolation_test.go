@@ -26,7 +26,7 @@ type column struct{ name, kind string }
 
 // unguarded hold nothing of any workspace, and tenants have no right to them at all.
 var unguarded = map[string]bool{"goose_db_version": true, "compatibility": true, "search_pass": true,
-	"audit_unlinked": true, "audit_links": true, "linked_heads": true, "audit_linker": true}
+	"audit_unlinked": true, "audit_links": true, "linked_heads": true, "audit_linker": true, "deaths": true}
 
 // shared are readable in every workspace, in these columns alone.
 var shared = map[string]string{"processes": "id, slots, lease_until"}

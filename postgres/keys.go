@@ -63,6 +63,12 @@ func scanPrincipal(r *row) (parley.Principal, error) {
 		Kind: parley.AuthorKind(r.text()), Role: parley.PrincipalRole(r.text())}, nil
 }
 
+// Principal finds a principal of a workspace.
+func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (parley.Principal, error) {
+	return one(ctx, s, tenant(workspaceID), "principal", scanPrincipal,
+		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id)
+}
+
 // LocalOwner is the machine's own user in a workspace, made if new.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error) {
 	made := parley.NewID()

@@ -53,6 +53,8 @@ type Store struct {
 	lease *leaseConn
 	clock clock
 
+	damage parley.DamageNote
+
 	heads  *headCache
 	groups groups
 	agents *agentCache
@@ -274,6 +276,7 @@ func (s *Store) trying(ctx context.Context, run func() error, again func(error) 
 	started := time.Now()
 	for {
 		err := run()
+		s.noteDamage(err)
 		switch {
 		case err == nil:
 			return nil

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/internal/transition"
 )
 
 // The bounds of a sweep.
@@ -22,8 +23,9 @@ const (
  AND NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = h.holder AND p.lease_until > (SELECT parley.now_ms())) LIMIT $1`
 	unseen = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting'
  AND h.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM parley.ready r WHERE r.workspace_id = h.workspace_id AND r.session_id = h.session_id) LIMIT $1`
-	forget = `DELETE FROM parley.processes p WHERE p.lease_until <= parley.now_ms()
- AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.holder = p.id AND h.turn_id IS NOT NULL)`
+	forget = `WITH dead AS (DELETE FROM parley.processes p WHERE p.lease_until <= parley.now_ms()
+ AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.holder = p.id AND h.turn_id IS NOT NULL) RETURNING p.id)
+ INSERT INTO parley.deaths (process_id) SELECT id FROM dead ON CONFLICT DO NOTHING`
 )
 
 // stray is a session whose turn nobody runs.
@@ -57,7 +59,12 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	}
 	b := system()
 	b.write(forget)
-	return total, mapError(s.send(ctx, b))
+	b.write("DELETE FROM parley.deaths WHERE n <= (SELECT max(n) FROM parley.deaths) - $1", transition.DeathsKept)
+	if err := s.send(ctx, b); err != nil {
+		return total, mapError(err)
+	}
+	judged, err := s.judge(ctx)
+	return total + judged, mapError(err)
 }
 
 // strays finds sessions to take over or to repair, in an order of its own: who

@@ -139,6 +139,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	for i := range c.Resumed {
 		b.updateResumed(h, &c.Resumed[i])
 	}
+	if turn := c.Suspect; turn != nil {
+		b.write("UPDATE parley.turns SET caught_by = $3, accused_by = $4 WHERE workspace_id = $1 AND id = $2", turn.WorkspaceID, turn.ID, turn.CaughtBy, turn.AccusedBy)
+	}
 	for _, turn := range c.Turns {
 		if err := b.updateTurn(turn); err != nil {
 			return err
@@ -155,7 +158,9 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 		}
 	}
 	b.outside(h)
-	b.approvals(h, c)
+	if err := b.approvals(h, c); err != nil {
+		return err
+	}
 	if err := b.compaction(h); err != nil {
 		return err
 	}
@@ -181,9 +186,9 @@ func (b *batch) ready(h *transition.Head) {
 	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at) VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
 	switch c := &h.Changes; {
 	case c.Ready && c.Unready:
-		b.write(insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at", h.ID, h.WorkspaceID, transition.Priority(h.Mode))
+		b.write(insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at", h.ID, h.WorkspaceID, int(h.Rank()))
 	case c.Ready:
-		b.write(insert+"NOTHING", h.ID, h.WorkspaceID, transition.Priority(h.Mode))
+		b.write(insert+"NOTHING", h.ID, h.WorkspaceID, int(h.Rank()))
 	case c.Unready:
 		b.write("DELETE FROM parley.ready WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 	}

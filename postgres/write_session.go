@@ -71,6 +71,13 @@ func (b *batch) session(h *transition.Head) error {
 		b.write("UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID, h.ID, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt)
 	}
+	if c.Accepted != nil {
+		accepted, err := encode(c.Accepted)
+		if err != nil {
+			return err
+		}
+		b.write("UPDATE parley.sessions SET accepted = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, h.ID, accepted)
+	}
 	if c.Setting != nil {
 		if err := b.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
 			return err
@@ -114,14 +121,18 @@ func (b *batch) insertSession(h *transition.Head) error {
 	if used := h.Changes.New.Idempotency.Key; used != "" {
 		idempotency = used
 	}
+	accepted, err := encodeMaybe(h.Changes.New.Accepted)
+	if err != nil {
+		return err
+	}
 	b.write(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`,
 		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
 		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
 		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough)
+		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough, accepted)
 	b.tag(s, nil)
 	return nil
 }

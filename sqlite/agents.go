@@ -63,9 +63,9 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency parley.Idempotency) (p
 	if idempotency.Key != "" {
 		key, fingerprint = idempotency.Key, idempotency.Fingerprint
 	}
-	if _, err := tx.exec(`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
-		key, fingerprint, tx.now, tx.now); err != nil {
+	if _, err := tx.exec(`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
+		key, fingerprint, tx.now, tx.now, agent.OwnerID); err != nil {
 		return parley.Agent{}, err
 	}
 	return agent, recordAgent(tx, &agent, body, nil)
@@ -92,8 +92,8 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		if err != nil {
 			return parley.Agent{}, err
 		}
-		if _, err := tx.exec("UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ? WHERE id = ? AND workspace_id = ?",
-			next.Slug, string(next.Status), next.Version, tags, body, tx.now, next.ID, next.WorkspaceID); err != nil {
+		if _, err := tx.exec("UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? WHERE id = ? AND workspace_id = ?",
+			next.Slug, string(next.Status), next.Version, tags, body, tx.now, next.OwnerID, next.ID, next.WorkspaceID); err != nil {
 			return parley.Agent{}, err
 		}
 		if err := tx.relimitAgent(&current, &next); err != nil {
@@ -105,8 +105,12 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 
 // recordAgent keeps a version, and makes the index of tags agree.
 func recordAgent(tx *txn, agent *parley.Agent, body string, tagsBefore []string) error {
-	if _, err := tx.exec("INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at) VALUES (?, ?, ?, ?, ?)",
-		agent.ID, agent.Version, agent.WorkspaceID, body, tx.now); err != nil {
+	accepted, err := encodeMaybe(agent.Accepted)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec("INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		agent.ID, agent.Version, agent.WorkspaceID, body, tx.now, agent.ChangedByID, accepted); err != nil {
 		return err
 	}
 	for _, tag := range tagsBefore {
@@ -195,6 +199,25 @@ func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID
 	return agent, err
 }
 
+// AgentVersionBy finds the latest version up to one that a principal made.
+func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (agent parley.Agent, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one(`SELECT body, accepted FROM agent_versions WHERE agent_id = ? AND version <= ? AND workspace_id = ? AND changed_by = ?
+ ORDER BY version DESC LIMIT 1`, func(r *row) (err error) {
+			if agent, err = scanAgent(r); err != nil {
+				return err
+			}
+			agent.Accepted, err = scanAccepted(r)
+			return err
+		}, agentID, through, workspaceID, principalID)
+		if err == nil && !found {
+			err = transition.NotFound("version of the agent")
+		}
+		return err
+	})
+	return agent, err
+}
+
 // Agents lists agents by slug.
 func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.AgentQuery) (agents []parley.Agent, err error) {
 	text, args := agentsQuery(workspaceID, query)
@@ -217,6 +240,9 @@ func agentsQuery(workspaceID parley.ID, q parley.AgentQuery) (string, []arg) {
 		l.must("g.workspace_id = ? AND g.tag = ?", workspaceID, q.Tag)
 	}
 	l.must("a.workspace_id = ?", workspaceID)
+	if !q.OwnerID.IsZero() {
+		l.by("agents_owner", "a.owner_id = ?", q.OwnerID)
+	}
 	if q.Status != "" {
 		l.by("agents_status", "a.status = ?", string(q.Status))
 	}

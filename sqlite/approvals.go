@@ -24,9 +24,9 @@ func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) 
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+l.where.String(),
-			func(r *row) error {
-				approval = scanApproval(r)
-				return nil
+			func(r *row) (err error) {
+				approval, err = scanApproval(r)
+				return err
 			}, l.args...)
 		if err == nil && !found {
 			err = transition.NotFound("approval")
@@ -47,8 +47,9 @@ func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.
 		}
 		approvals = []parley.Approval{}
 		return c.each(text, func(r *row) error {
-			approvals = append(approvals, scanApproval(r))
-			return nil
+			approval, err := scanApproval(r)
+			approvals = append(approvals, approval)
+			return err
 		}, args...)
 	})
 	return approvals, err
@@ -92,9 +93,9 @@ func approvalsPart(scope parley.Scope, q parley.ApprovalQuery, after, index, ter
 
 // approvalColumns reads "FROM approvals a".
 const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at`
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at, a.terms, a.approved_by`
 
-func scanApproval(r *row) parley.Approval {
+func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
 		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), RootID: r.id(), AgentID: r.id(), TurnID: r.id(), MessageID: r.id(),
 		ToolCallID: r.text(), ToolName: r.text(), Arguments: transition.ReadableObject(r.json()), Fingerprint: r.hash(), State: parley.ApprovalState(r.text()),
@@ -105,7 +106,8 @@ func scanApproval(r *row) parley.Approval {
 		a.DecidedBy = &by
 	}
 	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
-	return a
+	terms, approvedBy := r.text(), r.text()
+	return a, transition.ReadTerms(&a, terms, approvedBy)
 }
 
 // SessionOfApproval implements transition.Rows.
@@ -129,8 +131,9 @@ func (t *txn) TurnApprovals(_ *transition.Head, turnID parley.ID) ([]parley.Appr
 
 func (t *txn) approvals(where string, args ...arg) (found []parley.Approval, err error) {
 	err = t.each("SELECT "+approvalColumns+" FROM approvals a WHERE "+where, func(r *row) error {
-		found = append(found, scanApproval(r))
-		return nil
+		approval, err := scanApproval(r)
+		found = append(found, approval)
+		return err
 	}, args...)
 	return found, err
 }
@@ -147,10 +150,14 @@ func (t *txn) RootNews(workspaceID, approvalID parley.ID) (news transition.RootN
 // writeApprovals writes what a transition changed of approvals.
 func (t *txn) writeApprovals(c *transition.Changes) error {
 	for _, a := range c.NewApprovals {
+		terms, err := transition.EncodeTerms(a)
+		if err != nil {
+			return err
+		}
 		if _, err := t.exec(`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
- state, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ state, created_at, expires_at, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
-			string(a.State), a.CreatedAt, a.ExpiresAt); err != nil {
+			string(a.State), a.CreatedAt, a.ExpiresAt, terms); err != nil {
 			return err
 		}
 	}
@@ -159,8 +166,12 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 		if a.DecidedBy != nil {
 			by = *a.DecidedBy
 		}
-		if _, err := t.exec(`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?
- WHERE id = ?`, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, a.ID); err != nil {
+		approvedBy, err := approversJSON(a)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?, approved_by = ?
+ WHERE id = ?`, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, approvedBy, a.ID); err != nil {
 			return err
 		}
 	}
@@ -170,6 +181,42 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 		}
 	}
 	return nil
+}
+
+// approversJSON is null while nobody has approved.
+func approversJSON(a *parley.Approval) (arg, error) {
+	if len(a.ApprovedBy) == 0 {
+		return nil, nil
+	}
+	return encodeMaybe(&a.ApprovedBy)
+}
+
+// Accepted implements transition.Rows.
+func (t *txn) Accepted(h *transition.Head) (accepted *parley.Accepted, err error) {
+	_, err = t.one("SELECT accepted FROM sessions WHERE id = ?", func(r *row) (err error) {
+		accepted, err = scanAccepted(r)
+		return err
+	}, h.ID)
+	return accepted, err
+}
+
+func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAccepted(r.text()) }
+
+// Accepted implements parley.SessionStore.
+func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (accepted parley.Accepted, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one(`SELECT s.accepted, s.agent_id, a.version_before FROM sessions s JOIN agents a ON a.id = s.agent_id
+ WHERE s.id = ? AND s.workspace_id = ?`, func(r *row) error {
+			kept, err := scanAccepted(r)
+			accepted = transition.AcceptedBefore(kept, r.id(), int(r.int()))
+			return err
+		}, sessionID, workspaceID)
+		if err == nil && !found {
+			err = transition.NotFound("session")
+		}
+		return err
+	})
+	return accepted, err
 }
 
 // expire ends approvals whose time is over.

@@ -52,6 +52,8 @@ var orders = map[string][]string{ //nolint:gochecknoglobals // never written
 	"session_logs":   {"session_id", "through"},
 	"session_marks":  {"session_id", "sequence"},
 	"heads":          {"session_id"},
+	"audit_links":    {"number"},
+	"graves":         {"session_id"},
 	"ready":          {"session_id"},
 	"outside":        {"session_id"},
 	"shares":         {"session_id", "reader_id"},

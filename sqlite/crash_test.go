@@ -389,6 +389,9 @@ func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.
 // `make test` runs these walks without the race detector, which makes them ten times
 // longer.
 func TestKilledAtEveryStatement(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a life of its own: not among the short tests")
+	}
 	t.Parallel()
 	made := newTemplate(t)
 	for name, moves := range everyScript() {
@@ -424,6 +427,9 @@ func TestKilledAtEveryStatement(t *testing.T) {
 // TestKilledWhileRecovering kills the process that opens the database after a
 // crash, at every statement of its recovery: opening again goes on from there.
 func TestKilledWhileRecovering(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a life of its own: not among the short tests")
+	}
 	t.Parallel()
 	made := newTemplate(t)
 	for name, last := range map[string]int{"tools": 4, "cancel": 6, "release and recover": 5} {

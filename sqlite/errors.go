@@ -46,6 +46,21 @@ func mapError(path string, err error) error {
 	return err
 }
 
+// noted is mapError for what a store reads and writes: damage stays noted.
+func (s *Store) noted(err error) error {
+	mapped := mapError(s.path, err)
+	if isDamage(err) || isReadError(err) && parley.ErrorCode(mapped) != parley.CodeStorageFull {
+		s.damage.Note(err.Error())
+	}
+	return mapped
+}
+
+// isReadError reports whether an error says that the disk did not give or take bytes.
+func isReadError(err error) bool {
+	var failed *driver.Error
+	return errors.As(err, &failed) && failed.Code()&0xff == codes.SQLITE_IOERR
+}
+
 // isDamage reports whether an error says that a file is no database, or no whole one.
 func isDamage(err error) bool {
 	var failed *driver.Error

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/transition"
 )
 
-// readyCount counts the waiting turns of a priority, to a bound.
-const readyCount = `SELECT count(*) FROM (SELECT 1 FROM ready WHERE priority = ? LIMIT ?)`
+// readyCount counts the waiting turns of a mode, suspected or not, to a bound.
+const readyCount = `SELECT count(*) FROM (SELECT 1 FROM ready WHERE priority % 2 = ? LIMIT ?)`
 
-// readyOldest finds the oldest waiting turn of a priority: it steps from
+// readyOldest finds the oldest waiting turn of a rank: it steps from
 // workspace to workspace by the index and looks at the first row of each.
 const readyOldest = `
 WITH RECURSIVE waiting (id) AS (
@@ -57,33 +58,38 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 		}, parley.MaxQueueCount); err != nil {
 			return err
 		}
-		for priority, into := range []*parley.ReadyTurns{&stats.Foreground, &stats.Background} {
-			if err := c.each(readyCount, func(r *row) error {
-				into.Waiting = r.int()
-				return nil
-			}, priority, parley.MaxQueueCount); err != nil {
-				return err
-			}
-			if into.Waiting == 0 {
-				continue
-			}
-			if err := c.each(readyOldest, func(r *row) error {
-				if oldest := parley.Time(r.int64()); oldest > 0 {
-					into.Oldest = max(0, time.Duration(now-oldest)*time.Millisecond)
-				}
-				return nil
-			}, priority, now); err != nil {
-				return err
-			}
+		if err := readyTurns(c, parley.ModeForeground, now, &stats.Foreground); err != nil {
+			return err
 		}
-		return nil
+		return readyTurns(c, parley.ModeBackground, now, &stats.Background)
 	})
 	return stats, err
 }
 
+// readyTurns reads how many turns of a mode wait, and for how long.
+func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *parley.ReadyTurns) error {
+	if err := c.each(readyCount, func(r *row) error {
+		into.Waiting = r.int()
+		return nil
+	}, int(transition.RankOf(mode, parley.Unsuspected)), parley.MaxQueueCount); err != nil || into.Waiting == 0 {
+		return err
+	}
+	for suspicion := parley.Unsuspected; suspicion <= parley.Accused; suspicion++ {
+		if err := c.each(readyOldest, func(r *row) error {
+			if oldest := parley.Time(r.int64()); oldest > 0 {
+				into.Oldest = max(into.Oldest, time.Duration(now-oldest)*time.Millisecond)
+			}
+			return nil
+		}, int(transition.RankOf(mode, suspicion)), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Stats implements parley.GaugeStore.
 func (s *Store) Stats() parley.DatabaseStats {
-	return parley.DatabaseStats{Writer: &parley.WriterStats{
+	return parley.DatabaseStats{Damage: s.damage.Noted(), Writer: &parley.WriterStats{
 		Queued:      len(s.writer.queue) + len(s.writer.urgent),
 		Commits:     s.writer.commits.Load(),
 		Transitions: s.writer.transitions.Load(),

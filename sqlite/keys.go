@@ -57,6 +57,22 @@ func scanPrincipal(r *row) parley.Principal {
 		Kind: parley.AuthorKind(r.text()), Role: parley.PrincipalRole(r.text())}
 }
 
+// Principal finds a principal of a workspace.
+func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (principal parley.Principal, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+principalColumns+` FROM principals p JOIN workspaces w ON w.id = p.workspace_id
+ WHERE p.workspace_id = ? AND p.id = ?`, func(r *row) error {
+			principal = scanPrincipal(r)
+			return nil
+		}, workspaceID, id)
+		if err == nil && !found {
+			err = transition.NotFound("principal")
+		}
+		return err
+	})
+	return principal, err
+}
+
 // LocalOwner is the machine's own user in a workspace, made if new.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (owner parley.Principal, err error) {
 	found := false

@@ -86,15 +86,20 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	total := 0
 	for {
 		done, err := transact(ctx, s, func(tx *txn) (int, error) {
-			if _, err := tx.exec("DELETE FROM processes WHERE lease_until <= ?", tx.now); err != nil {
+			if err := tx.died("lease_until <= ?", tx.now); err != nil {
 				return 0, err
 			}
 			return tx.sweep()
 		})
-		if total += done; err != nil || done < sweepBatch {
+		if total += done; err != nil {
 			return total, err
 		}
+		if done < sweepBatch {
+			break
+		}
 	}
+	judged, err := s.judge(ctx)
+	return total + judged, err
 }
 
 // abandonClaims takes back all claims at Open: the file lock says that their
@@ -105,16 +110,21 @@ func (s *Store) abandonClaims(ctx context.Context) error {
 			if known, err := tx.has("SELECT 1 FROM processes LIMIT 1"); err != nil {
 				return 0, err
 			} else if known {
-				if _, err := tx.exec("DELETE FROM processes"); err != nil {
+				if err := tx.died("true"); err != nil {
 					return 0, err
 				}
 			}
 			return tx.sweep()
 		})
-		if err != nil || done < sweepBatch {
+		if err != nil {
 			return err
 		}
+		if done < sweepBatch {
+			break
+		}
 	}
+	_, err := s.judge(ctx)
+	return err
 }
 
 // sweep takes over claims of unknown processes, repairs unfinished turns that

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,15 +17,51 @@ import (
 const ownerBytes = 256
 
 // fileLock is the exclusive right to a data directory. The kernel gives it back
-// when the process dies, however it dies.
-type fileLock struct{ file *os.File }
+// when the process dies, however it dies. It is two locks: of the lock file, which
+// names the owner and which programs of before look at, and of the directory itself,
+// which holds though somebody removes the file.
+type fileLock struct {
+	file *os.File
+	dir  *os.File // nil where directories cannot be locked
+}
 
 // lockDirectory takes the lock, or says who has it (CodeConflict).
 func lockDirectory(dataDir string) (*fileLock, error) {
-	path := filepath.Join(dataDir, LockFile)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	dir, err := lockItself(dataDir)
 	if err != nil {
-		return nil, parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be written; check its permissions, or choose another one with PARLEY_DATA")
+		return nil, err
+	}
+	file, err := lockFile(dataDir)
+	if err != nil {
+		return nil, errors.Join(err, closed(dir))
+	}
+	return &fileLock{file: file, dir: dir}, nil
+}
+
+// lockItself locks the directory. File systems of networks may not know how: there
+// the lock file has to do.
+func lockItself(dataDir string) (*os.File, error) {
+	dir, err := os.Open(dataDir) //nolint:gosec // the user's own data directory
+	if err != nil {
+		return nil, unwritable(dataDir, err)
+	}
+	err = syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		owner, readErr := ownerIn(filepath.Join(dataDir, LockFile))
+		return nil, errors.Join(ownedBy(dataDir, owner), readErr, dir.Close())
+	}
+	if err != nil {
+		return nil, dir.Close()
+	}
+	return dir, nil
+}
+
+// lockFile makes the lock file, if there is none, and locks it.
+func lockFile(dataDir string) (*os.File, error) {
+	path := filepath.Join(dataDir, LockFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
+	if err != nil {
+		return nil, unwritable(dataDir, err)
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -41,7 +78,50 @@ func lockDirectory(dataDir string) (*fileLock, error) {
 	if err := errors.Join(file.Truncate(0), writeOwner(file, fmt.Sprintf("process %d on %s\n", os.Getpid(), host))); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: naming the owner in %s: %w", path, err), file.Close())
 	}
-	return &fileLock{file: file}, nil
+	return file, nil
+}
+
+// restore makes the lock file again when the path names no file or another one than
+// is locked; again says that it did.
+func (l *fileLock) restore(dataDir string) (again bool, err error) {
+	held, err := l.file.Stat()
+	if err != nil {
+		return false, err
+	}
+	if now, err := os.Stat(filepath.Join(dataDir, LockFile)); err == nil && os.SameFile(now, held) {
+		return false, nil
+	}
+	file, err := lockFile(dataDir)
+	if err != nil {
+		return false, err
+	}
+	before := l.file
+	l.file = file
+	return true, before.Close()
+}
+
+// ownerIn reads who has a lock file; "" when it is gone.
+func ownerIn(path string) (string, error) {
+	file, err := os.Open(path) //nolint:gosec // in the user's own data directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	owner, err := io.ReadAll(io.LimitReader(file, ownerBytes))
+	return string(owner), errors.Join(err, file.Close())
+}
+
+func unwritable(dataDir string, err error) error {
+	return parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be written; check its permissions, or choose another one with PARLEY_DATA")
+}
+
+func closed(file *os.File) error {
+	if file == nil {
+		return nil
+	}
+	return file.Close()
 }
 
 func writeOwner(file *os.File, text string) error {
@@ -58,4 +138,4 @@ func ownedBy(dataDir, owner string) error {
 }
 
 // release gives the directory back.
-func (l *fileLock) release() error { return l.file.Close() }
+func (l *fileLock) release() error { return errors.Join(l.file.Close(), closed(l.dir)) }

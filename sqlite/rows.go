@@ -290,16 +290,30 @@ func (t *txn) Alive(processID parley.ID) (bool, error) {
 type candidates struct{ *txn }
 
 // NextWorkspace implements transition.Waiting.
-func (w candidates) NextWorkspace(after parley.ID, mode parley.Mode) (parley.ID, error) {
-	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], transition.Priority(mode))
+func (w candidates) NextWorkspace(after parley.ID, rank transition.Rank) (parley.ID, error) {
+	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], int(rank))
 }
 
 // NextReady implements transition.Waiting.
-func (w candidates) NextReady(workspaceID parley.ID, mode parley.Mode, after transition.Ready) (next transition.Ready, err error) {
+func (w candidates) NextReady(workspaceID parley.ID, rank transition.Rank, after transition.Ready) (next transition.Ready, err error) {
 	_, err = w.one(`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
  AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`, func(r *row) error {
 		next = transition.Ready{SessionID: r.id(), At: r.time()}
 		return nil
-	}, workspaceID, transition.Priority(mode), int64(after.At), after.SessionID[:], w.now)
+	}, workspaceID, int(rank), int64(after.At), after.SessionID[:], w.now)
 	return next, err
+}
+
+// Suspects implements transition.Waiting.
+func (w candidates) Suspects(processID parley.ID) (suspects transition.Suspects, err error) {
+	suspects.Waiting, err = w.has("SELECT 1 FROM ready INDEXED BY ready_suspects WHERE priority > 1 AND priority < ? LIMIT 1", int(transition.FirstAccused))
+	if err != nil || !suspects.Waiting {
+		return suspects, err
+	}
+	_, err = w.one(`SELECT count(*), coalesce(max(t.takeovers), 0) FROM heads h JOIN turns t ON t.id = h.turn_id
+ WHERE h.holder = ? AND t.takeovers > 0`, func(r *row) error {
+		suspects.Held, suspects.Twice = r.int(), r.int() > 1
+		return nil
+	}, processID)
+	return suspects, err
 }

@@ -111,7 +111,7 @@ func scanMessage(r *row) (parley.Message, error) {
 // turnColumns reads "FROM turns t".
 const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.ordinal, t.status, t.wait_reason, t.attempt, t.takeovers, t.step,
  t.agent_id, t.agent_version, t.loop_id, t.iteration, t.continues_id, t.error, t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls,
- t.cost, t.created_at, t.started_at, t.finished_at`
+ t.cost, t.created_at, t.started_at, t.finished_at, t.caught_by, t.accused_by`
 
 func scanTurn(r *row) (parley.Turn, error) {
 	t := parley.Turn{
@@ -122,6 +122,7 @@ func scanTurn(r *row) (parley.Turn, error) {
 	failure := r.text()
 	t.Usage = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
 	t.Cost, t.CreatedAt, t.StartedAt, t.FinishedAt = r.money(), r.time(), r.time(), r.time()
+	t.CaughtBy, t.AccusedBy = r.id(), r.id()
 	if failure != "" {
 		t.Error = &parley.Failure{}
 		if err := decode("error", failure, t.Error); err != nil {

@@ -55,6 +55,9 @@ type Store struct {
 	log      *slog.Logger
 	lock     *fileLock
 	path     string
+	file     os.FileInfo // of the database, as it was opened
+	damage   parley.DamageNote
+	watched  chan struct{} // closed when watch has ended
 	writer   *writer
 	readers  chan *conn
 	all      []*conn // the readers, wherever they are
@@ -86,9 +89,12 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 		return nil, errors.Join(err, lock.release())
 	}
 	s := &Store{
-		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}),
+		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}), watched: make(chan struct{}),
 		readers: make(chan *conn, options.Readers),
 	}
+	s.damage.OnNote(func(d parley.Damage) {
+		s.log.Error("the database is damaged: run parley verify, and put a backup back", "noticed", d.Says)
+	})
 	if err := s.open(ctx, options); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
@@ -132,7 +138,11 @@ func (s *Store) open(ctx context.Context, options Options) error {
 	if err != nil {
 		return mapError(s.path, err)
 	}
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
 	go s.writer.loop() // ended by Close
+	go s.watch()       // ended by Close
 	if unfinished {    // half of it would look like something to repair
 		return nil
 	}
@@ -199,6 +209,7 @@ func (s *Store) Close() error {
 func (s *Store) halt() {
 	close(s.stopping)
 	<-s.writer.done
+	<-s.watched
 }
 
 func (s *Store) closeFiles() error {
@@ -241,14 +252,14 @@ func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
 		s.readers <- c
 	}()
 	if _, err := c.run("BEGIN"); err != nil {
-		return mapError(s.path, err)
+		return s.noted(err)
 	}
 	err := run(c)
 	c.evicted.Store(false) // what is left is the end of the snapshot
 	if _, end := c.run("COMMIT"); err == nil {
 		err = end
 	}
-	return mapError(s.path, err)
+	return s.noted(err)
 }
 
 // write runs a closure on the writer's goroutine, as a member of the next

@@ -30,6 +30,9 @@ func (f *fuse) fault(string) error {
 // message, a tool and a steer. After each death every transition has happened
 // wholly or not at all, what was answered is there, and the turn can be finished.
 func TestCrashPoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each point is a life of its own: not among the short tests")
+	}
 	t.Parallel()
 	for n := int64(1); ; n++ {
 		burnt := true

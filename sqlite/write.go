@@ -32,6 +32,11 @@ func (t *txn) write(h *transition.Head) error {
 			return err
 		}
 	}
+	if turn := c.Suspect; turn != nil {
+		if _, err := t.exec("UPDATE turns SET caught_by = ?, accused_by = ? WHERE id = ?", turn.CaughtBy, turn.AccusedBy, turn.ID); err != nil {
+			return err
+		}
+	}
 	for _, turn := range c.Turns {
 		if err := t.updateTurn(turn); err != nil {
 			return err
@@ -94,7 +99,7 @@ func (t *txn) writeReady(h *transition.Head) error {
 		return nil
 	}
 	_, err := t.exec(`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING`,
-		h.ID, h.WorkspaceID, transition.Priority(h.Mode), h.Changes.At)
+		h.ID, h.WorkspaceID, int(h.Rank()), h.Changes.At)
 	return err
 }
 

@@ -43,6 +43,15 @@ func (t *txn) writeSession(h *transition.Head) error {
 			return err
 		}
 	}
+	if c.Accepted != nil {
+		accepted, err := encode(c.Accepted)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec("UPDATE sessions SET accepted = ? WHERE id = ?", accepted, h.ID); err != nil {
+			return err
+		}
+	}
 	if c.Buried {
 		return t.bury(h)
 	}
@@ -81,14 +90,18 @@ func (t *txn) insertSession(h *transition.Head) error {
 	if used := h.Changes.New.Idempotency.Key; used != "" {
 		idempotency = used
 	}
+	accepted, err := encodeMaybe(h.Changes.New.Accepted)
+	if err != nil {
+		return err
+	}
 	if _, err := t.exec(`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
 		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
 		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough); err != nil {
+		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough, accepted); err != nil {
 		return err
 	}
 	return t.tagSession(s, nil)

@@ -309,7 +309,7 @@ func (w *writer) deliver(members []*member, err error) {
 	case errors.Is(err, errDead):
 		err = errStopped()
 	case err != nil:
-		err = mapError(w.store.path, err)
+		err = w.store.noted(err)
 	}
 	w.mu.Lock()
 	listeners := w.listeners

@@ -43,6 +43,7 @@ func testAgents(t *testing.T, open Open) {
 		"slugs are unique in a workspace":      testAgentSlugs,
 		"a key creates once":                   testAgentIdempotency,
 		"lists by slug, status and tag":        testAgentLists,
+		"owners, and who made a version":       testAgentOwners,
 	})
 }
 

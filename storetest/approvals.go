@@ -3,7 +3,6 @@ package storetest
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,6 +21,14 @@ func testApprovals(t *testing.T, open Open) {
 		"AYesForTheSessionAddsAGrant":      approvalSession,
 		"AYesForTheToolAddsAGrant":         approvalTool,
 		"AYesForTheToolAnswersItsOthers":   approvalAlike,
+		"AYesForTheCallAnswersItsLikes":    approvalAlikeCall,
+		"ItsTermsAreKept":                  approvalTerms,
+		"TwoPeopleApprove":                 approvalByTwo,
+		"OneNoIsEnough":                    approvalOneNo,
+		"ApproversRace":                    approversRace,
+		"ACancelBetweenTwoApprovers":       approversCancelled,
+		"TheOwnerAcceptsAChange":           changeAccepted,
+		"WhatIsAcceptedIsKept":             acceptedKept,
 		"NoRoomForTheGrant":                approvalGrantsFull,
 		"SilenceIsANo":                     approvalExpires,
 		"AnAnswerBehindTheDeadline":        approvalTooLate,
@@ -241,23 +248,9 @@ func approvalTool(t *testing.T, w *world) {
 
 func approvalAlike(t *testing.T, w *world) {
 	claim := w.started(t, "one")
-	asks := map[int]parley.Ask{0: anHour(), 1: anHour(), 2: anHour()}
-	begin := w.begin(t, claim.Fence, 1)
-	settle := settlement(begin, "")
-	for i, name := range []string{"write", "write", "send"} {
-		id, message := "call_"+parley.NewID().String(), parley.NewID()
-		_, err := w.store.OpenBlock(w.ctx, claim.Fence, parley.BlockOpen{MessageID: message, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: id, ToolName: name})
-		must(t, "OpenBlock", err)
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)})
-		must(t, "EncodeContent", err)
-		settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: name})
-		ask := asks[i]
-		ask.ToolCallID = id
-		settle.Asked = append(settle.Asked, ask)
-	}
-	w.settle(t, claim.Fence, settle)
-	w.decide(t, asks[0].ApprovalID, parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool})
-	other, third := w.approval(t, asks[1].ApprovalID), w.approval(t, asks[2].ApprovalID)
+	ids := w.callEach(t, claim.Fence, askedCall{tool: "write", arguments: `{"n":0}`}, askedCall{tool: "write", arguments: `{"n":1}`}, askedCall{tool: "send", arguments: `{"n":2}`})
+	w.decide(t, ids[0], parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool})
+	other, third := w.approval(t, ids[1]), w.approval(t, ids[2])
 	if other.State != parley.ApprovalApproved || other.DecidedBy == nil || third.State != parley.ApprovalPending {
 		t.Errorf("the other call of the tool is %s, the other tool's %s", other.State, third.State)
 	}

@@ -74,6 +74,7 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	doomed := other.session(t)
 	other.exchange(t, doomed, "delete me", "gone")
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, other.scope, doomed))
+	linkAll(t, w.store)
 	return filled
 }
 

@@ -133,6 +133,8 @@ func databaseRows() []gauge {
 	writer := func(s *scrape) *parley.WriterStats { return s.writer }
 	pool := func(s *scrape) *parley.PoolStats { return s.pool }
 	return []gauge{
+		row(prometheus.GaugeValue, "parley_database_damaged", "1 when this process has noticed that its database is damaged; it stays so until it ends.",
+			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} }),
 		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions that wait for the one writer of SQLite.",
 			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Queued) })),
 		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",

@@ -73,6 +73,7 @@ type scrape struct {
 	broken  float64
 	worker  *parley.WorkerStats
 	streams *parley.StreamStats
+	damaged bool
 	writer  *parley.WriterStats
 	pool    *parley.PoolStats
 	relay   *parley.RelayStats
@@ -113,7 +114,7 @@ func (g *gauges) look() *scrape {
 	}
 	if g.sources.Database != nil {
 		stats := g.sources.Database()
-		s.writer, s.pool = stats.Writer, stats.Pool
+		s.damaged, s.writer, s.pool = stats.Damage != nil, stats.Writer, stats.Pool
 	}
 	return s
 }

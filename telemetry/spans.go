@@ -1,9 +1,7 @@
 package telemetry
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -19,7 +17,7 @@ type turnKey struct{}
 // turn begins the span of a turn's run. Its parent is the request that posted
 // the trigger, whichever process answered that.
 func (t *traces) turn(ctx context.Context, claim *parley.Claim) context.Context {
-	if parent := traceParentOf(&claim.Trigger); parent != "" {
+	if parent := parley.TraceParentOf(claim.Trigger.Metadata); parent != "" {
 		ctx = withParent(ctx, parent)
 	}
 	session := attrConversation.String(claim.Fence.SessionID.String())
@@ -32,21 +30,6 @@ func (t *traces) turn(ctx context.Context, claim *parley.Claim) context.Context 
 		attrAttempt.Int(claim.Turn.Attempt),
 	))
 	return ctx
-}
-
-// traceParentOf is what the metadata of a message holds, "" for nothing.
-func traceParentOf(message *parley.Message) string {
-	if !bytes.Contains(message.Metadata, []byte(`"`+parley.TraceParentField+`"`)) {
-		return ""
-	}
-	var fields struct {
-		TraceParent any `json:"traceparent"` // a client may have put there what it likes
-	}
-	if json.Unmarshal(message.Metadata, &fields) != nil {
-		return ""
-	}
-	text, _ := fields.TraceParent.(string)
-	return text
 }
 
 func sessionOf(ctx context.Context) attribute.KeyValue {
@@ -197,6 +180,7 @@ func (t *traces) tool(ctx context.Context, begun *parley.ToolBegun) context.Cont
 		set = append(set, attrToolArguments.String(parley.Clip(string(begun.Call.Arguments), MaxContentBytes)))
 	}
 	ctx, _ = t.tracer.Start(ctx, operationTool+" "+begun.Name, trace.WithAttributes(set...))
+	begun.Call.TraceParent = traceParent(ctx)
 	return ctx
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"html"
 	"io/fs"
 	"net/http"
 	"path"
@@ -55,14 +56,14 @@ type page struct{ files map[string]*file }
 
 // Handler answers GET and HEAD of the page's files, and of its addresses with the
 // page itself, which finds its way from there. Anything else is 404; browsers are
-// shown the page with it.
-func Handler() (http.Handler, error) {
+// shown the page with it. notice stands above every page; "" is none.
+func Handler(notice string) (http.Handler, error) {
 	p := &page{files: map[string]*file{}}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		p.files[strings.TrimPrefix(name, "dist/")] = newFile(name)
+		p.files[strings.TrimPrefix(name, "dist/")] = newFile(name, notice)
 		return nil
 	})
 	if err != nil {
@@ -71,7 +72,7 @@ func Handler() (http.Handler, error) {
 	return p, nil
 }
 
-func newFile(name string) *file {
+func newFile(name, notice string) *file {
 	media := "application/octet-stream"
 	switch path.Ext(name) { // not left to the machine's own table, which would be read for it
 	case ".js":
@@ -85,18 +86,29 @@ func newFile(name string) *file {
 	case ".md":
 		media = "text/plain; charset=utf-8"
 	}
+	if name != "dist/"+index {
+		notice = ""
+	}
 	return &file{
 		media: media,
-		plain: sync.OnceValue(func() content { return read(name) }),
+		plain: sync.OnceValue(func() content { return read(name, notice) }),
 		small: sync.OnceValue(func() content {
-			whole := read(name) // not kept: browsers ask for the small form alone
+			whole := read(name, notice) // not kept: browsers ask for the small form alone
 			return content{body: compressed(whole.body), etag: whole.etag + "-gzip"}
 		}),
 	}
 }
 
-func read(name string) content {
+// noticeBox shows a notice over whatever the page shows, and takes no click.
+const noticeBox = `<body>
+    <div role="note" style="position:fixed;top:0;left:50%;transform:translateX(-50%);z-index:1000;pointer-events:none;` +
+	`max-width:100%;padding:2px 12px;border-radius:0 0 8px 8px;background:#b91c1c;color:#fff;font:12px/18px sans-serif">`
+
+func read(name, notice string) content {
 	body, _ := dist.ReadFile(name) // the walk has found it in the program
+	if notice != "" {
+		body = bytes.Replace(body, []byte("<body>"), []byte(noticeBox+html.EscapeString(notice)+"</div>"), 1)
+	}
 	sum := sha256.Sum256(body)
 	return content{body: body, etag: hex.EncodeToString(sum[:16])}
 }

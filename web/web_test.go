@@ -12,7 +12,7 @@ import (
 
 func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	handler, err := Handler()
+	handler, err := Handler("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +110,43 @@ const maxHandlerBytes = 64 << 10
 func TestNothingIsReadBeforeItIsAskedFor(t *testing.T) {
 	var before, after runtime.MemStats // of the whole process: no other test runs beside this one
 	runtime.ReadMemStats(&before)
-	if _, err := Handler(); err != nil {
+	if _, err := Handler(""); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > maxHandlerBytes {
 		t.Errorf("the handler took %d bytes before anything was asked for, bound %d", took, maxHandlerBytes)
+	}
+}
+
+// A notice stands on every page of the page's own, and in nothing else.
+func TestANoticeStandsOnEveryPage(t *testing.T) {
+	t.Parallel()
+	handler, err := Handler("Anyone <may> do everything.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, wanted := range map[string]bool{"/": true, "/c/0190": true, "/settings/models": true, "/assets/index.js": false} {
+		for _, encoding := range []string{"", "gzip"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			var body io.Reader = w.Body
+			if encoding != "" {
+				if body, err = gzip.NewReader(w.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown, err := io.ReadAll(body)
+			if err != nil || strings.Contains(string(shown), "Anyone &lt;may&gt; do everything.") != wanted {
+				t.Errorf("%s (%s): %v, the notice is there: %t", path, encoding, err, !wanted)
+			}
+		}
+	}
+	noticed := httptest.NewRecorder()
+	handler.ServeHTTP(noticed, httptest.NewRequest(http.MethodGet, "/", nil))
+	if noticed.Header().Get("ETag") == get(t, "/").Header().Get("ETag") {
+		t.Error("the page with the notice has the ETag of the one without")
 	}
 }

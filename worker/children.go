@@ -74,12 +74,16 @@ func (t *turn) openChild(call *toolCall) error {
 	if err != nil {
 		return err
 	}
+	if err := t.readAccepted(); err != nil {
+		return err
+	}
 	parent := &t.claim.Session
 	child := parley.NewSession{
 		Session: parley.Session{
 			ID: parley.ChildID(call.messageID), WorkspaceID: t.fence.WorkspaceID, AgentID: agent.ID, OwnerID: parent.OwnerID,
 			Visibility: parent.Visibility, ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,
 			Kind: parley.KindTool, Mode: parent.Mode, Instructions: call.child.Instructions,
+			Accepted: t.accepted.forChild(),
 		},
 		First: &parley.NewMessage{
 			ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.author, Content: content, Title: parley.TitleFrom(text),

@@ -14,6 +14,7 @@ const (
 	resultDeniedWhy  = "Denied by %s: %s"
 	resultNoAnswer   = "Not run: nobody approved this call in time."
 	resultOtherCall  = "Not run: this is not the call that was approved."
+	resultOtherTool  = "Not run: the tool was changed after this call was approved. Call it again."
 	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be left out.`
 )
 
@@ -59,34 +60,54 @@ func (t *turn) readGrants() error {
 }
 
 // decide is what the rules say of a call. A question to a person needs nobody's
-// leave.
-func (t *turn) decide(call *toolCall) parley.GrantEffect {
+// leave. What would run unasked since somebody else changed the agent or the tool is
+// asked about, and changed says why.
+func (t *turn) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
 		annotations = call.tool.Annotations()
 	}
-	effect := t.grants.Decide(call.name, call.arguments, annotations)
-	if effect == parley.GrantAsk && call.question {
-		return parley.GrantAllow
+	ruling = t.grants.Decide(call.name, call.arguments, annotations)
+	switch {
+	case ruling.Effect == parley.GrantDeny:
+	case call.question:
+		ruling = parley.Ruling{Effect: parley.GrantAllow}
+	case ruling.Effect == parley.GrantAllow && t.w.script == nil:
+		changed, err = t.changed(call, ruling)
+		if changed != "" {
+			ruling = parley.Ruling{Effect: parley.GrantAsk}
+		}
 	}
-	return effect
+	return ruling, changed, err
 }
 
 // permit decides about a call that its model has just made: it may run, is
 // refused, or is to be asked about.
-func (t *turn) permit(call *toolCall) {
+func (t *turn) permit(call *toolCall) error {
 	if call.refusal != "" {
-		return
+		return nil
 	}
-	switch t.decide(call) {
+	ruling, changed, err := t.decide(call)
+	if err != nil {
+		return err
+	}
+	switch ruling.Effect {
 	case parley.GrantDeny:
 		call.refusal = resultForbidden
 	case parley.GrantAsk:
 		if t.w.script != nil { // nothing runs, so nobody is asked
-			return
+			return nil
 		}
-		call.approval = &parley.Approval{ID: parley.NewID(), State: parley.ApprovalPending}
+		call.approval = &parley.Approval{
+			ID: parley.NewID(), State: parley.ApprovalPending, Reason: changed, Approvers: ruling.Approvers,
+			Named: ruling.Approvers > 0 || ruling.ByOthers, Digest: t.digestOf(call),
+			Rules: parley.RulesAbout(call.name, t.claim.Agent.Grants),
+		}
+		if ruling.ByOthers {
+			call.approval.RequesterIDs, err = t.requesters()
+		}
 	}
+	return err
 }
 
 // asks are the questions of a step that settles.
@@ -94,8 +115,9 @@ func (t *turn) asks(calls []toolCall) (asks []parley.Ask) {
 	seconds := parley.ApprovalTimeoutOf(t.claim.Session.ApprovalTimeout, t.claim.Agent.ApprovalTimeout)
 	for i := range calls {
 		if calls[i].approval != nil {
-			asks = append(asks, parley.Ask{ApprovalID: calls[i].approval.ID, ToolCallID: calls[i].id,
-				Timeout: time.Duration(seconds) * time.Second})
+			a := calls[i].approval
+			asks = append(asks, parley.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
+				Reason: a.Reason, Approvers: a.Approvers, RequesterIDs: a.RequesterIDs, Named: a.Named, Digest: a.Digest, Rules: a.Rules})
 		}
 	}
 	return asks
@@ -103,7 +125,7 @@ func (t *turn) asks(calls []toolCall) (asks []parley.Ask) {
 
 // takeUp decides about a call of an earlier run that has no result. What was
 // never asked about may have run: it runs again only if its tool may repeat it.
-func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) {
+func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) error {
 	call.approval = nil
 	for i := range approvals {
 		if approvals[i].ToolCallID == call.id {
@@ -111,9 +133,13 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 		}
 	}
 	if call.refusal != "" {
-		return
+		return nil
 	}
-	effect := t.decide(call)
+	ruling, _, err := t.decide(call)
+	if err != nil {
+		return err
+	}
+	effect := ruling.Effect
 	// A session that a call has opened is opened once, whatever happens.
 	again := call.tool == nil && (call.child == nil || !unusable) || call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
@@ -124,6 +150,7 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 	case effect == parley.GrantDeny:
 		call.refusal = resultForbidden
 	}
+	return nil
 }
 
 // heed follows the answer to the question about a call.
@@ -147,8 +174,11 @@ func (t *turn) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 		call.cleared = true
 	default:
 		fingerprint, err := parley.Fingerprint(call.name, call.arguments)
-		if err != nil || fingerprint != a.Fingerprint {
+		switch {
+		case err != nil || fingerprint != a.Fingerprint:
 			call.refusal = resultOtherCall
+		case a.State == parley.ApprovalApproved && a.Digest != "" && a.Digest != t.digestOf(call):
+			call.refusal = resultOtherTool
 		}
 	}
 }

@@ -111,12 +111,14 @@ func TestTakeOverAtTheTools(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
-			var mu sync.Mutex // guards runs
+			var mu sync.Mutex // guards runs and keys
 			runs := 0
+			keys := map[string]bool{}
 			reached := make(chan struct{})
-			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, _ parley.ToolCall) (json.RawMessage, error) {
+			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 				mu.Lock()
 				runs++
+				keys[call.Headers()[parley.IdempotencyKeyHeader]] = true
 				first := runs == 1
 				mu.Unlock()
 				if first {
@@ -146,6 +148,9 @@ func TestTakeOverAtTheTools(t *testing.T) {
 			defer mu.Unlock()
 			if runs != c.runs {
 				t.Errorf("the tool ran %d times, want %d", runs, c.runs)
+			}
+			if len(keys) != 1 || keys[""] {
+				t.Errorf("the attempts at one call have the keys %v", keys)
 			}
 			if got := r.model.sent(); got != 2 {
 				t.Errorf("%d requests; a settled answer is never asked for again", got)

@@ -70,7 +70,9 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	}
 	for i := range open {
 		t.sort(&open[i])
-		t.takeUp(&open[i], state.Approvals, unusable != nil)
+		if err := t.takeUp(&open[i], state.Approvals, unusable != nil); err != nil {
+			return over(), err
+		}
 	}
 	if len(open) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return next, nil

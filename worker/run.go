@@ -24,6 +24,9 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		w.mu.Unlock()
 		close(running.done)
 		w.release(running.claim.Fence.WorkspaceID, running.claim.Session.Mode)
+		if running.claim.Turn.Suspicion() != parley.Unsuspected { // few run at once, whatever is free
+			poke(w.claimNow)
+		}
 	}()
 	if older != nil {
 		older.cancel(ErrLeaseLost)

@@ -35,7 +35,10 @@ func (t *turn) settle(a *answer) (place, error) {
 	var started []string
 	for i := range calls {
 		t.sort(&calls[i])
-		t.permit(&calls[i])
+		if err := t.permit(&calls[i]); err != nil {
+			a.drop()
+			return over(), err
+		}
 	}
 	t.allow(calls)
 	for i := range calls {
@@ -86,6 +89,9 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 		return false, err
 	}
 	t.remember(a)
+	if t.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
+		poke(t.w.claimNow)
+	}
 	return settled.More, nil
 }
 

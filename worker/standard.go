@@ -117,6 +117,7 @@ type turn struct {
 	model    parley.Model
 	info     parley.ModelInfo
 	grants   parley.Grants // the rules about its calls
+	accepted *accepted     // by the session's owner; nil until a call needs it
 	tools    prompt.Tools
 	layers   prompt.Layers // the middleware around its calls
 	last     int64         // the record's last sequence, as far as this run has seen

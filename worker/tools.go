@@ -47,6 +47,7 @@ type toolCall struct {
 	arguments json.RawMessage
 	malformed bool
 	tool      parley.Tool       // set: the server runs it
+	ref       parley.ToolRef    // the entry of the tools that offers it
 	child     *parley.AgentTool // set: a session of that agent answers it
 	client    bool              // a client answers it
 	question  bool              // a person answers it
@@ -67,6 +68,7 @@ func (t *turn) sort(call *toolCall) {
 		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client || call.question {
 			continue
 		}
+		call.ref = ref
 		switch {
 		case call.malformed:
 			call.refusal = resultMalformed
@@ -182,7 +184,9 @@ func (t *turn) reconsider(step int, calls []toolCall) error {
 	}
 	for i := range calls {
 		if calls[i].waitsFor() == parley.WaitApproval {
-			t.takeUp(&calls[i], state.Approvals, false)
+			if err := t.takeUp(&calls[i], state.Approvals, false); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -274,7 +278,8 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 	started := time.Now()
 	toolCall := parley.ToolCall{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
+		MessageID: call.messageID, ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
+		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
 	}
 	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: call.tool.Source(), Call: &toolCall})
 	outcome := parley.ToolFailed

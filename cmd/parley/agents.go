@@ -16,10 +16,14 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "agents", Short: "List, make and archive agents"}
 
 	var all bool
+	var owner string
 	list := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		query := url.Values{}
 		if !all {
 			query.Set("status", string(parley.AgentActive))
+		}
+		if owner != "" {
+			query.Set("owner_id", owner)
 		}
 		agents, err := everyPage(query, func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(ctx, q) })
 		if err != nil {
@@ -34,11 +38,12 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 			if model == "" {
 				model = "(default)"
 			}
-			rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status)}
+			rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status), ownerOf(&a)}
 		}
-		return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS"}, rows)
+		return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS", "OWNER"}, rows)
 	})}
 	list.Flags().BoolVar(&all, "all", false, "archived ones too")
+	list.Flags().StringVar(&owner, "owner", "", "only those of this principal, by id; me for your own")
 
 	var input client.AgentInput
 	var model string
@@ -85,8 +90,27 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printTable([]string{"MODEL", "TOKENS, ABOUT", "SAID"}, [][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}})
 	})}
-	command.AddCommand(list, create, show, archive, warm)
+	give := &cobra.Command{Use: "give AGENT PRINCIPAL", Short: "Give an agent another owner, by the principal's id; for admins", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		to, err := parley.ParseID(args[1])
+		if err != nil {
+			return err
+		}
+		agent, err := server.GiveAgent(ctx, args[0], to)
+		if err != nil {
+			return err
+		}
+		return term.printAgent(agent, shared)
+	})}
+	command.AddCommand(list, create, show, archive, warm, give)
 	return command
+}
+
+// ownerOf names who may change an agent beside admins.
+func ownerOf(agent *parley.Agent) string {
+	if agent.OwnerID.IsZero() {
+		return "(admins)"
+	}
+	return agent.OwnerName
 }
 
 // toolRefs reads what --tool was given.
@@ -115,7 +139,7 @@ func (t terminal) printAgent(agent parley.Agent, shared *flags) error {
 	}
 	return t.printTable([]string{"FIELD", "VALUE"}, [][]string{
 		{"id", agent.ID.String()}, {"slug", agent.Slug}, {"name", agent.Name}, {"model", string(agent.Model)},
-		{"tools", strings.Join(tools, ", ")}, {"version", strconv.Itoa(agent.Version)}, {"status", string(agent.Status)},
+		{"tools", strings.Join(tools, ", ")}, {"version", strconv.Itoa(agent.Version)}, {"status", string(agent.Status)}, {"owner", ownerOf(&agent)},
 		{"system prompt", parley.Clip(strings.ReplaceAll(agent.SystemPrompt, "\n", " "), 200)},
 	})
 }

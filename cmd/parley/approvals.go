@@ -39,7 +39,7 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		rows := make([][]string, len(page.Data))
 		for i, a := range page.Data {
-			rows[i] = []string{a.ID.String(), string(a.State), a.ToolName, parley.Clip(string(a.Arguments), 60), a.ExpiresAt.String(), a.SessionID.String()}
+			rows[i] = []string{a.ID.String(), stateOf(&a), a.ToolName, parley.Clip(string(a.Arguments), 60), a.ExpiresAt.String(), a.SessionID.String()}
 		}
 		return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
 	})}
@@ -61,11 +61,13 @@ func showApprovalCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func approveCommand(shared *flags, term terminal) *cobra.Command {
-	var session, tool bool
+	var session, tool, change bool
 	var comment string
 	approve := &cobra.Command{Use: "approve APPROVAL", Short: "Let the call run", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
 		switch {
+		case change:
+			input.Scope = parley.ScopeChange
 		case tool:
 			input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
 		case session:
@@ -75,6 +77,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 	approve.Flags().BoolVar(&session, "session", false, "for the rest of the session, calls with exactly these arguments")
 	approve.Flags().BoolVar(&tool, "tool", false, "for the rest of the session, every call of this tool")
+	approve.Flags().BoolVar(&change, "change", false, "for the rest of the session, what somebody else changed; the session's owner alone")
+	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
 	approve.Flags().StringVar(&comment, "comment", "", "kept with the decision")
 	return approve
 }
@@ -105,7 +109,13 @@ func (t terminal) printApproval(a parley.Approval, asJSON bool) error {
 	if asJSON {
 		return t.printJSON(a)
 	}
-	fmt.Fprintf(t.out, "%s  %s\n%s %s\n", a.ID, a.State, a.ToolName, indented(a.Arguments))
+	fmt.Fprintf(t.out, "%s  %s\n%s %s\n", a.ID, stateOf(&a), a.ToolName, indented(a.Arguments))
+	if a.Explanation != "" {
+		fmt.Fprintln(t.out, a.Explanation)
+	}
+	for _, by := range a.ApprovedBy {
+		fmt.Fprintf(t.out, "approved by %s at %s\n", by.Name, by.At)
+	}
 	if a.DecidedBy != nil {
 		fmt.Fprintf(t.out, "by %s at %s\n", a.DecidedBy.Name, a.DecidedAt)
 	} else if a.State == parley.ApprovalPending {
@@ -115,6 +125,15 @@ func (t terminal) printApproval(a parley.Approval, asJSON bool) error {
 		fmt.Fprintln(t.out, a.Comment)
 	}
 	return nil
+}
+
+// stateOf is an approval's state, of one that waits for several people with how many
+// of them have approved.
+func stateOf(a *parley.Approval) string {
+	if a.State != parley.ApprovalPending || a.Approvers < 2 {
+		return string(a.State)
+	}
+	return fmt.Sprintf("%s, %d of %d", a.State, len(a.ApprovedBy), a.Approvers)
 }
 
 // indented is JSON for people.
@@ -232,9 +251,10 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 		return false, err
 	}
 	fmt.Fprintf(term.err, "%s %s\n", approval.ToolName, indented(approval.Arguments))
+	choices := term.choicesOf(&approval)
 	input := client.DecisionInput{}
 	for input.Decision == "" {
-		fmt.Fprint(term.err, "Allow it? y: once, s: these arguments for the session, t: the tool for the session, n: no (n WHY tells the model why) ")
+		fmt.Fprintf(term.err, "Allow it? %s ", choices)
 		line, ok := v.line(ctx)
 		if !ok {
 			fmt.Fprintf(term.err, "\nIt waits. Answer with: parley approvals approve %s, or deny\n", id)
@@ -246,17 +266,49 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 			input = client.DecisionInput{Decision: parley.DecideApprove}
 		case "s", "session":
 			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeSession}
+		case "c", "change":
+			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeChange}
+		case "":
+			if others(&approval) {
+				return true, nil
+			}
 		case "t", "tool":
 			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool}
 		case "n", "no":
 			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
 		}
 	}
-	if _, err = v.chat.server.Decide(ctx, id, input); parley.ErrorCode(err) == parley.CodeConflict {
-		fmt.Fprintln(term.err, "parley:", err) // somebody else was first
-		err = nil
+	decided, err := v.chat.server.Decide(ctx, id, input)
+	switch parley.ErrorCode(err) {
+	case parley.CodeConflict: // somebody else was first
+		fmt.Fprintln(term.err, "parley:", err)
+		return false, nil
+	case parley.CodeForbidden: // others have to
+		fmt.Fprintln(term.err, "parley:", err)
+		return true, nil
+	}
+	if err == nil && decided.State == parley.ApprovalPending {
+		fmt.Fprintf(term.err, "It waits for %d more.\n", decided.Missing)
+		return true, nil
 	}
 	return false, err
+}
+
+// others reports an approval that is not one person's alone to give.
+func others(a *parley.Approval) bool { return a.Approvers > 1 || len(a.RequesterIDs) > 0 }
+
+// choicesOf says why an approval is asked, and names the answers to it.
+func (t terminal) choicesOf(a *parley.Approval) string {
+	const no = "n: no (n WHY tells the model why)"
+	switch {
+	case a.Explanation != "":
+		fmt.Fprintln(t.err, a.Explanation)
+		return "y: once, c: accept the change for the session, " + no
+	case others(a):
+		fmt.Fprintf(t.err, "%d of %d have approved.\n", len(a.ApprovedBy), a.Approvers)
+		return "y: yes, " + no + ", Enter: leave it to others"
+	}
+	return "y: once, s: these arguments for the session, t: the tool for the session, " + no
 }
 
 // askQuestion shows a question of the agent's and posts the answer.

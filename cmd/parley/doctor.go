@@ -67,6 +67,9 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	findings := []finding{checkDirectory(s.DataDir), checkDisk(s.DataDir)}
 	server, running := checkServer(ctx, shared, env)
 	findings = append(findings, server)
+	if s.InsecureLocal {
+		findings = append(findings, finding{"insecure_local", "problem", "is set: until a key exists, every user of this machine can do everything", "leave it out, or make a key with: parley keys create --name NAME"})
+	}
 	findings = append(findings, checkStore(ctx, s, running)...)
 	return append(findings, checkProviders(s, env)...)
 }
@@ -127,6 +130,10 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	}
 	defer server.Close()
 	if err := server.Ready(ctx); err != nil {
+		if _, answers := server.Principal(ctx); answers == nil { // it runs and says why it is not ready
+			f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" and is not ready: "+err.Error(), "see the server's log; when the database is damaged run parley verify"
+			return f, true
+		}
 		f.State, f.Says, f.Do = "note", "none answers at "+server.URL(), "start one with: parley serve"
 		return f, false
 	}

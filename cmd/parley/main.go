@@ -87,6 +87,7 @@ func rootCommand(term terminal) *cobra.Command {
 		loopsCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),
+		verifyCommand(shared, term),
 		usageCommand(shared, term),
 		searchCommand(shared, term),
 		cacheCommand(shared, term),

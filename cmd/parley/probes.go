@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
+
+	"parley"
 )
 
 // probes is the handler of an address without the API. It tells nothing that
@@ -14,9 +17,14 @@ func probes(ready func(context.Context) error, metrics http.Handler) http.Handle
 		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if ready(r.Context()) != nil {
-			sendPlain(w, http.StatusServiceUnavailable, "application/problem+json",
-				`{"type":"urn:parley:error:unavailable","title":"Service Unavailable","status":503,"detail":"The server is not ready: it is draining, or its store does not answer.","code":"unavailable"}`)
+		if err := ready(r.Context()); err != nil {
+			says := "The server is not ready: it is draining, or its store does not answer."
+			var damage *parley.Damage
+			if errors.As(err, &damage) {
+				says = damage.Error()
+			}
+			sendPlain(w, http.StatusServiceUnavailable, "application/problem+json", string(append(parley.AppendJSONString(
+				[]byte(`{"type":"urn:parley:error:unavailable","title":"Service Unavailable","status":503,"detail":`), says), `,"code":"unavailable"}`...)))
 			return
 		}
 		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)

@@ -78,6 +78,10 @@ func (s *server) greet(term terminal) {
 		return
 	}
 	fmt.Fprintf(term.out, "  page   %s/\n  API    %s/v1   docs %s/docs\n", s.url(), s.url(), s.url())
+	if s.notice() != "" {
+		fmt.Fprintf(term.out, "  %s\n", s.notice())
+	}
+	s.greetOwner(term)
 }
 
 // databaseName says where a PostgreSQL database is without who opens it.
@@ -96,7 +100,9 @@ type serveFlags struct {
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
-	roots, secretFiles                                  []string
+	roots, proxies, secretFiles                         []string
+	insecureLocal                                       bool
+	databaseWait                                        time.Duration
 }
 
 func (f *serveFlags) declare(command *cobra.Command) {
@@ -114,6 +120,9 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
 	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
 	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
+	flags.StringSliceVar(&f.proxies, "trusted-proxy", nil, "network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)")
+	flags.BoolVar(&f.insecureLocal, "insecure-local", false, "while no key exists, let every user of this machine do everything (PARLEY_INSECURE_LOCAL)")
+	flags.DurationVar(&f.databaseWait, "database-wait", defaultDatabaseWait, "how long the start waits for a PostgreSQL that does not answer; 0s does not wait (PARLEY_DATABASE_WAIT)")
 	flags.StringVar(&f.record, "record", "", "write every exchange with a provider to this directory (PARLEY_RECORD)")
 	flags.StringVar(&f.replay, "replay", "", "answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)")
 	flags.StringVar(&f.logLevel, "log-level", defaultLogLevel, "debug, info, warn or error (PARLEY_LOG_LEVEL)")
@@ -123,23 +132,26 @@ func (f *serveFlags) declare(command *cobra.Command) {
 // over lays the flags that were given over settings.
 func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 	for flag, lay := range map[string]func(){
-		"addr":         func() { s.Addr = f.addr },
-		"metrics-addr": func() { s.MetricsAddr = f.metricsAddr },
-		"role":         func() { s.Role = role(f.role) },
-		"model":        func() { s.Model = parley.ModelID(f.model) },
-		"workers":      func() { s.Workers = f.workers },
-		"max-conns":    func() { s.MaxConns = f.maxConns },
-		"flush-live":   func() { s.FlushLive = duration(f.flushLive) },
-		"flush-store":  func() { s.FlushStore = duration(f.flushStore) },
-		"lease":        func() { s.Lease = duration(f.lease) },
-		"drain":        func() { s.Drain = duration(f.drain) },
-		"drain-wait":   func() { s.DrainWait = duration(f.drainWait) },
-		"project-root": func() { s.ProjectRoots = f.roots },
-		"secret-file":  func() { s.SecretFiles = f.secretFiles },
-		"record":       func() { s.Record = f.record },
-		"replay":       func() { s.Replay = f.replay },
-		"log-level":    func() { s.LogLevel = f.logLevel },
-		"log-format":   func() { s.LogFormat = f.logFormat },
+		"addr":           func() { s.Addr = f.addr },
+		"metrics-addr":   func() { s.MetricsAddr = f.metricsAddr },
+		"role":           func() { s.Role = role(f.role) },
+		"model":          func() { s.Model = parley.ModelID(f.model) },
+		"workers":        func() { s.Workers = f.workers },
+		"max-conns":      func() { s.MaxConns = f.maxConns },
+		"flush-live":     func() { s.FlushLive = duration(f.flushLive) },
+		"flush-store":    func() { s.FlushStore = duration(f.flushStore) },
+		"lease":          func() { s.Lease = duration(f.lease) },
+		"drain":          func() { s.Drain = duration(f.drain) },
+		"drain-wait":     func() { s.DrainWait = duration(f.drainWait) },
+		"trusted-proxy":  func() { s.TrustedProxies = f.proxies },
+		"insecure-local": func() { s.InsecureLocal = f.insecureLocal },
+		"database-wait":  func() { s.DatabaseWait = duration(f.databaseWait) },
+		"project-root":   func() { s.ProjectRoots = f.roots },
+		"record":         func() { s.Record = f.record },
+		"replay":         func() { s.Replay = f.replay },
+		"log-level":      func() { s.LogLevel = f.logLevel },
+		"log-format":     func() { s.LogFormat = f.logFormat },
+		"secret-file":    func() { s.SecretFiles = f.secretFiles },
 	} {
 		if given(flag) {
 			lay()

@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley"
 	"parley/engine"
 	"parley/httpapi"
+	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
 	"parley/postgres"
@@ -50,10 +52,15 @@ type server struct {
 	audit     *engine.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
+	kernel    kernel
+	code      string // by which the page signs in once; "" where the system tells who connects
 	http      *http.Server
 	projects  *projectdir.Policy
 	draining  atomic.Bool
 	failed    chan error // what http.Serve ended with
+
+	patrols sync.WaitGroup // of one: patrol
+	offDuty chan struct{}  // closed, the patrol ends; nil before it begins
 }
 
 func (s *server) open(ctx context.Context) error {
@@ -71,6 +78,8 @@ func (s *server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
 		return err
 	}
+	s.offDuty = make(chan struct{})
+	s.patrols.Go(func() { patrol(s.offDuty, s.store, s.log) }) //nolint:contextcheck // it outlives ctx; close ends it
 	if s.models, s.providers, err = buildModels(s.settings, s.env); err != nil {
 		return err
 	}
@@ -99,7 +108,7 @@ func (s *server) open(ctx context.Context) error {
 			return err
 		}
 	}
-	handler, err := s.handler(tools)
+	handler, err := s.handler(ctx, tools)
 	if err != nil {
 		return err
 	}
@@ -107,6 +116,7 @@ func (s *server) open(ctx context.Context) error {
 		return err
 	}
 	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
+	s.http.ConnContext = peer.ConnContext
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
@@ -157,7 +167,7 @@ func orNone(d time.Duration) time.Duration {
 }
 
 // handler is what answers requests, by the role of the process.
-func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
+func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
 	}
@@ -179,7 +189,10 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	} else {
 		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
 	}
-	page, err := web.Handler()
+	if err := s.nameOwner(ctx); err != nil {
+		return nil, err
+	}
+	page, err := web.Handler(s.notice())
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +201,7 @@ func (s *server) handler(tools parley.ToolSource) (http.Handler, error) {
 	return httpapi.New(httpapi.Options{
 		Page: page, Limited: s.telemetry.RateLimited,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})
@@ -234,6 +248,9 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return parley.Errorf(parley.CodeUnavailable, "this server is stopping")
+	}
+	if damage := s.store.Stats().Damage; damage != nil {
+		return damage
 	}
 	return s.store.Ping(ctx)
 }
@@ -288,6 +305,10 @@ func (s *server) close() error {
 		s.audit.Close()
 	}
 	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
+	if s.offDuty != nil {
+		close(s.offDuty)
+		s.patrols.Wait()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}

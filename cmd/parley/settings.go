@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,14 +20,15 @@ import (
 
 // The defaults of settings that nobody gave.
 const (
-	defaultAddr       = "127.0.0.1:7878"
-	defaultFlushLive  = 120 * time.Millisecond
-	defaultFlushStore = 600 * time.Millisecond
-	defaultLease      = 10 * time.Second
-	defaultWorkers    = 1024
-	defaultDrain      = 20 * time.Second
-	defaultDrainWait  = 2 * time.Second // with PostgreSQL: then others take the requests
-	defaultLogLevel   = "info"
+	defaultAddr         = "127.0.0.1:7878"
+	defaultFlushLive    = 120 * time.Millisecond
+	defaultFlushStore   = 600 * time.Millisecond
+	defaultLease        = 10 * time.Second
+	defaultWorkers      = 1024
+	defaultDrain        = 20 * time.Second
+	defaultDrainWait    = 2 * time.Second // with PostgreSQL: then others take the requests
+	defaultDatabaseWait = time.Minute
+	defaultLogLevel     = "info"
 
 	defaultKeepVersions = worker.DefaultKeepVersions
 )
@@ -39,6 +41,7 @@ const (
 	longestFlush  = time.Minute
 	shortestKeep  = time.Minute
 	longestLease  = 10 * time.Minute
+	longestWait   = time.Hour // for the database
 	shortestLease = time.Second
 )
 
@@ -71,24 +74,31 @@ type flags struct {
 // settings are what the server runs by: flag, else environment, else
 // parley.yaml in the data directory.
 type settings struct {
-	DataDir      string                 `yaml:"-"`
-	DatabaseURL  string                 `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
-	ListenURL    string                 `yaml:"listen_url"`   // past a pooler; a secret too
-	MaxConns     int                    `yaml:"max_conns"`    // of the pool; 0: the store's default
-	Role         role                   `yaml:"role"`
-	Addr         string                 `yaml:"addr"`
-	MetricsAddr  string                 `yaml:"metrics_addr"` // of a listener for metrics and probes alone; "": none
-	Model        parley.ModelID         `yaml:"model"`
-	FlushLive    duration               `yaml:"flush_live"`
-	FlushStore   duration               `yaml:"flush_store"`
-	Lease        duration               `yaml:"lease"`
-	Workers      int                    `yaml:"workers"`    // turns at once
-	Drain        duration               `yaml:"drain"`      // for turns that run at SIGTERM to finish
-	DrainWait    duration               `yaml:"drain_wait"` // from SIGTERM until connections are refused
-	Retention    retentionSetting       `yaml:"retention"`
-	LogLevel     string                 `yaml:"log_level"`
-	LogFormat    string                 `yaml:"log_format"`
-	AllowedHosts []string               `yaml:"allowed_hosts"`
+	DataDir      string           `yaml:"-"`
+	DatabaseURL  string           `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
+	ListenURL    string           `yaml:"listen_url"`   // past a pooler; a secret too
+	MaxConns     int              `yaml:"max_conns"`    // of the pool; 0: the store's default
+	Role         role             `yaml:"role"`
+	Addr         string           `yaml:"addr"`
+	MetricsAddr  string           `yaml:"metrics_addr"` // of a listener for metrics and probes alone; "": none
+	Model        parley.ModelID   `yaml:"model"`
+	FlushLive    duration         `yaml:"flush_live"`
+	FlushStore   duration         `yaml:"flush_store"`
+	Lease        duration         `yaml:"lease"`
+	Workers      int              `yaml:"workers"`    // turns at once
+	Drain        duration         `yaml:"drain"`      // for turns that run at SIGTERM to finish
+	DrainWait    duration         `yaml:"drain_wait"` // from SIGTERM until connections are refused
+	Retention    retentionSetting `yaml:"retention"`
+	LogLevel     string           `yaml:"log_level"`
+	LogFormat    string           `yaml:"log_format"`
+	AllowedHosts []string         `yaml:"allowed_hosts"`
+	// TrustedProxies are networks (CIDR) whose word on where a request comes from counts.
+	TrustedProxies []string `yaml:"trusted_proxies"`
+	// InsecureLocal lets every user of this machine in while no key exists.
+	InsecureLocal bool `yaml:"insecure_local"`
+	// DatabaseWait is how long a start waits for a PostgreSQL that does not answer.
+	DatabaseWait duration `yaml:"database_wait"`
+
 	ProjectRoots []string               `yaml:"project_roots"`
 	SecretFiles  []string               `yaml:"secret_files"` // patterns of what file tools are refused, over the standard ones
 	Providers    []providerSetting      `yaml:"providers"`
@@ -179,7 +189,8 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 	s := settings{
 		Addr: defaultAddr, Role: roleAll, Workers: defaultWorkers, Drain: duration(defaultDrain), DrainWait: byDatabase,
 		FlushLive: duration(defaultFlushLive), FlushStore: duration(defaultFlushStore), Lease: duration(defaultLease),
-		LogLevel: defaultLogLevel, LogFormat: logText, Retention: retentionSetting{Versions: duration(defaultKeepVersions)},
+		DatabaseWait: duration(defaultDatabaseWait),
+		LogLevel:     defaultLogLevel, LogFormat: logText, Retention: retentionSetting{Versions: duration(defaultKeepVersions)},
 	}
 	dir, err := f.dataDir(env)
 	if err != nil {
@@ -222,6 +233,7 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	for name, target := range map[string]*duration{
 		"PARLEY_FLUSH_LIVE": &s.FlushLive, "PARLEY_FLUSH_STORE": &s.FlushStore, "PARLEY_LEASE": &s.Lease,
 		"PARLEY_DRAIN": &s.Drain, "PARLEY_DRAIN_WAIT": &s.DrainWait, "PARLEY_RETENTION_VERSIONS": &s.Retention.Versions,
+		"PARLEY_DATABASE_WAIT": &s.DatabaseWait,
 	} {
 		if v := env(name); v != "" {
 			if err := target.UnmarshalText([]byte(v)); err != nil {
@@ -247,6 +259,16 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	if v := env("PARLEY_ALLOWED_HOSTS"); v != "" {
 		s.AllowedHosts = strings.Split(v, ",")
 	}
+	if v := env("PARLEY_TRUSTED_PROXIES"); v != "" {
+		s.TrustedProxies = strings.Split(v, ",")
+	}
+	if v := env("PARLEY_INSECURE_LOCAL"); v != "" {
+		open, err := strconv.ParseBool(v)
+		if err != nil {
+			return parley.Errorf(parley.CodeInvalid, "PARLEY_INSECURE_LOCAL: %q is neither true nor false", parley.Clip(v, 32))
+		}
+		s.InsecureLocal = open
+	}
 	return nil
 }
 
@@ -268,6 +290,8 @@ func (s *settings) check() error {
 		return parley.InvalidField("drain", "must be at most 1h")
 	case time.Duration(s.DrainWait) > longestDrain:
 		return parley.InvalidField("drain_wait", "must be at most 1h")
+	case time.Duration(s.DatabaseWait) > longestWait:
+		return parley.InvalidField("database_wait", "must be at most 1h")
 	case s.Retention.Versions != 0 && time.Duration(s.Retention.Versions) < shortestKeep:
 		return parley.InvalidField("retention", "versions must be at least 1m, or 0 to keep them for ever")
 	case s.MaxConns < 0 || s.MaxConns > mostConns:
@@ -278,6 +302,9 @@ func (s *settings) check() error {
 		return parley.InvalidField("log_level", "%q is not one of debug, info, warn, error", parley.Clip(s.LogLevel, 32))
 	}
 	if err := s.checkDatabase(); err != nil {
+		return err
+	}
+	if _, err := s.proxies(); err != nil {
 		return err
 	}
 	if err := parley.ValidateRedact("redact", s.Redact); err != nil {
@@ -304,6 +331,24 @@ func (s *settings) checkDatabase() error {
 		return parley.InvalidField("listen_url", "is of use only beside a database_url")
 	}
 	return nil
+}
+
+// proxies are the networks of trusted proxies; a single address is a network of one.
+func (s *settings) proxies() ([]netip.Prefix, error) {
+	networks := make([]netip.Prefix, 0, len(s.TrustedProxies))
+	for _, text := range s.TrustedProxies {
+		text = strings.TrimSpace(text)
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			address, notOne := netip.ParseAddr(text)
+			if notOne != nil {
+				return nil, parley.InvalidField("trusted_proxies", "%q is neither a network nor an address: write 10.0.0.0/8 or 10.1.2.3", parley.Clip(text, 64))
+			}
+			network = netip.PrefixFrom(address, address.BitLen())
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // drainWait is how long connections are taken while the server drains.

@@ -47,7 +47,8 @@ providers:
 	want := settings{
 		DataDir: dir, Addr: "127.0.0.1:9000", Role: roleAll, Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
 		Drain: duration(5 * time.Second), DrainWait: byDatabase, LogLevel: "info", LogFormat: logJSON,
-		FlushLive: duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
+		DatabaseWait: duration(defaultDatabaseWait),
+		FlushLive:    duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
 		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

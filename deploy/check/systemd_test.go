@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +70,10 @@ func TestUnitsAreHardened(t *testing.T) {
 		}
 		if exposure, err := strconv.ParseFloat(string(found[1]), 64); err != nil || exposure > most {
 			t.Errorf("%s: exposure %s, at most %.1f\n%s", unit, found[1], most, out)
+		}
+		families := regexp.MustCompile(`(?m)^RestrictAddressFamilies=(.+)$`).FindStringSubmatch(text)
+		if families == nil || !slices.Contains(strings.Fields(families[1]), "AF_NETLINK") {
+			t.Errorf("%s may not ask the kernel which user connects", unit)
 		}
 		stop := regexp.MustCompile(`(?m)^TimeoutStopSec=(\S+)$`).FindStringSubmatch(text)
 		if stop == nil {

@@ -4,9 +4,9 @@
 // while clients post, watch, steer and cancel through any of them. What is
 // checked at the end is the record.
 //
-// The binary is cmd/parley as it is, with two sources laid over by the build: one
-// more built-in tool, whose effect must not be repeated (testdata/effect.go), and
-// a clock that can be set wrong (testdata/skew.go).
+// The binary is cmd/parley as it is, with two sources laid over by the build: two
+// more built-in tools, one whose effect must not be repeated and one that ends its
+// process (testdata/effect.go), and a clock that can be set wrong (testdata/skew.go).
 package cluster
 
 import (
@@ -26,6 +26,7 @@ const (
 // How often and from which seed the trials run; a failure prints its seed.
 var (
 	trials = flag.Int("trials", 1, "how many times each trial runs")
+	deaths = flag.Int("deaths", 6, "how many times processes die in the trials of poisoned turns")
 	seed   = flag.Uint64("seed", 0, "seed of the first trial; 0 takes one of its own")
 )
 

@@ -24,6 +24,7 @@ type script struct {
 	RestMS int `json:"rest_ms"` // that the tool takes before its effect, and after it
 	Times  int `json:"times"`   // further calls of current_time
 	Asks   int `json:"asks"`    // further calls of the tool that the client answers
+	Poison int `json:"poison"`  // further calls of the tool that ends its process
 }
 
 func (s script) String() string {
@@ -58,7 +59,8 @@ type functionCall struct{ name, arguments string }
 func (s script) calls() []functionCall {
 	counts := functionCall{"effect", fmt.Sprintf(`{"before_ms":%d,"after_ms":%d}`, s.RestMS, s.RestMS)}
 	return slices.Concat(slices.Repeat([]functionCall{counts}, s.Calls),
-		slices.Repeat([]functionCall{{"current_time", "{}"}}, s.Times), slices.Repeat([]functionCall{{"ask", "{}"}}, s.Asks))
+		slices.Repeat([]functionCall{{"current_time", "{}"}}, s.Times), slices.Repeat([]functionCall{{"ask", "{}"}}, s.Asks),
+		slices.Repeat([]functionCall{{"poison", "{}"}}, s.Poison))
 }
 
 // provider answers Chat Completions by the scripts in its requests. It also

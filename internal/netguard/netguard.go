@@ -6,6 +6,7 @@
 package netguard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -75,6 +76,14 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+type headerKey struct{}
+
+// WithHeader carries headers of one request to a client of this package, which sends
+// them to its Origin and, where that redirects to another, not there.
+func WithHeader(ctx context.Context, header map[string]string) context.Context {
+	return context.WithValue(ctx, headerKey{}, header)
+}
+
 // authorised adds a header to requests for its origin.
 type authorised struct {
 	next   *http.Transport
@@ -84,12 +93,16 @@ type authorised struct {
 
 // RoundTrip implements http.RoundTripper. Redirected requests pass here too.
 func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.origin == nil || len(a.header) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
+	own, _ := r.Context().Value(headerKey{}).(map[string]string)
+	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
 		return a.next.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())
 	for name, values := range a.header {
 		r.Header[name] = values
+	}
+	for name, value := range own {
+		r.Header.Set(name, value)
 	}
 	return a.next.RoundTrip(r)
 }

@@ -44,9 +44,12 @@ func (d *Databases) Reusing(empty Prepare) *Databases {
 	return d
 }
 
-// Cluster is where the databases are.
+// Cluster is where the databases are. Short tests go without a server, and are skipped.
 func (d *Databases) Cluster(tb testing.TB) *Cluster {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("needs a PostgreSQL server: not among the short tests")
+	}
 	d.once.Do(func() { d.failed = d.start() })
 	if d.failed != nil {
 		tb.Fatal(d.failed)

@@ -3,6 +3,7 @@ package transition
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"parley"
@@ -44,6 +45,7 @@ func (t *Tx) ask(h *Head, turn *parley.Turn, asks []parley.Ask, rows []OpenRow, 
 			ID: ask.ApprovalID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, RootID: h.RootID, AgentID: turn.AgentID, TurnID: turn.ID,
 			MessageID: rows[at].ID, ToolCallID: ask.ToolCallID, ToolName: rows[at].ToolName, Arguments: arguments, Fingerprint: fingerprint,
 			State: parley.ApprovalPending, CreatedAt: t.now, ExpiresAt: t.now + parley.Time(ask.Timeout/time.Millisecond),
+			Reason: ask.Reason, Approvers: ask.Approvers, RequesterIDs: ask.RequesterIDs, Named: ask.Named, Digest: ask.Digest, Rules: ask.Rules,
 		}
 		if a.RootID.IsZero() { // of a session from before there were trees
 			a.RootID = h.ID
@@ -119,25 +121,76 @@ func (t *Tx) DecideApproval(scope parley.Scope, id parley.ID, decision parley.De
 	if state != parley.ApprovalPending {
 		return decided, parley.Conflict(state, "this approval is %s: it was answered, or its time or its turn is over", state)
 	}
-	by := decision.By
-	a.DecidedBy, a.Comment, a.DecidedAt, a.State = &by, decision.Comment, t.now, parley.ApprovalDenied
 	if decision.Decision == parley.DecideApprove {
-		a.State, a.Scope = parley.ApprovalApproved, parley.ScopeOnce
-		if decision.Scope == parley.ScopeSession {
-			if err := t.grantSession(h, a, decision.Covers); err != nil {
-				return decided, err
-			}
-		}
-	}
-	t.resolved(h, a)
-	if a.Scope == parley.ScopeSession {
-		if err := t.approveAlike(h, a); err != nil {
+		if err := mayApprove(h, a, &decision); err != nil {
 			return decided, err
 		}
+		a.ApprovedBy = append(slices.Clone(a.ApprovedBy), parley.Approver{Author: decision.By, At: t.now})
+		if a.StillMissing() > 0 {
+			h.Changes.Approvals = append(h.Changes.Approvals, a)
+			t.tellApproval(h, parley.EventApprovalApproved, a)
+			decided.Approval = *a
+			return decided, nil
+		}
+	}
+	if err := t.settleDecided(h, a, decision); err != nil {
+		return decided, err
 	}
 	decided.Approval = *a
 	decided.Claim, err = t.wakeDecided(h, a.TurnID, claimBy)
 	return decided, err
+}
+
+// mayApprove refuses a yes of one who asked for the call or has said yes, and one
+// for longer than the approval can hold: who names approvers wants each call looked
+// at, and a change is the session's owner's to accept.
+func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
+	if err := a.MayBeApprovedBy(decision.By.ID); err != nil {
+		return err
+	}
+	switch lasting := decision.Scope == parley.ScopeSession || decision.Scope == parley.ScopeChange; {
+	case !lasting:
+		return nil
+	case a.Named:
+		return parley.InvalidField("scope", "a rule says who approves this tool, so a yes is for this call alone")
+	case decision.Scope == parley.ScopeChange && !a.Changed():
+		return parley.InvalidField("scope", "nothing was changed that you could accept: a rule asks about this call")
+	case a.Changed() && decision.By.ID != h.OwnerID:
+		return parley.Errorf(parley.CodeForbidden, "Only the conversation's owner may accept what somebody else changed. You may approve this call once.")
+	}
+	return nil
+}
+
+// settleDecided writes the last answer to an approval, and what comes of it for longer.
+func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision) error {
+	by := decision.By
+	a.DecidedBy, a.Comment, a.DecidedAt, a.State = &by, decision.Comment, t.now, parley.ApprovalDenied
+	if decision.Decision == parley.DecideDeny {
+		t.resolved(h, a)
+		return nil
+	}
+	a.State, a.Scope = parley.ApprovalApproved, parley.ScopeOnce
+	switch decision.Scope {
+	case parley.ScopeSession:
+		if err := t.grantSession(h, a, decision.Covers); err != nil {
+			return err
+		}
+		if a.Digest != "" && by.ID == h.OwnerID {
+			if err := t.acceptTools(h, []string{a.Digest}); err != nil {
+				return err
+			}
+		}
+	case parley.ScopeChange:
+		a.Scope = parley.ScopeChange
+		if err := t.acceptChange(h, a); err != nil {
+			return err
+		}
+	}
+	t.resolved(h, a)
+	if a.Scope == parley.ScopeOnce {
+		return nil
+	}
+	return t.approveAlike(h, a)
 }
 
 // grantSession adds the grant of a yes for the session.
@@ -161,8 +214,8 @@ func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCov
 	return nil
 }
 
-// approveAlike gives a yes for the session to the turn's other questions that its
-// grant answers: nobody is asked again what was just said.
+// approveAlike gives a yes for longer to the turn's other questions that it answers:
+// nobody is asked again what was just said.
 func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 	approvals, err := t.rows.TurnApprovals(h, a.TurnID)
 	if err != nil {
@@ -170,15 +223,28 @@ func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 	}
 	for i := range approvals {
 		other := &approvals[i]
-		covered := other.ToolName == a.ToolName && (a.Covers == parley.CoversTool || other.Fingerprint == a.Fingerprint)
-		if other.ID == a.ID || other.State != parley.ApprovalPending || other.ExpiresAt <= t.now || !covered {
+		if other.ID == a.ID || other.State != parley.ApprovalPending || other.ExpiresAt <= t.now || !covers(h, a, other) {
 			continue
 		}
 		other.State, other.Scope, other.Covers = a.State, a.Scope, a.Covers
 		other.DecidedBy, other.Comment, other.DecidedAt = a.DecidedBy, a.Comment, a.DecidedAt
+		other.ApprovedBy = slices.Clone(a.ApprovedBy)
 		t.resolved(h, other)
 	}
 	return nil
+}
+
+// covers reports whether what was said of an approval for longer answers another one.
+func covers(h *Head, a, other *parley.Approval) bool {
+	switch {
+	case other.ToolName != a.ToolName, other.Named:
+		return false
+	case a.Scope == parley.ScopeChange:
+		return other.Changed() && other.Change() == a.Change()
+	case other.Changed() && (a.DecidedBy.ID != h.OwnerID || other.Digest != a.Digest):
+		return false
+	}
+	return a.Covers == parley.CoversTool || other.Fingerprint == a.Fingerprint
 }
 
 // resolved writes an approval in its last state.
@@ -365,6 +431,11 @@ func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
 		news = RootKnowsCreated
 	}
 	if news < RootKnowsResolved && a.State != parley.ApprovalPending {
+		if a.State == parley.ApprovalApproved && a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
+			if err := t.acceptChange(h, a); err != nil {
+				return err
+			}
+		}
 		t.event(h, parley.EventApprovalResolved, parley.ID{}, approvalData(a))
 		news = RootKnowsResolved
 	}
@@ -393,6 +464,9 @@ func approvalData(a *parley.Approval) json.RawMessage {
 		out = parley.AppendJSONString(append(out, `,"decided_by":`...), a.DecidedBy.Name)
 	}
 	out = appendWordOrNull(append(out, `,"comment":`...), a.Comment)
+	out = appendWordOrNull(append(out, `,"explanation":`...), a.Why())
+	out = strconv.AppendInt(append(out, `,"approvers":`...), int64(a.Needed()), 10)
+	out = strconv.AppendInt(append(out, `,"missing":`...), int64(a.StillMissing()), 10)
 	return append(a.ExpiresAt.AppendJSON(append(out, `,"expires_at":`...)), '}')
 }
 

@@ -14,11 +14,12 @@ import (
 type Changes struct {
 	At parley.Time
 
-	New     *Creation // insert listed row, head row and tags, all as they stand in the Head; the next three are void then
-	Head    bool      // update the head row
-	Claim   bool      // of it also epoch, holder, turn, cancel and deleted_at
-	Listed  bool      // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
-	Setting *Setting  // update what a PATCH may change of the listed row, and the index of tags
+	New      *Creation        // insert listed row, head row and tags, all as they stand in the Head; the next three are void then
+	Head     bool             // update the head row
+	Claim    bool             // of it also epoch, holder, turn, cancel and deleted_at
+	Listed   bool             // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
+	Accepted *parley.Accepted // update what the session's owner has accepted
+	Setting  *Setting         // update what a PATCH may change of the listed row, and the index of tags
 	// ContextCleared is the event with which the context was cleared, at At; 0: it was not.
 	ContextCleared int64
 	Buried         bool // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
@@ -39,14 +40,15 @@ type Changes struct {
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
 	Resumed  []Resumed      // of NewTurns those that take up another; after them
-	Turns    []*parley.Turn // all that may change in a turn
+	Turns    []*parley.Turn // all that may change in a turn, but for
+	Suspect  *parley.Turn   // who caught and who accused it
 
 	Replay   *parley.NewReplay // of NewCalls: its row
 	NewCalls []NewCall
 	Calls    []parley.CallSettled // open calls of the turn that end
 
 	NewApprovals []*parley.Approval
-	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment and used_at
+	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
 	ToldRoot     []ToldRoot
 
 	Compaction *parley.Compaction // insert the session's row, or update all of it
@@ -69,7 +71,7 @@ type Changes struct {
 
 // Any reports whether there is anything to write.
 func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Buried || c.Unready || c.Ready ||
+	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil || c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
 		c.OutsideOpened != nil || c.OutsideGrown != nil || c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
@@ -79,7 +81,8 @@ func (c *Changes) Any() bool {
 // Creation is how a session came to be.
 type Creation struct {
 	Idempotency parley.Idempotency
-	Inherited   *Inherited // of a fork
+	Inherited   *Inherited       // of a fork
+	Accepted    *parley.Accepted // by the owner, with the session
 }
 
 // NewMessage is a message to insert. The idempotency columns belong to posts alone.

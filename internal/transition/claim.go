@@ -14,8 +14,12 @@ func (t *Tx) Claim(processID parley.ID, n int, occupancy parley.Occupancy, waiti
 	if !allowed {
 		return nil, parley.Errorf(parley.CodeFenced, "this process has no lease")
 	}
+	suspects, err := waiting.Suspects(processID)
+	if err != nil {
+		return nil, err
+	}
 	n = min(n, parley.MaxClaims)
-	picker := newPicker(waiting, n, occupancy)
+	picker := newPicker(waiting, n, occupancy, suspects)
 	var claims []parley.Claim
 	for len(claims) < n {
 		id, err := picker.next(t.LastServed)
@@ -31,6 +35,11 @@ func (t *Tx) Claim(processID parley.ID, n int, occupancy parley.Occupancy, waiti
 		}
 		if h.TurnStatus != parley.TurnQueued { // never; a stray row must not stop the others
 			h.unready()
+			continue
+		}
+		if moved, err := t.reranked(h, picker.rank()); err != nil {
+			return nil, err
+		} else if moved {
 			continue
 		}
 		claim, err := t.claim(h, processID)
@@ -52,10 +61,21 @@ func (t *Tx) mayClaim(processID parley.ID) (bool, error) {
 	return t.rows.MayClaim(processID)
 }
 
+// reranked puts a session whose ready row has another rank than its turn where
+// claims look for it: an older program has written that row.
+func (t *Tx) reranked(h *Head, offered Rank) (bool, error) {
+	if _, err := t.currentTurn(h); err != nil || h.Rank() == offered {
+		return false, err
+	}
+	h.Changes.Unready, h.Changes.Ready = true, true
+	return true, nil
+}
+
 // claimsDirectly reports whether a post to a session may claim its turn for a
-// process: background turns wait for Claim, which knows their share.
+// process: background turns and suspected ones wait for Claim, which knows how
+// many the process may run.
 func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
-	if h.Mode == parley.ModeBackground {
+	if h.Rank() != RankOf(parley.ModeForeground, parley.Unsuspected) {
 		return false, nil
 	}
 	return t.mayClaim(processID)

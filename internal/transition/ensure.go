@@ -172,6 +172,7 @@ func (t *Tx) createSession(wanted parley.NewSession) *Head {
 	t.take(h)
 	t.about.SessionID = s.ID
 	h.status = s.Status
-	h.Changes.New = &Creation{Idempotency: wanted.Idempotency}
+	h.Changes.New = &Creation{Idempotency: wanted.Idempotency, Accepted: s.Accepted}
+	h.Accepted = nil // it is kept beside the session, and read when it is needed
 	return h
 }

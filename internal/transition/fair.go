@@ -9,7 +9,8 @@ type picker struct {
 	waiting    Waiting
 	asked      int // sessions wanted
 	occupancy  parley.Occupancy
-	mode       parley.Mode // foreground, then background
+	ranks      []Rank // still to be looked at; the first is the one at hand
+	suspects   Suspects
 	workspaces []parley.ID
 	offered    map[parley.ID]Ready // the last one of each workspace, in this mode; the zero value: no more
 	more       bool                // others may wait than those listed
@@ -19,21 +20,28 @@ type picker struct {
 	listed     bool
 }
 
-func newPicker(waiting Waiting, n int, occupancy parley.Occupancy) *picker {
-	return &picker{waiting: waiting, asked: n, occupancy: occupancy.Clone(), mode: parley.ModeForeground, offered: map[parley.ID]Ready{}}
+func newPicker(waiting Waiting, n int, occupancy parley.Occupancy, suspects Suspects) *picker {
+	return &picker{waiting: waiting, asked: n, occupancy: occupancy.Clone(), ranks: suspects.ranks(), suspects: suspects, offered: map[parley.ID]Ready{}}
 }
+
+// rank is that of the sessions at hand.
+func (p *picker) rank() Rank { return p.ranks[0] }
+
+// full reports that the process may claim no more of the rank at hand.
+func (p *picker) full() bool { return p.suspects.Room(p.rank().Suspicion(), 1) == 0 }
 
 // survey lists the workspaces that wait and are admitted, at most as many as can
 // be served and one more. Those refused hold turns here, so that it passes over
 // few, whatever the number of workspaces.
 func (p *picker) survey(served parley.ID) error {
 	p.workspaces, p.at, p.tried, p.taken, p.more, p.listed = p.workspaces[:0], 0, 0, 0, false, true
-	if !p.occupancy.AdmitsAny(p.mode) {
+	mode := p.rank().Mode()
+	if p.full() || !p.occupancy.AdmitsAny(mode) {
 		return nil
 	}
 	last := served
 	for wrapped := false; ; {
-		found, err := p.waiting.NextWorkspace(last, p.mode)
+		found, err := p.waiting.NextWorkspace(last, p.rank())
 		if err != nil {
 			return err
 		}
@@ -46,7 +54,7 @@ func (p *picker) survey(served parley.ID) error {
 		case len(p.workspaces) > p.asked:
 			p.more = true
 			return nil
-		case p.occupancy.Admits(found, p.mode) && !p.exhausted(found):
+		case p.occupancy.Admits(found, mode) && !p.exhausted(found):
 			p.workspaces = append(p.workspaces, found)
 		}
 		last = found
@@ -62,11 +70,11 @@ func (p *picker) exhausted(workspace parley.ID) bool {
 // next is the session to claim next; the zero id when no more may be.
 func (p *picker) next(served parley.ID) (parley.ID, error) {
 	for {
-		if p.tried >= len(p.workspaces) {
+		if p.tried >= len(p.workspaces) || p.full() {
 			switch {
-			case !p.listed, p.more && p.taken > 0: // those listed may be admitted no more
-			case p.mode == parley.ModeForeground:
-				p.mode = parley.ModeBackground
+			case !p.listed, p.more && p.taken > 0 && !p.full(): // those listed may be admitted no more
+			case len(p.ranks) > 1:
+				p.ranks = p.ranks[1:]
 				clear(p.offered)
 			default:
 				return parley.ID{}, nil
@@ -74,18 +82,15 @@ func (p *picker) next(served parley.ID) (parley.ID, error) {
 			if err := p.survey(served); err != nil {
 				return parley.ID{}, err
 			}
-			if len(p.workspaces) == 0 && p.mode == parley.ModeBackground {
-				return parley.ID{}, nil
-			}
 			continue
 		}
 		workspace := p.workspaces[p.at%len(p.workspaces)]
 		p.at++
 		p.tried++
-		if p.exhausted(workspace) || !p.occupancy.Admits(workspace, p.mode) {
+		if p.exhausted(workspace) || !p.occupancy.Admits(workspace, p.rank().Mode()) {
 			continue
 		}
-		offer, err := p.waiting.NextReady(workspace, p.mode, p.offered[workspace])
+		offer, err := p.waiting.NextReady(workspace, p.rank(), p.offered[workspace])
 		if err != nil {
 			return parley.ID{}, err
 		}
@@ -100,5 +105,6 @@ func (p *picker) next(served parley.ID) (parley.ID, error) {
 // took counts a claimed session.
 func (p *picker) took(h *Head) {
 	p.taken++
+	p.suspects.took(p.rank().Suspicion())
 	p.occupancy.Take(h.WorkspaceID, h.Mode)
 }

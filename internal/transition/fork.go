@@ -73,6 +73,11 @@ func (t *Tx) Fork(scope parley.Scope, wanted parley.NewFork, claimBy parley.ID) 
 		return parley.Opened{}, err
 	}
 	wanted.Session.ParentMessageID = at.ID
+	if wanted.Session.OwnerID == parent.OwnerID && wanted.Session.AgentID == parent.AgentID {
+		if wanted.Session.Accepted, err = t.rows.Accepted(parent); err != nil { // to go on elsewhere accepts nothing new
+			return parley.Opened{}, err
+		}
+	}
 	h := t.createFork(parent, wanted, parts, cut, tally)
 	opened := parley.Opened{Created: true}
 	if wanted.First != nil {

@@ -151,39 +151,6 @@ func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
 	return ids, nil
 }
 
-// TakeOver takes a session's turn from a process that is dead: a turn that was
-// to be cancelled is, one that was taken over too often fails, the others are
-// ready again. The old claim is void. It reports false, and does nothing, when
-// that process does not hold the session any more.
-func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
-	h, err := t.load(sessionID)
-	if err != nil || h == nil || h.Holder != holder || h.DeletedAt != 0 {
-		return false, err
-	}
-	if h.Cancel == h.TurnID && !h.Cancel.IsZero() {
-		_, err := t.settleCancelled(h)
-		return true, err
-	}
-	turn, err := t.currentTurn(h)
-	if err != nil {
-		return false, err
-	}
-	turn.Takeovers++
-	if turn.Takeovers < parley.CrashLoopLimit {
-		return true, t.release(h, turn)
-	}
-	h.Epoch++
-	interrupted := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
-	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, interrupted); err != nil {
-		return false, err
-	}
-	if _, err := t.settleTools(h, turn); err != nil {
-		return false, err
-	}
-	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed,
-		Failure: &parley.Failure{Class: parley.ClassCrashLoop, Sentence: parley.ClassCrashLoop.Sentence(), Attempts: turn.Attempt}})
-}
-
 // Repair makes an unfinished turn that nobody holds and that waits for nothing
 // ready; false when that is not its state.
 func (t *Tx) Repair(sessionID parley.ID) (bool, error) {
@@ -191,13 +158,13 @@ func (t *Tx) Repair(sessionID parley.ID) (bool, error) {
 	if err != nil || h == nil || h.TurnID.IsZero() || !h.Holder.IsZero() || h.TurnStatus == parley.TurnWaiting || h.DeletedAt != 0 {
 		return false, err
 	}
+	turn, err := t.currentTurn(h) // its rank depends on it
+	if err != nil {
+		return false, err
+	}
 	if h.TurnStatus != parley.TurnRunning {
 		h.Changes.Ready = true
 		return true, nil
-	}
-	turn, err := t.currentTurn(h)
-	if err != nil {
-		return false, err
 	}
 	return true, t.release(h, turn)
 }

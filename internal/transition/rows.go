@@ -80,6 +80,10 @@ type Rows interface {
 	// RootNews is what the root session has heard of an approval.
 	RootNews(workspaceID, approvalID parley.ID) (RootNews, error)
 
+	// Accepted reads what a session's owner has accepted; nil for one from before
+	// acceptances were kept.
+	Accepted(h *Head) (*parley.Accepted, error)
+
 	// Compaction reads the session's compaction; nil when it never had one.
 	Compaction(h *Head) (*parley.Compaction, error)
 	// OpenCall reads a call of the session; nil when it is not open.
@@ -136,11 +140,13 @@ type Earlier struct {
 // Waiting is what a store reads to choose the sessions of one Claim.
 type Waiting interface {
 	// NextWorkspace is the first workspace behind another one, by id, that has a
-	// ready session of a mode; zero at the end.
-	NextWorkspace(after parley.ID, mode parley.Mode) (parley.ID, error)
-	// NextReady is the oldest ready session of a workspace and mode behind another
+	// ready session of a rank; zero at the end.
+	NextWorkspace(after parley.ID, rank Rank) (parley.ID, error)
+	// NextReady is the oldest ready session of a workspace and rank behind another
 	// one; the zero value when none may run now.
-	NextReady(workspaceID parley.ID, mode parley.Mode, after Ready) (Ready, error)
+	NextReady(workspaceID parley.ID, rank Rank, after Ready) (Ready, error)
+	// Suspects are the suspected turns that bear on a claim of a process.
+	Suspects(processID parley.ID) (Suspects, error)
 }
 
 // Ready is a place in the order of a workspace's ready sessions.
@@ -149,10 +155,41 @@ type Ready struct {
 	At        parley.Time
 }
 
-// Priority is the rank of ready sessions of a mode: 0 comes before 1.
-func Priority(mode parley.Mode) int {
+// Rank is the column "priority" of a ready session: which claims see it.
+type Rank int
+
+// RankOf is the rank of a turn: 0 in the foreground, 1 in the background, and two
+// more for each degree of suspicion.
+func RankOf(mode parley.Mode, suspicion parley.Suspicion) Rank {
+	rank := 2 * Rank(suspicion)
 	if mode == parley.ModeBackground {
-		return 1
+		rank++
 	}
-	return 0
+	return rank
+}
+
+// The ranks from which on turns are suspected, and accused.
+const (
+	FirstSuspected = 2 * Rank(parley.Suspected)
+	FirstAccused   = 2 * Rank(parley.Accused)
+)
+
+// Mode is the mode of the sessions of a rank.
+func (r Rank) Mode() parley.Mode {
+	if r%2 == 1 {
+		return parley.ModeBackground
+	}
+	return parley.ModeForeground
+}
+
+// Suspicion is that of the turns of a rank.
+func (r Rank) Suspicion() parley.Suspicion { return parley.Suspicion(r / 2) }
+
+// Rank is that of the session's first unfinished turn. One that was not read has
+// never run.
+func (h *Head) Rank() Rank {
+	if h.turn == nil || h.turn.ID != h.TurnID {
+		return RankOf(h.Mode, parley.Unsuspected)
+	}
+	return RankOf(h.Mode, h.turn.Suspicion())
 }

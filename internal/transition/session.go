@@ -18,6 +18,9 @@ func (t *Tx) UpdateSession(scope parley.Scope, id parley.ID, change parley.Sessi
 	if err := t.applyChange(&session, change); err != nil {
 		return parley.Session{}, err
 	}
+	if err := t.acceptTools(h, change.AcceptTools); err != nil {
+		return parley.Session{}, err
+	}
 	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
 	before := h.Session
 	h.Session = session

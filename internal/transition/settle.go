@@ -27,7 +27,7 @@ func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled p
 		return settled, err
 	}
 	h.settleCall(turn, open, settle.Call)
-	turn.Takeovers = 0
+	h.clears(turn)
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {
 			if rows[i].ToolCallID == callID {

@@ -270,6 +270,11 @@ func NotFound(what string) error {
 	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
 }
 
+// SignedOut is the answer to a browser's secret that counts no more, or never did.
+func SignedOut() error {
+	return parley.Errorf(parley.CodeUnauthenticated, "this sign-in has ended; sign in again")
+}
+
 // KeyReused is the answer to an idempotency key that comes with another request.
 func KeyReused() error {
 	return parley.Errorf(parley.CodeKeyReused, "this idempotency key was used before with another request; use a new key for a new request")

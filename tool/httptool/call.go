@@ -51,7 +51,8 @@ type answer struct {
 
 // Call implements parley.Tool. Arguments that the address does not name go into
 // the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
-// 2xx is an error with what the server said.
+// 2xx is an error with what the server said. The endpoint, and nobody that it
+// redirects to, is told which call it serves, so that it can tell a repetition.
 func (e *endpoint) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
 	request, err := e.request(ctx, call.Arguments)
 	if err != nil {
@@ -59,7 +60,7 @@ func (e *endpoint) Call(ctx context.Context, call parley.ToolCall) (json.RawMess
 	}
 	ctx, stop := context.WithTimeout(ctx, e.timeout)
 	defer stop()
-	response, err := e.client.Do(request.WithContext(ctx))
+	response, err := e.client.Do(request.WithContext(netguard.WithHeader(ctx, call.Headers())))
 	if err != nil {
 		return nil, e.explain(ctx, err)
 	}

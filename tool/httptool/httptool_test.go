@@ -207,3 +207,44 @@ func TestAnnotationsFollowTheMethod(t *testing.T) {
 		t.Errorf("configured: %+v", got)
 	}
 }
+
+// An endpoint is told which call it serves, the same for each attempt; whoever it
+// redirects to elsewhere is not.
+func TestEndpointsCanTellARepetition(t *testing.T) {
+	names := []string{"Idempotency-Key", "Parley-Call-Id", "Parley-Session-Id", "Traceparent"}
+	told := func(r *http.Request) string {
+		var values []string
+		for _, name := range names {
+			values = append(values, r.Header.Get(name))
+		}
+		return strings.Join(values, " ")
+	}
+	elsewhere := "nobody asked"
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere = told(r) }))
+	defer other.Close()
+	var own []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/act", func(_ http.ResponseWriter, r *http.Request) { own = append(own, told(r)) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	exact := parley.ToolCall{
+		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	for _, path := range []string{"/act", "/act", "/away"} {
+		tool := one(t, httptool.Config{URL: server.URL + path, Method: "PUT", AllowPrivate: true})
+		if _, err := tool.Call(t.Context(), exact); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
+	if len(own) != 2 || own[0] != want || own[1] != want {
+		t.Errorf("the endpoint was told %q, want %q", own, want)
+	}
+	if strings.TrimSpace(elsewhere) != "" {
+		t.Errorf("another host was told %q", elsewhere)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/internal/netguard"
 )
 
 // closeTime is what a connection gets to end in good order, before its transport
@@ -140,7 +141,8 @@ func (c *connection) call(ctx context.Context, l *link, name string, call parley
 	if len(call.Arguments) > 0 {
 		params.Arguments = call.Arguments
 	}
-	result, err := c.session.CallTool(ctx, params)
+	params.Meta = identity(params.Meta, call)
+	result, err := c.session.CallTool(netguard.WithHeader(ctx, call.Headers()), params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls--
@@ -151,6 +153,32 @@ func (c *connection) call(ctx context.Context, l *link, name string, call parley
 		wakeUp(l.suspect)
 	}
 	return result, err
+}
+
+// The names under which a call's _meta tells a server what Headers tell an endpoint.
+const (
+	metaIdempotencyKey = "parley/idempotency-key"
+	metaCallID         = "parley/call-id"
+	metaSessionID      = "parley/session-id"
+	metaTraceParent    = "traceparent"
+)
+
+// identity adds to a call's _meta which call it is.
+func identity(meta sdk.Meta, call parley.ToolCall) sdk.Meta {
+	headers := call.Headers()
+	for name, header := range map[string]string{
+		metaIdempotencyKey: parley.IdempotencyKeyHeader, metaCallID: parley.CallIDHeader,
+		metaSessionID: parley.SessionIDHeader, metaTraceParent: parley.TraceParentHeader,
+	} {
+		if headers[header] == "" {
+			continue
+		}
+		if meta == nil {
+			meta = sdk.Meta{}
+		}
+		meta[name] = headers[header]
+	}
+	return meta
 }
 
 // hear passes on how far a call has come. Of a call that is over nobody wants to know.

@@ -322,3 +322,46 @@ func mustQuote(t *testing.T, text string) string {
 	}
 	return string(raw)
 }
+
+// A server is told which call it serves: in _meta over every transport, in headers
+// over HTTP too.
+func TestServersCanTellARepetition(t *testing.T) {
+	t.Parallel()
+	var header atomic.Pointer[http.Header]
+	server := sdk.NewServer(&sdk.Implementation{Name: "meta", Version: "1"}, nil)
+	server.AddTool(&sdk.Tool{Name: "meta", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return said("%v %v %v %v", r.Params.Meta["parley/idempotency-key"], r.Params.Meta["parley/call-id"], r.Params.Meta["parley/session-id"], r.Params.Meta["traceparent"]), nil
+	})
+	url := serve(t, server, nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(parley.CallIDHeader) != "" {
+				header.Store(&r.Header)
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true})
+	tool, ok := source.Tool("web__meta")
+	if !ok {
+		t.Fatal("the tool is missing")
+	}
+	exact := parley.ToolCall{
+		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
+	for range 2 {
+		if got, err := tool.Call(t.Context(), exact); err != nil || string(got) != mustQuote(t, want) {
+			t.Errorf("_meta says %s, %v; want %s", got, err, want)
+		}
+	}
+	got := header.Load()
+	if got == nil {
+		t.Fatal("no request has the headers")
+	}
+	for name, value := range exact.Headers() {
+		if got.Get(name) != value {
+			t.Errorf("%s is %q, want %q", name, got.Get(name), value)
+		}
+	}
+}

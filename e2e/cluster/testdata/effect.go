@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"parley"
@@ -67,4 +68,38 @@ func rest(ctx context.Context, ms int64) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// poison is a tool that ends its process as a parser would that recurses without
+// an end: nothing can recover from that. It says that it may be repeated, so that
+// whoever takes the turn over runs it again.
+type poison struct{}
+
+// Definition implements parley.Tool.
+func (poison) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{
+		Name: "poison", Description: "Ends the process that runs it.", Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{},"type":"object"}`),
+	}
+}
+
+// Annotations implements parley.Tool.
+func (poison) Annotations() parley.ToolAnnotations {
+	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
+}
+
+// Source implements parley.Tool.
+func (poison) Source() string { return sourceName }
+
+// Call implements parley.Tool.
+func (poison) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	const enough = 1 << 20 // of stack: a gigabyte takes long
+	debug.SetMaxStack(enough)
+	return json.RawMessage(deep(1)), nil
+}
+
+func deep(n int) string {
+	if n == 0 {
+		return "{}"
+	}
+	return deep(n+1) + deep(n+2)
 }

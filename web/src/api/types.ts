@@ -95,6 +95,8 @@ export interface Agent extends Parameters {
   context_policy: Policy | null;
   tags: string[];
   status: 'active' | 'archived';
+  owner_id: ID | null;
+  owner_name: string | null;
   version: number;
   created_at: string;
   updated_at: string;
@@ -335,7 +337,13 @@ export interface Approval {
   fingerprint: string;
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   comment: string | null;
-  scope: 'once' | 'session' | null;
+  scope: 'once' | 'session' | 'change' | null;
+  reason: 'rule' | 'agent_changed' | 'tool_changed';
+  explanation: string | null;
+  approvers: number;
+  missing: number;
+  approved_by: { id: ID; name: string }[];
+  requester_ids: ID[];
   decided_at: string | null;
   created_at: string;
   expires_at: string;

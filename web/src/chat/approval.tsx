@@ -1,7 +1,8 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { ShieldQuestion } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
+import { principal } from '../api/queries';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
 import { useReader } from '../components/role';
@@ -12,15 +13,19 @@ import { focusComposer } from './focus';
 export function ApprovalCard({ approval }: { approval: Approval }) {
   const queries = useQueryClient();
   const reader = useReader();
+  const me = useQuery(principal()).data?.id ?? '';
+  const asked = approval.requester_ids.includes(me);
+  const approved = approval.approved_by.some(({ id }) => id === me);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
-  const decide = async (decision: 'approve' | 'deny', scope?: 'session') => {
+  const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change') => {
     setBusy(true);
     setError('');
     try {
       await request(`/v1/approvals/${approval.id}`, { body: { decision, ...(scope ? { scope } : {}) } });
       void queries.invalidateQueries({ queryKey: ['approvals'] });
-      focusNext(approval.id);
+      if (decision === 'approve' && approval.missing > 1) setBusy(false); // it waits for others
+      else focusNext(approval.id);
     } catch (failure) {
       setError(sentence(failure));
       setBusy(false);
@@ -31,14 +36,30 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       <p className="flex items-center gap-2 font-medium text-warn">
         <ShieldQuestion size={15} aria-hidden /> May {approval.tool_name} run with exactly these arguments?
       </p>
+      {approval.explanation && <p className="mt-1 text-sm">{approval.explanation} Once approves this call alone.</p>}
+      {approval.approvers > 1 && (
+        <p className="mt-1 text-sm">
+          {approval.approved_by.length} of {approval.approvers} approved{approval.approved_by.length > 0 && `: ${approval.approved_by.map(({ name }) => name).join(', ')}`}.
+        </p>
+      )}
+      {asked && <p className="mt-1 text-sm text-soft">You asked for this call, so somebody else has to approve it.</p>}
       {reader && <p className="mt-1 text-sm text-soft">Somebody who may write decides.</p>}
       <div className={cx('mt-2 flex flex-wrap items-center gap-2', reader && 'hidden')}>
-        <Button look="primary" disabled={busy} onClick={() => void decide('approve')}>
-          Approve once
+        <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide('approve')}>
+          {approved ? 'You approved' : 'Approve once'}
         </Button>
-        <Button disabled={busy} onClick={() => void decide('approve', 'session')}>
-          Always in this conversation
-        </Button>
+        {approval.explanation ? (
+          <Button disabled={busy} onClick={() => void decide('approve', 'change')}>
+            Accept for this conversation
+          </Button>
+        ) : (
+          approval.approvers === 1 &&
+          approval.requester_ids.length === 0 && (
+            <Button disabled={busy} onClick={() => void decide('approve', 'session')}>
+              Always in this conversation
+            </Button>
+          )
+        )}
         <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>
           Deny
         </Button>

@@ -1,13 +1,14 @@
 import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
-import { memo, useEffect, useState, useSyncExternalStore } from 'react';
+import { lazy, memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link } from '@tanstack/react-router';
 import type { Approval } from '../api/types';
 import { duration } from '../components/format';
 import { cx } from '../components/ui';
 import type { Transcript } from '../live/transcript';
-import { ApprovalCard } from './approval';
 import { Answer } from './answer';
 import type { Call } from './rows';
+
+const ApprovalCard = lazy(() => import('./approval').then((module) => ({ default: module.ApprovalCard })));
 
 const CLIP = 4_000; // characters shown of a payload before "show more"
 const open = new Map<string, boolean>(); // which cards a person opened or closed; kept while the page lives
@@ -86,7 +87,11 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
         )}
       </div>
       {!asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} sought={sought} />}
-      {approval && !result && <ApprovalCard approval={approval} />}
+      {approval && !result && (
+        <Suspense fallback={null}>
+          <ApprovalCard approval={approval} />
+        </Suspense>
+      )}
       {asked && <Answer question={asked} call={message} />}
       {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said.result)} sought={sought} />)}
     </div>

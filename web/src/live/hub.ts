@@ -7,7 +7,7 @@ const EVENT_TYPES = [
   'session.started', 'session.completed', 'session.failed', 'session.cancelled', 'session.waiting',
   'step.started', 'step.generating', 'step.generated', 'step.error', 'step.retrying',
   'tool.started', 'tool.progress', 'tool.completed',
-  'approval.created', 'approval.resolved', 'limit.warning', 'loop.progress',
+  'approval.created', 'approval.approved', 'approval.resolved', 'limit.warning', 'loop.progress',
   'compaction.started', 'compaction.completed', 'compaction.failed', 'context.cleared',
   'session.updated', 'session.status_changed', 'session.deleted', 'session.activated', 'session.deactivated',
 ];

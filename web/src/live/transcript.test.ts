@@ -88,6 +88,30 @@ test('a delta that starts over replaces, one that was known changes nothing', as
   expect(transcript.messages.get('m2')!.text('text')).toBe('Hello world');
 });
 
+test('behind a lost delta no text is put where it does not belong: it is asked for, and whole from the next beginning', async () => {
+  const transcript = await opened();
+  const asked: string[] = [];
+  const fetched = fetch;
+  vi.stubGlobal('fetch', (path: string) => {
+    asked.push(path);
+    return fetched(path);
+  });
+  begins();
+  tell(delta(0, 'All '));
+  tell(delta(7, 'well')); // what lies between is lost
+  const live = transcript.messages.get('m2')!;
+  expect(live.text('text')).toBe('All ');
+  await vi.waitFor(() => expect(asked).toContain('/v1/messages/m2'));
+  tell(delta(11, ' here'));
+  expect(live.text('text')).toBe('All ');
+  tell(delta(0, 'All is well here'));
+  tell(delta(16, '.'));
+  expect(live.text('text')).toBe('All is well here.');
+  tell(delta(30, 'lost'));
+  tell(event(5, 'step.generated', { turn_id: 't', step: 1, error: null, messages: [{ message_id: 'm2', role: 'assistant', status: 'completed', end: 25, content: { text: 'All is well here. The end.' } }] }));
+  expect(live.text('text')).toBe('All is well here. The end.');
+});
+
 test('messages stand by sequence, whatever order they come in', async () => {
   const transcript = await opened();
   transcript.place(message('m4', 4, 'user'));
@@ -169,6 +193,23 @@ test('a message far up is gone to without what lies between, and more is read be
   await transcript.goToEnd();
   expect(transcript.target).toEqual({ kind: 'end' });
   expect(transcript.order.at(-1)!.message.sequence).toBe(400);
+});
+
+test('rows that come while older ones are read stand once, each in its place', async () => {
+  const rows = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => message(`m${from + i}`, from + i, 'user')).reverse();
+  answers['/v1/sessions/s/messages?order=desc&limit=60'] = { data: rows(61, 120), next: 'older' };
+  const transcript = await opened();
+  let answer = () => {};
+  vi.stubGlobal('fetch', () => new Promise((resolve) => (answer = () => resolve(new Response(JSON.stringify({ data: rows(1, 60), next: null }))))));
+  const read = transcript.loadOlder();
+  transcript.place(message('m121', 121, 'user')); // said meanwhile
+  transcript.place(message('m30', 30, 'user')); // of the page that is read
+  transcript.place(message('m61', 61, 'user')); // shown already
+  expect(transcript.order.map((live) => live.message.sequence)).toEqual(Array.from({ length: 61 }, (_, i) => 61 + i));
+  answer();
+  await read;
+  expect(transcript.order.map((live) => live.message.sequence)).toEqual(Array.from({ length: 121 }, (_, i) => 1 + i));
+  expect(transcript.older).toBe(false);
 });
 
 test('what happens while another part is read is shown in it', async () => {

@@ -350,6 +350,7 @@ export class Transcript {
         this.want(data.message_id);
         break;
       case 'approval.created':
+      case 'approval.approved':
       case 'approval.resolved':
         void this.readApproval(data.approval_id);
         break;

@@ -55,6 +55,7 @@ export function followWorkspace(queries: QueryClient): void {
         fetchAgain('sessions', 'tree');
         break;
       case 'approval.created':
+      case 'approval.approved':
       case 'approval.resolved':
         fetchAgain('approvals');
         break;

@@ -3,10 +3,9 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { agentOf, modelList, toolList } from '../api/queries';
+import { agentOf, modelList, principal, toolList } from '../api/queries';
 import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
-import { useReader } from '../components/role';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
 import { editedAgent, editOf, keepEdit } from './agentedit';
 import { NoSuch } from './errors';
@@ -37,10 +36,12 @@ function Editor({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const models = useQuery(modelList());
   const tools = useQuery(toolList());
-  const reader = useReader();
+  const me = useQuery(principal()).data;
+  const reader = me?.role === 'reader';
+  const fixed = me !== undefined && me.role !== 'admin' && (reader || agent.owner_id !== me.id);
   const [draft, setDraft] = useState(() => editedAgent(agent));
   const [error, setError] = useState('');
-  const changed = !reader && Object.keys(editOf(agent, draft)).length > 0;
+  const changed = !fixed && Object.keys(editOf(agent, draft)).length > 0;
   const become = (next: Agent) => {
     setDraft(next);
     keepEdit(agent, next);
@@ -66,14 +67,16 @@ function Editor({ agent }: { agent: Agent }) {
   return (
     <Page
       title={agent.name}
-      about={`Version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
+      about={`${agent.owner_name ? `Of ${agent.owner_name}` : 'Of the admins'}, version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
       actions={
         !reader && (
           <>
-            <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
-              {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
-              {agent.status === 'active' ? 'Archive' : 'Take back'}
-            </Button>
+            {!fixed && (
+              <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
+                {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
+                {agent.status === 'active' ? 'Archive' : 'Take back'}
+              </Button>
+            )}
             {agent.status === 'active' && (
               <Link
                 to="/new"
@@ -87,14 +90,18 @@ function Editor({ agent }: { agent: Agent }) {
         )
       }
     >
-      {reader && <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">You may read here. To change agents, ask an admin for a key of the role member.</p>}
+      {fixed && (
+        <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
+          {reader ? 'You may read here. To change agents, ask an admin for a key of the role member.' : 'Its owner and admins change this agent. You may talk to it, and make agents of your own.'}
+        </p>
+      )}
       <form onSubmit={save} className="space-y-5">
         <div className="grid gap-5 sm:grid-cols-2">
           <Field label="Name">
-            <Input value={draft.name} readOnly={reader} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
+            <Input value={draft.name} readOnly={fixed} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
           </Field>
           <Field label="Model" hint="Any provider/model; the list is of those that the server knows.">
-            <Input list={reader ? undefined : 'models'} readOnly={reader} value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
+            <Input list={fixed ? undefined : 'models'} readOnly={fixed} value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
             <datalist id="models">
               {models.data?.data.map((model) => (
                 <option key={model.id} value={model.id} />
@@ -103,20 +110,20 @@ function Editor({ agent }: { agent: Agent }) {
           </Field>
         </div>
         <Field label="Description">
-          <Input value={draft.description} readOnly={reader} onChange={(event) => set({ description: event.target.value })} />
+          <Input value={draft.description} readOnly={fixed} onChange={(event) => set({ description: event.target.value })} />
         </Field>
         <Field label="System prompt" hint="Placeholders such as {{session.title}} and {{project.path}} are filled in for each call.">
-          <TextArea rows={10} readOnly={reader} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
+          <TextArea rows={10} readOnly={fixed} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
         </Field>
         <div className="grid gap-5 sm:grid-cols-3">
           <Field label="Temperature">
-            <Input type="number" readOnly={reader} step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
+            <Input type="number" readOnly={fixed} step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
           </Field>
           <Field label="Longest answer, tokens">
-            <Input type="number" readOnly={reader} min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
+            <Input type="number" readOnly={fixed} min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
           </Field>
           <Field label="Reasoning effort">
-            <Select value={draft.reasoning_effort ?? ''} disabled={reader} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
+            <Select value={draft.reasoning_effort ?? ''} disabled={fixed} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
               <option value="">default</option>
               {['minimal', 'low', 'medium', 'high'].map((effort) => (
                 <option key={effort}>{effort}</option>
@@ -132,7 +139,7 @@ function Editor({ agent }: { agent: Agent }) {
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
                     type="checkbox"
-                    disabled={reader || (tool.unusable !== null && !named.has(tool.name))}
+                      disabled={fixed || (tool.unusable !== null && !named.has(tool.name))}
                     className="mt-1"
                     checked={named.has(tool.name)}
                     onChange={(event) => set({ tools: event.target.checked ? [...draft.tools, tool.name] : draft.tools.filter((one) => toolName(one) !== tool.name) })}

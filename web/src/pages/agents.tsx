@@ -51,6 +51,7 @@ export function AgentsPage() {
               <p className="mt-3 flex flex-wrap gap-1.5 text-xs text-faint">
                 <Badge>{agent.model ?? 'server’s default'}</Badge>
                 {agent.tools.length > 0 && <Badge>{agent.tools.length === 1 ? '1 tool' : `${agent.tools.length} tools`}</Badge>}
+                {agent.owner_name && <span>of {agent.owner_name}</span>}
                 <span className="ml-auto">changed {time(agent.updated_at)}</span>
               </p>
             </Link>

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley"
+	"parley/client"
+	"parley/engine"
+)
+
+// How fast a verification goes, and where it remembers how far it is.
+const (
+	verifyFile     = "verify.json"      // in the data directory
+	verifyRest     = 1                  // it rests so many times as long as a step took: it takes half of one CPU at most
+	verifyLongest  = 2 * time.Second    // that it rests between two steps
+	maxVerifyFound = 1000               // findings that are listed; beyond, they are counted
+	verifyStale    = 7 * 24 * time.Hour // after which an interrupted verification begins anew
+)
+
+// verified is what a verification has found so far, as it is kept and printed.
+type verified struct {
+	Place    parley.VerifyPlace           `json:"place"`
+	Checked  map[parley.VerifyStage]int64 `json:"checked"`
+	Findings []parley.Finding             `json:"findings"`
+	More     int                          `json:"more_findings"` // beyond those listed
+	Anchor   parley.Anchor                `json:"anchor"`
+	Against  *parley.Anchor               `json:"against"`
+	Store    string                       `json:"store"`
+	At       time.Time                    `json:"at"`
+}
+
+func verifyCommand(shared *flags, term terminal) *cobra.Command {
+	var against string
+	var anew, unpaced bool
+	command := &cobra.Command{
+		Use:   "verify",
+		Short: "Check pages, records, files and the audit for damage and for changes behind Parley's back",
+		Long: `Check the whole store, also while the server runs: the database's pages, every message
+against the hash chain of its session, the bytes of every file, and the audit with its
+chain. A running server does it step by step when asked; without one the store is opened.
+It takes half of one CPU at most (--fast: as much as it gets), and goes on where it was
+when it is interrupted (--anew: from the beginning).
+
+The last line names the anchor, the end of the audit's chain. Keep it where nobody can
+write who writes to the database, and give it to a later run: --anchor NUMBER:HASH.
+The exit code is 0 when nothing is wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			anchor, err := parseAnchor(against)
+			if err != nil {
+				return err
+			}
+			s, err := loadSettings(shared, getenv)
+			if err == nil {
+				err = s.check()
+			}
+			if err != nil {
+				return err
+			}
+			step, end, err := verifier(cmd.Context(), shared, s)
+			if err != nil {
+				return err
+			}
+			state := resumed(s, anew, anchor)
+			err = verify(cmd.Context(), s, state, step, unpaced, term)
+			if err = errors.Join(err, end()); err != nil {
+				return err
+			}
+			return tellVerified(shared, term, state)
+		},
+	}
+	command.Flags().StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to hold the audit's chain against")
+	command.Flags().BoolVar(&anew, "anew", false, "begin at the beginning, also when a run was interrupted")
+	command.Flags().BoolVar(&unpaced, "fast", false, "do not rest between steps")
+	return command
+}
+
+// parseAnchor reads NUMBER:HASH; nil for "".
+func parseAnchor(text string) (*parley.Anchor, error) {
+	if text == "" {
+		return nil, nil
+	}
+	digits, hash, _ := strings.Cut(text, ":")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	anchor := parley.Anchor{Number: number}
+	if err != nil || number < 1 || anchor.Hash.UnmarshalText([]byte(hash)) != nil || anchor.Hash.IsZero() {
+		return nil, parley.Errorf(parley.CodeInvalid, "an anchor is NUMBER:HASH, as parley verify prints it")
+	}
+	return &anchor, nil
+}
+
+// stepOf makes a step of a verification.
+type stepOf func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error)
+
+// verifier asks the running server, or opens the store when none runs.
+func verifier(ctx context.Context, shared *flags, s settings) (step stepOf, end func() error, err error) {
+	server, err := shared.connect(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = server.Principal(ctx)
+	if err == nil || parley.ErrorCode(err) != parley.CodeUnavailable || shared.url != "" || getenv("PARLEY_URL") != "" {
+		return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+			return server.Verify(ctx, client.VerifyInput{Place: place, Anchor: anchor})
+		}, func() error { server.Close(); return nil }, err
+	}
+	server.Close()
+	store, err := openStore(ctx, s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+		return engine.Verify(ctx, store, place, anchor)
+	}, store.Close, nil
+}
+
+// resumed is what an interrupted run left, or a new beginning.
+func resumed(s settings, anew bool, anchor *parley.Anchor) *verified {
+	fresh := &verified{Checked: map[parley.VerifyStage]int64{}, Findings: []parley.Finding{}, Against: anchor, Store: storeName(s)}
+	raw, err := os.ReadFile(filepath.Join(s.DataDir, verifyFile))
+	if err != nil || anew {
+		return fresh
+	}
+	left := &verified{}
+	if json.Unmarshal(raw, left) != nil || left.Checked == nil || left.Store != fresh.Store || time.Since(left.At) > verifyStale ||
+		(anchor == nil) != (left.Against == nil) || anchor != nil && *anchor != *left.Against {
+		return fresh
+	}
+	return left
+}
+
+func storeName(s settings) string {
+	if s.DatabaseURL != "" {
+		return databaseName(s.DatabaseURL)
+	}
+	return "SQLite"
+}
+
+// verify makes all steps, and keeps how far it is behind each.
+func verify(ctx context.Context, s settings, state *verified, step stepOf, unpaced bool, term terminal) error {
+	for state.Place.Stage != parley.VerifyDone {
+		begun := time.Now()
+		made, err := step(ctx, state.Place, state.Against)
+		if err != nil {
+			return err
+		}
+		stage := state.Place.Stage
+		if stage == "" {
+			stage = parley.VerifyPages
+		}
+		state.Checked[stage] += made.Checked
+		room := max(0, min(len(made.Findings), maxVerifyFound-len(state.Findings)))
+		state.Findings, state.More = append(state.Findings, made.Findings[:room]...), state.More+len(made.Findings)-room
+		state.Place, state.Anchor, state.At = made.Next, made.Anchor, time.Now()
+		if err := keepVerified(s.DataDir, state); err != nil {
+			return err
+		}
+		if watched(term.err) {
+			fmt.Fprintf(term.err, "\rverifying %-8s %9d", stage, state.Checked[stage])
+		}
+		if unpaced {
+			continue
+		}
+		rest := time.NewTimer(min(verifyLongest, verifyRest*time.Since(begun)))
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			rest.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	if watched(term.err) {
+		fmt.Fprintln(term.err)
+	}
+	if err := os.Remove(filepath.Join(s.DataDir, verifyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func keepVerified(dir string, state *verified) error {
+	raw, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, verifyFile)
+	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
+		return parley.WrapError(parley.CodeUnavailable, err, "how far the verification is cannot be kept in "+dir)
+	}
+	return os.Rename(path+".new", path)
+}
+
+func tellVerified(shared *flags, term terminal, state *verified) error {
+	wrong := len(state.Findings) + state.More
+	switch {
+	case shared.json:
+		if err := term.printJSON(state); err != nil {
+			return err
+		}
+	default:
+		for _, f := range state.Findings {
+			fmt.Fprintf(term.out, "%-8s %s: %s\n%-8s → %s\n", f.Stage, f.Where, f.Says, "", f.Do)
+		}
+		if state.More > 0 {
+			fmt.Fprintf(term.out, "and %d more\n", state.More)
+		}
+		fmt.Fprintf(term.out, "Checked %d tables, %d messages, %d pieces of files, %d links of the audit, %d entries: %d findings.\n", state.Checked[parley.VerifyPages],
+			state.Checked[parley.VerifyRecords], state.Checked[parley.VerifyFiles], state.Checked[parley.VerifyChain], state.Checked[parley.VerifyAudit], wrong)
+		fmt.Fprintf(term.out, "anchor %s\n", state.Anchor)
+	}
+	if wrong > 0 {
+		return errQuiet
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"parley"
+)
+
+const (
+	// thumbnailsAtOnce is how many images are decoded at once, each of another
+	// workspace: one that asks for many holds up no other one.
+	thumbnailsAtOnce = 2
+	// pixelsAtOnce bounds what they hold in memory together, at up to 8 bytes a pixel.
+	pixelsAtOnce = parley.MaxImagePixels
+)
+
+// scaling says who makes a thumbnail when. Of an image it is made once, however many
+// ask; workspaces take turns. Its zero value is ready.
+type scaling struct {
+	mu      sync.Mutex // guards the rest
+	jobs    map[imageID]*job
+	working []*slot // at most thumbnailsAtOnce
+	waiting []*slot // in order of asking
+	last    map[parley.ID]uint64
+	turn    uint64
+}
+
+// imageID names the bytes of an image.
+type imageID struct{ workspace, blob parley.ID }
+
+// job is one image's thumbnail in the making.
+type job struct {
+	done chan struct{} // closed when data and err stand
+	data []byte
+	err  error
+	left bool // whoever began it went away before its turn came
+}
+
+// slot is the leave to decode an image.
+type slot struct {
+	workspace parley.ID
+	pixels    int64
+	given     chan struct{}
+}
+
+// begin gives the job of an image, and whether it is the caller's to do.
+func (s *scaling) begin(id imageID) (j *job, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j, ok := s.jobs[id]; ok {
+		return j, false
+	}
+	if s.jobs == nil {
+		s.jobs = map[imageID]*job{}
+	}
+	j = &job{done: make(chan struct{})}
+	s.jobs[id] = j
+	return j, true
+}
+
+// finish lets everybody who waits for a job have what it holds.
+func (s *scaling) finish(id imageID, j *job) {
+	s.mu.Lock()
+	delete(s.jobs, id)
+	s.mu.Unlock()
+	close(j.done)
+}
+
+// enter waits for the caller's turn. It must leave the slot that it is given.
+func (s *scaling) enter(ctx context.Context, workspace parley.ID, pixels int64) (*slot, error) {
+	mine := &slot{workspace: workspace, pixels: pixels, given: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, mine)
+	s.give()
+	s.mu.Unlock()
+	select {
+	case <-mine.given:
+		return mine, nil
+	case <-ctx.Done():
+		s.leave(mine)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// leave gives a slot back, or stops waiting for one.
+func (s *scaling) leave(mine *slot) {
+	is := func(one *slot) bool { return one == mine }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working = slices.DeleteFunc(s.working, is)
+	s.waiting = slices.DeleteFunc(s.waiting, is)
+	s.give()
+}
+
+// give hands out slots while there are some: to the workspace that has waited longest
+// since its last one. An image that has no room in memory yet keeps those behind it
+// waiting, so that its turn comes. mu is held.
+func (s *scaling) give() {
+	for len(s.working) < thumbnailsAtOnce {
+		next, pixels := -1, int64(0)
+		for _, one := range s.working {
+			pixels += one.pixels
+		}
+		for i, one := range s.waiting {
+			busy := slices.ContainsFunc(s.working, func(other *slot) bool { return other.workspace == one.workspace })
+			if !busy && (next < 0 || s.last[one.workspace] < s.last[s.waiting[next].workspace]) {
+				next = i
+			}
+		}
+		if next < 0 || len(s.working) > 0 && pixels+s.waiting[next].pixels > pixelsAtOnce {
+			break
+		}
+		chosen := s.waiting[next]
+		s.waiting = slices.Delete(s.waiting, next, next+1)
+		s.working = append(s.working, chosen)
+		if s.last == nil {
+			s.last = map[parley.ID]uint64{}
+		}
+		s.turn++
+		s.last[chosen.workspace] = s.turn
+		close(chosen.given)
+	}
+	if len(s.waiting) == 0 {
+		clear(s.last) // nobody has waited longer than another
+	}
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley"
+)
+
+// signInPrefix begins the secrets of sign-ins, which no key begins with: a stolen one
+// is of no use in the header of a program, and a key of none in a cookie.
+const signInPrefix = "ps_"
+
+// SignInList is the sign-ins that count, newest first.
+type SignInList struct {
+	Data []parley.SignIn `json:"data"`
+}
+
+// SignIn begins a sign-in of a principal, who has shown a key: its secret is for the
+// browser's cookie, and nowhere else.
+func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret string, err error) {
+	if secret, err = newSecret(signInPrefix); err != nil {
+		return "", err
+	}
+	now := parley.Now()
+	return secret, e.store.CreateSignIn(ctx, parley.NewSignIn{
+		SignIn: parley.SignIn{
+			ID: parley.NewID(), WorkspaceID: principal.WorkspaceID, PrincipalID: principal.ID, PrincipalName: principal.Name,
+			CreatedAt: now, LastUsedAt: now, ExpiresAt: now + parley.Time(parley.SignInLife.Milliseconds()),
+		},
+		Hash: parley.HashOf([]byte(secret)),
+	})
+}
+
+// SignedIn finds who a sign-in's secret belongs to. CodeUnauthenticated for one that
+// counts no more; an end in another process is noticed within two seconds, one in this
+// process at once.
+func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, error) {
+	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, signInPrefix) {
+		return parley.SignedIn{}, parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
+	}
+	hash, at := parley.HashOf([]byte(secret)), time.Now()
+	in, cleared, ok := e.signedIn.find(hash, at)
+	if ok {
+		return in, nil
+	}
+	now := parley.TimeOf(at)
+	in, err := e.store.SignedIn(ctx, hash, now)
+	if err != nil {
+		return parley.SignedIn{}, err
+	}
+	if now-in.LastUsedAt >= parley.Time(parley.SignInTouch.Milliseconds()) {
+		if err := e.store.TouchSignIn(ctx, in.WorkspaceID, in.ID, now); err != nil { // it may end earlier, no more
+			e.log.LogAttrs(ctx, slog.LevelWarn, "the use of a sign-in was not noted", slog.String("error", err.Error()))
+		}
+	}
+	e.signedIn.add(hash, in, at, cleared)
+	return in, nil
+}
+
+// SignOut ends the sign-in of a secret; one that has ended already is fine.
+func (e *Engine) SignOut(ctx context.Context, secret string) error {
+	in, err := e.SignedIn(ctx, secret)
+	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.endSignIn(ctx, in.WorkspaceID, in.PrincipalID, in.ID)
+}
+
+// SignIns lists the principal's own sign-ins; to admins, the workspace's.
+func (e *Engine) SignIns(ctx context.Context, principal parley.Principal) (_ SignInList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSignIns", ReadSignIns)
+	if err != nil {
+		return SignInList{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	list, err := e.store.SignIns(ctx, scope.WorkspaceID, scope.ViewerID, parley.Now())
+	return SignInList{Data: orEmpty(list)}, err
+}
+
+// EndSignIn ends one of the principal's own sign-ins; for admins, any of the workspace.
+func (e *Engine) EndSignIn(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "endSignIn", EndSignIns, on(id))
+	if err != nil {
+		return err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	return e.endSignIn(ctx, scope.WorkspaceID, scope.ViewerID, id)
+}
+
+func (e *Engine) endSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
+	err := e.store.EndSignIn(ctx, workspaceID, principalID, id)
+	e.signedIn.clear()
+	return err
+}

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"parley"
+)
+
+// ErrCannotTell says that nobody knows whose a connection is: the system does not tell.
+var ErrCannotTell = errors.New("httpapi: this system does not tell whose a connection is")
+
+// keyless is who is let in without a key, on loopback while none exists. Everybody on
+// the machine can connect there: that is not enough to be its user.
+type keyless struct {
+	loopback bool
+	open     bool                        // to every user of the machine, by its owner's wish
+	own      func(context.Context) error // nil: nobody is known
+}
+
+// admit lets the server's own user pass. A request that somebody passed on needs a
+// key whoever did: the connection is then the proxy's, not the sender's.
+func (k *keyless) admit(r *http.Request) error {
+	if header := forwarding(r.Header); header != "" {
+		return parley.Errorf(parley.CodeUnauthenticated, "This request was passed on by a proxy (it has the header %s), and such requests need a key: make one with `parley keys create --name NAME` and send it in the header Authorization: Bearer.", header)
+	}
+	if k.open {
+		return nil
+	}
+	err := ErrCannotTell
+	if k.own != nil {
+		err = k.own(r.Context())
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrCannotTell):
+		return parley.Errorf(parley.CodeUnauthenticated, "This system does not tell Parley which user a connection comes from, so that it must be shown. In a browser, open the address with the one-time code that `parley serve` printed, or sign in with the content of the file token in the server's data directory. Programs send that content, or a key (`parley keys create --name NAME`), in the header Authorization: Bearer.")
+	}
+	return parley.Errorf(parley.CodeUnauthenticated, "Without a key only the user who runs this server is let in, and this connection is not that user's. Ask that user for a key (`parley keys create --name NAME`) and send it in the header Authorization: Bearer. If you are that user, send the content of the file token in the server's data directory.")
+}
+
+// forwarding is the header by which a request says that it was passed on; "" when none does.
+func forwarding(header http.Header) string {
+	for name := range header {
+		switch {
+		case name == "Forwarded", name == "Via", name == "X-Real-Ip", strings.HasPrefix(name, "X-Forwarded-"):
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package transfer_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley"
+	"parley/engine"
+	"parley/postgres"
+	"parley/sqlite"
+	"parley/storetest"
+)
+
+// hold opens a place as a server does, until the test ends.
+func (p place) hold(t *testing.T) parley.Store {
+	t.Helper()
+	if p.kind == "sqlite" {
+		store, err := sqlite.Open(t.Context(), p.at, sqlite.Options{})
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		return store
+	}
+	store, err := postgres.Open(t.Context(), p.at, postgres.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	return store
+}
+
+// tamper runs statements as somebody who has the database in his hands.
+func (p place) tamper(t *testing.T, statements ...string) {
+	t.Helper()
+	if p.kind == "sqlite" {
+		raw, err := sql.Open("sqlite", filepath.Join(p.at, sqlite.DatabaseFile))
+		must(t, err)
+		for _, trigger := range []string{"audit_stays", "audit_holds", "audit_links_stay", "audit_links_hold"} {
+			_, err = raw.ExecContext(t.Context(), "DROP TRIGGER IF EXISTS "+trigger)
+			must(t, err)
+		}
+		for _, statement := range statements {
+			_, err = raw.ExecContext(t.Context(), statement)
+			must(t, err)
+		}
+		must(t, raw.Close())
+		return
+	}
+	connection, err := pgx.Connect(t.Context(), p.at)
+	must(t, err)
+	_, err = connection.Exec(t.Context(), `DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' LOOP
+ EXECUTE format('ALTER TABLE parley.%I NO FORCE ROW LEVEL SECURITY', name); END LOOP; END $$; SET search_path TO parley`)
+	must(t, err)
+	for _, statement := range statements {
+		_, err = connection.Exec(t.Context(), statement)
+		must(t, err)
+	}
+	must(t, connection.Close(t.Context()))
+}
+
+// literal is an id in a statement.
+func (p place) literal(id parley.ID) string {
+	if p.kind == "sqlite" {
+		return fmt.Sprintf("x'%x'", id[:])
+	}
+	return "'" + id.String() + "'"
+}
+
+// verified makes a whole verification, and demands that it ends.
+func verified(t *testing.T, store parley.VerifyStore, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
+	t.Helper()
+	var place parley.VerifyPlace
+	for range 10_000 {
+		step, err := engine.Verify(t.Context(), store, place, anchor)
+		must(t, err)
+		findings, place = append(findings, step.Findings...), step.Next
+		if place.Stage == parley.VerifyDone {
+			return findings, step.Anchor
+		}
+	}
+	t.Fatal("the verification comes to no end")
+	return nil, end
+}
+
+// finds demands a finding whose words are all there, and takes it out.
+func finds(t *testing.T, findings []parley.Finding, words ...string) []parley.Finding {
+	t.Helper()
+	at := slices.IndexFunc(findings, func(f parley.Finding) bool {
+		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(f.Where+": "+f.Says, word) })
+	})
+	if at < 0 {
+		t.Errorf("nothing is found with %q", words)
+		return findings
+	}
+	return slices.Delete(findings, at, at+1)
+}
+
+// TestVerifyFindsWhatWasChangedBySQL: each change in its own place, and nothing else.
+func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
+	both(t, func(t *testing.T, empty func() place) {
+		p := empty()
+		store := p.hold(t)
+		filled := storetest.Fill(t, store, 4)
+		entries := audited(t, store, filled, 6)
+		link(t, store)
+		if findings, _ := verified(t, store, nil); len(findings) > 0 {
+			t.Fatalf("before anybody changed anything: %+v", findings)
+		}
+		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
+		change := func(sequence int, what string) string {
+			return fmt.Sprintf("UPDATE messages SET %s WHERE session_id = %s AND sequence = %d", what, p.literal(plain), sequence)
+		}
+		of := func(e parley.AuditEntry) string { return " WHERE id = " + p.literal(e.ID) }
+		p.tamper(t,
+			change(3, "author_name = 'Eve'"), change(4, "model = 'sim/other'"), change(5, "created_at = created_at + 1"),
+			change(6, `metadata = '{"a":1}'`), change(7, "author_kind = 'service'"), change(8, "content = replace(content, 'answer', 'lie')"),
+			"DELETE FROM messages WHERE session_id = "+p.literal(cut)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(cut)+")",
+			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(cut),
+			"DELETE FROM heads WHERE session_id = "+p.literal(gone), "DELETE FROM messages WHERE session_id = "+p.literal(gone),
+			"UPDATE audit SET principal_name = 'Eve'"+of(entries[0]), "DELETE FROM audit"+of(entries[1]), "UPDATE audit SET at = at + 1"+of(entries[2]),
+			"UPDATE audit SET action = 'renamed'"+of(entries[3]),
+			"UPDATE blob_chunks SET data = substr(data, 1, 1) || data WHERE n = 0 AND blob_id IN (SELECT id FROM blobs WHERE state = 'whole')",
+		)
+		findings, _ := verified(t, store, nil)
+		for _, sequence := range []int{3, 4, 5, 6, 7, 8} {
+			findings = finds(t, findings, "session "+plain.String(), fmt.Sprintf("message %d is not what its hash says", sequence))
+		}
+		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
+		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
+		findings = finds(t, findings, "entry "+entries[0].ID.String(), "was changed")
+		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not linked")
+		findings = finds(t, findings, "entry "+entries[3].ID.String(), "was changed")
+		findings = finds(t, findings, "bytes ", "were changed")
+		if len(findings) > 0 {
+			t.Errorf("found besides: %+v", findings)
+		}
+	})
+}
+
+// TestTheAnchorTellsOfARemovedEnd: whoever removes the last entries with their links
+// leaves a chain that holds. The anchor of before does not fit it; nor does it fit one
+// that was made anew.
+func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
+	both(t, func(t *testing.T, empty func() place) {
+		p := empty()
+		store := p.hold(t)
+		filled := storetest.Fill(t, store, 1)
+		entries := audited(t, store, filled, 3)
+		link(t, store)
+		_, anchor := verified(t, store, nil)
+		last := entries[len(entries)-1]
+		p.tamper(t, "DELETE FROM audit WHERE id = "+p.literal(last.ID), fmt.Sprintf("DELETE FROM audit_links WHERE number = %d", anchor.Number))
+		if findings, _ := verified(t, store, nil); len(findings) > 0 {
+			t.Errorf("the chain without its end does not hold: %+v", findings)
+		}
+		if findings, _ := verified(t, store, &anchor); len(findings) != 1 || !strings.Contains(findings[0].Says, "were removed") {
+			t.Errorf("with the anchor: %+v", findings)
+		}
+		audited(t, store, filled, 1)
+		link(t, store)
+		if findings, _ := verified(t, store, &anchor); len(findings) != 1 || !strings.Contains(findings[0].Says, "made anew") {
+			t.Errorf("with the anchor of a chain that went on otherwise: %+v", findings)
+		}
+	})
+}
+
+func audited(t *testing.T, store parley.Store, filled storetest.Filled, n int) (entries []parley.AuditEntry) {
+	t.Helper()
+	for i := range n {
+		entries = append(entries, parley.AuditEntry{ID: parley.NewID(), WorkspaceID: filled.Scope.WorkspaceID, At: parley.Time(1000 + 10*i), PrincipalID: parley.NewID(),
+			PrincipalName: "ada", Action: "getSession", SessionID: filled.Sessions[0], RequestID: parley.NewID()})
+	}
+	must(t, store.AppendAudit(t.Context(), entries))
+	return entries
+}
+
+func link(t *testing.T, store parley.Store) {
+	t.Helper()
+	linker := parley.NewID()
+	for range 1000 {
+		step, err := store.LinkAudit(context.WithoutCancel(t.Context()), linker, 1, nil, &parley.ID{})
+		must(t, err)
+		if step.Held && !step.More {
+			return
+		}
+	}
+	must(t, errors.New("linking the audit comes to no end"))
+}

@@ -1,0 +1,98 @@
+package transition
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// terms are the columns of an approval that say why it is asked and who answers.
+// They never change.
+type terms struct {
+	Reason     parley.ApprovalReason `json:"reason,omitempty"`
+	Approvers  int                   `json:"approvers,omitempty"`
+	Requesters []parley.ID           `json:"requester_ids,omitempty"`
+	Named      bool                  `json:"named,omitempty"`
+	Digest     string                `json:"digest,omitempty"`
+	Rules      parley.Hash           `json:"rules,omitzero"`
+}
+
+// EncodeTerms is the text of an approval's terms.
+func EncodeTerms(a *parley.Approval) (string, error) {
+	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules})
+	return string(text), err
+}
+
+// ReadTerms fills in an approval's terms, and who has approved it. Both are empty
+// for one from before there were any.
+func ReadTerms(a *parley.Approval, text, approvedBy string) error {
+	if text != "" {
+		var t terms
+		if err := json.Unmarshal([]byte(text), &t); err != nil {
+			return parley.WrapError(parley.CodeInternal, err, "an approval's terms cannot be read")
+		}
+		a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules = t.Reason, t.Approvers, t.Requesters, t.Named, t.Digest, t.Rules
+	}
+	if approvedBy != "" {
+		if err := json.Unmarshal([]byte(approvedBy), &a.ApprovedBy); err != nil {
+			return parley.WrapError(parley.CodeInternal, err, "an approval's approvers cannot be read")
+		}
+	}
+	return nil
+}
+
+// ReadAccepted reads the column of what somebody has accepted; nil for none.
+func ReadAccepted(text string) (*parley.Accepted, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var accepted parley.Accepted
+	if err := json.Unmarshal([]byte(text), &accepted); err != nil {
+		return nil, parley.WrapError(parley.CodeInternal, err, "what a session's owner has accepted cannot be read")
+	}
+	return &accepted, nil
+}
+
+// AcceptedBefore is what counts as accepted by the owner of a session: what it
+// keeps, or for one from before acceptances were kept the version that its agent
+// had then; 0 for an agent that is newer.
+func AcceptedBefore(accepted *parley.Accepted, agentID parley.ID, version int) parley.Accepted {
+	if accepted == nil {
+		accepted = &parley.Accepted{Before: true}
+	}
+	if accepted.Before && version > 0 {
+		accepted.Agents = map[parley.ID]int{agentID: version}
+	}
+	return *accepted
+}
+
+// accept adds to what a session's owner has accepted.
+func (t *Tx) accept(h *Head, add func(*parley.Accepted)) error {
+	accepted, err := t.rows.Accepted(h)
+	if err != nil {
+		return err
+	}
+	if accepted == nil {
+		accepted = &parley.Accepted{Before: true}
+	}
+	add(accepted)
+	h.Changes.Accepted = accepted
+	return nil
+}
+
+// acceptTools accepts tools as they are.
+func (t *Tx) acceptTools(h *Head, digests []string) error {
+	if len(digests) == 0 {
+		return nil
+	}
+	return t.accept(h, func(accepted *parley.Accepted) {
+		if !accepted.Before { // which has accepted any
+			accepted.AddTools(digests)
+		}
+	})
+}
+
+// acceptChange accepts the change because of which a call was asked about.
+func (t *Tx) acceptChange(h *Head, a *parley.Approval) error {
+	return t.accept(h, func(accepted *parley.Accepted) { accepted.AddChange(a.Change()) })
+}

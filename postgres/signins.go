@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// signInCounts is when a sign-in of the row i counts, with its principal p, at the
+// moment $1, if it was used since $2.
+const signInCounts = `i.expires_at > $1 AND i.seen_at > $2 AND (p.local_owner OR EXISTS
+ (SELECT 1 FROM parley.keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL))`
+
+const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
+
+const signInTables = " FROM parley.sign_ins i JOIN parley.principals p ON p.workspace_id = i.workspace_id AND p.id = i.principal_id "
+
+func scanSignIn(r *row) (parley.SignIn, error) {
+	return parley.SignIn{ID: r.id(), WorkspaceID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(),
+		CreatedAt: r.time(), LastUsedAt: r.time(), ExpiresAt: r.time()}, nil
+}
+
+// idleSince is the moment before which an unused sign-in ends.
+func idleSince(now parley.Time) parley.Time {
+	return now - parley.Time(parley.SignInIdle.Milliseconds())
+}
+
+// CreateSignIn implements parley.SignInStore.
+func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
+	b := tenant(made.WorkspaceID)
+	b.write("DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = $3 AND "+signInCounts+")",
+		made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID)
+	b.write("DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.sign_ins WHERE workspace_id = $1 AND principal_id = $2 ORDER BY id DESC OFFSET $3)",
+		made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1)
+	b.write("INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
+		made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
+	var err error
+	for range lookAgain {
+		if err = s.send(ctx, b); !unknown(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return mapError(err)
+}
+
+// SignedIn implements parley.SignInStore.
+func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (parley.SignedIn, error) {
+	in, err := one(ctx, s, system(), "sign-in", func(r *row) (in parley.SignedIn, err error) {
+		if in.SignIn, err = scanSignIn(r); err != nil {
+			return in, err
+		}
+		in.Principal, err = scanPrincipal(r)
+		in.Local, in.Principal.RequestsPerMinute = r.bool(), r.int()
+		return in, err
+	}, "SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce((SELECT k.requests_per_minute FROM parley.keys k "+
+		"WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL), 0)"+
+		signInTables+"JOIN parley.workspaces w ON w.id = i.workspace_id WHERE i.hash = $3 AND "+signInCounts, now, idleSince(now), hash)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		err = transition.SignedOut()
+	}
+	return in, err
+}
+
+// TouchSignIn implements parley.SignInStore.
+func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
+	b := tenant(workspaceID)
+	b.write("UPDATE parley.sign_ins SET seen_at = $3 WHERE workspace_id = $1 AND id = $2 AND seen_at < $3", workspaceID, id, now)
+	return mapError(s.send(ctx, b))
+}
+
+// SignIns implements parley.SignInStore.
+func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) ([]parley.SignIn, error) {
+	return all(ctx, s, tenant(workspaceID), scanSignIn, "SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = "+here+
+		" AND ($3::uuid IS NULL OR i.principal_id = $3) AND "+signInCounts+" ORDER BY i.id DESC LIMIT $4", parley.MaxSignInsListed, now, idleSince(now), principalID, parley.MaxSignInsListed)
+}
+
+// EndSignIn implements parley.SignInStore.
+func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
+	var gone int64
+	audit := parley.AuditFrom(ctx)
+	b := tenant(workspaceID)
+	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE", id, principalID)
+	b.counted(&gone, "DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id = $2 AND ($3::uuid IS NULL OR principal_id = $3)", workspaceID, id, principalID)
+	if err := s.send(ctx, b); err != nil {
+		return mapError(err)
+	}
+	if gone == 0 {
+		return transition.NotFound("sign-in")
+	}
+	audit.Wrote()
+	return nil
+}

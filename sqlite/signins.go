@@ -1,0 +1,93 @@
+package sqlite
+
+import (
+	"context"
+
+	"parley"
+	"parley/internal/transition"
+)
+
+// signInCounts is when a sign-in of the row i counts, with its principal p, at the
+// moment ?1, if it was used since ?2.
+const signInCounts = `i.expires_at > ?1 AND i.seen_at > ?2 AND (p.local_owner = 1 OR EXISTS
+ (SELECT 1 FROM keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL))`
+
+const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
+
+const signInTables = " FROM sign_ins i JOIN principals p ON p.id = i.principal_id "
+
+func scanSignIn(r *row) parley.SignIn {
+	return parley.SignIn{ID: r.id(), WorkspaceID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(),
+		CreatedAt: r.time(), LastUsedAt: r.time(), ExpiresAt: r.time()}
+}
+
+// idleSince is the moment before which an unused sign-in ends.
+func idleSince(now parley.Time) parley.Time {
+	return now - parley.Time(parley.SignInIdle.Milliseconds())
+}
+
+// CreateSignIn implements parley.SignInStore.
+func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
+	return s.write(ctx, func(tx *txn) error {
+		if _, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
+			made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID); err != nil {
+			return err
+		}
+		if _, err := tx.exec("DELETE FROM sign_ins WHERE id IN (SELECT id FROM sign_ins WHERE workspace_id = ? AND principal_id = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
+			made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1); err != nil {
+			return err
+		}
+		_, err := tx.exec("INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
+		return err
+	})
+}
+
+// SignedIn implements parley.SignInStore.
+func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in parley.SignedIn, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce((SELECT k.requests_per_minute FROM keys k "+
+			"WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL), 0)"+
+			signInTables+"JOIN workspaces w ON w.id = i.workspace_id WHERE i.hash = ?3 AND "+signInCounts, func(r *row) error {
+			in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
+			in.Local, in.Principal.RequestsPerMinute = r.bool(), r.int()
+			return nil
+		}, now, idleSince(now), hash)
+		if err == nil && !found {
+			err = transition.SignedOut()
+		}
+		return err
+	})
+	return in, err
+}
+
+// TouchSignIn implements parley.SignInStore.
+func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
+	return s.write(ctx, func(tx *txn) error {
+		_, err := tx.exec("UPDATE sign_ins SET seen_at = ? WHERE workspace_id = ? AND id = ? AND seen_at < ?", now, workspaceID, id, now)
+		return err
+	})
+}
+
+// SignIns implements parley.SignInStore.
+func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) (list []parley.SignIn, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		list = []parley.SignIn{}
+		return c.each("SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+" ORDER BY i.id DESC LIMIT ?5", func(r *row) error {
+			list = append(list, scanSignIn(r))
+			return nil
+		}, now, idleSince(now), workspaceID, principalID, parley.MaxSignInsListed)
+	})
+	return list, err
+}
+
+// EndSignIn implements parley.SignInStore.
+func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
+	return s.write(ctx, func(tx *txn) error {
+		gone, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?1 AND id = ?2 AND (?3 IS NULL OR principal_id = ?3)", workspaceID, id, principalID)
+		if err == nil && gone == 0 {
+			err = transition.NotFound("sign-in")
+		}
+		return err
+	})
+}

@@ -1,0 +1,185 @@
+package worker
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// accepted is what the owner of a turn's session has accepted, as far as a run has
+// had to look.
+type accepted struct {
+	parley.Accepted
+	agent parley.Agent  // in the version that the owner accepted; without grants when none is
+	any   bool          // the agent is newer than acceptances and the session older: all counts as accepted
+	own   *parley.Agent // the latest version that the owner made; set once looked for, without a version when there is none
+}
+
+// readAccepted reads what the session's owner has accepted, once a run. Only a run
+// with a call that would run unasked, or opens a session, comes here.
+func (t *turn) readAccepted() error {
+	if t.accepted != nil {
+		return nil
+	}
+	kept, err := t.w.store.Accepted(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+	if err != nil {
+		return err
+	}
+	a := &accepted{Accepted: kept}
+	switch version, known := kept.Agents[t.claim.Agent.ID]; {
+	case known && version == t.claim.Agent.Version:
+		a.agent = t.claim.Agent
+	case known:
+		if a.agent, err = t.w.store.AgentVersion(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID, version); err != nil {
+			return err
+		}
+	case kept.Before:
+		a.agent, a.any = t.claim.Agent, true
+	}
+	t.accepted = a
+	return nil
+}
+
+// forChild is what the session of a call begins with: it accepts nothing by being opened.
+func (a *accepted) forChild() *parley.Accepted {
+	if a.Before && len(a.Changes) == 0 {
+		return nil
+	}
+	return a.Clone()
+}
+
+// changed says why a call that the rules let run is asked about all the same: the
+// session's owner has not accepted the tool as it is, or the agent's rules that let it
+// run, and somebody else made them. "" for a call that may run.
+func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalReason, error) {
+	if err := t.readAccepted(); err != nil || t.accepted.any {
+		return "", err
+	}
+	digest := t.digestOf(call)
+	known := t.accepted.HasTool(digest) || t.accepted.Before && t.offeredBefore(call) || t.chosen()
+	ruled := ruling.BySession || t.allowed(call, t.accepted.agent.Grants)
+	change := parley.AcceptedChange{AgentID: t.claim.Agent.ID, Tool: call.name, Digest: digest, Rules: parley.RulesAbout(call.name, t.claim.Agent.Grants)}
+	if known && ruled || digest != "" && t.accepted.HasChange(change) {
+		return "", nil
+	}
+	own, err := t.ownVersion()
+	if err != nil {
+		return "", err
+	}
+	if own.Version > 0 {
+		known = known || own.Accepted != nil && own.Accepted.HasTool(digest)
+		ruled = ruled || t.allowed(call, own.Grants)
+	}
+	switch {
+	case !known:
+		return parley.AskedToolChange, nil
+	case !ruled:
+		return parley.AskedAgentChange, nil
+	}
+	return "", nil
+}
+
+// digestOf is the call's tool as it is.
+func (t *turn) digestOf(call *toolCall) string {
+	if call.tool != nil {
+		return parley.ToolDigest(call.tool)
+	}
+	return call.ref.Digest()
+}
+
+// allowed reports whether the rules let the call run if the agent had other grants.
+func (t *turn) allowed(call *toolCall, grants []parley.Grant) bool {
+	var annotations parley.ToolAnnotations
+	if call.tool != nil {
+		annotations = call.tool.Annotations()
+	}
+	rules := t.grants
+	rules.Agent = grants
+	return rules.Decide(call.name, call.arguments, annotations).Effect == parley.GrantAllow
+}
+
+// offeredBefore reports whether a session from before acceptances were kept has had
+// the tool that is called, by its agent then or by itself: one of the server's by its
+// name, one that is defined there as it is.
+func (t *turn) offeredBefore(call *toolCall) bool {
+	own := call.ref.Digest()
+	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) && ref.Digest() == own }
+	return slices.ContainsFunc(t.accepted.agent.Tools, offers) ||
+		t.claim.Session.Tools != nil && slices.ContainsFunc(*t.claim.Session.Tools, offers)
+}
+
+// chosen reports whether the session's owner named the tools of this turn in the
+// message that began it.
+func (t *turn) chosen() bool {
+	trigger := &t.claim.Trigger
+	return trigger.Overrides.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
+}
+
+// ownVersion is the latest version of the agent that the session's owner made
+// themself: who makes a version accepts what it holds.
+func (t *turn) ownVersion() (*parley.Agent, error) {
+	if t.accepted.own != nil {
+		return t.accepted.own, nil
+	}
+	agent := &t.claim.Agent
+	own, err := t.w.store.AgentVersionBy(t.writes, t.fence.WorkspaceID, agent.ID, t.claim.Session.OwnerID, agent.Version)
+	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
+		return nil, err
+	}
+	t.accepted.own = &own
+	return &own, nil
+}
+
+// mostRequesters bounds the messages of one turn whose authors are looked at.
+const mostRequesters = 200
+
+// requesters are the principals that asked for what the turn does: whose session it
+// is, whose message began the turn, and who steered it; of a tool session those of the
+// turns above too.
+func (t *turn) requesters() ([]parley.ID, error) {
+	found := []parley.ID{t.claim.Session.OwnerID}
+	session, turnID := t.claim.Session, t.fence.TurnID
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	for range mostAbove {
+		asked, err := t.askers(&session, turnID)
+		if err != nil {
+			return nil, err
+		}
+		for i := range asked {
+			if by := asked[i].Author; by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
+				found = append(found, by.ID)
+			}
+		}
+		if session.Kind != parley.KindTool || session.ParentMessageID.IsZero() {
+			break
+		}
+		call, err := t.w.store.Message(t.writes, scope, session.ParentMessageID)
+		if err != nil {
+			return nil, err
+		}
+		if session, err = t.w.store.Session(t.writes, scope, session.ParentSessionID); err != nil {
+			return nil, err
+		}
+		turnID = call.TurnID
+	}
+	return found, nil
+}
+
+// askers are the messages that a turn answers: the one that began it, and its steers.
+func (t *turn) askers(session *parley.Session, turnID parley.ID) ([]parley.Message, error) {
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	asked, err := t.w.store.Messages(t.writes, scope, session.ID, parley.MessageQuery{
+		TurnID: turnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: mostRequesters})
+	if err != nil {
+		return nil, err
+	}
+	if turnID == t.fence.TurnID {
+		return append(asked, t.claim.Trigger), nil
+	}
+	turn, err := t.w.store.Turn(t.writes, scope, turnID)
+	if err != nil {
+		return nil, err
+	}
+	trigger, err := t.w.store.Message(t.writes, scope, turn.TriggerMessageID)
+	return append(asked, trigger), err
+}
