@@ -38,7 +38,7 @@ CLUSTER_TIMEOUT := 10m
 WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints)$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 3 ./e2e # -v: a skip says why; -parallel: much of it is waiting
 	$(GO_TEST) -v -timeout $(CLUSTER_TIMEOUT) -p 1 -parallel 3 $$(go list ./e2e/... | grep -v '/e2e$$') # -p 1: each package has the machine to itself
+
+fuzz: ## every fuzz target for FUZZTIME each (10s): what reads foreign bytes ends with an answer or an error
+	.ci/fuzz
 
 trials: ## the trials of several processes, TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}

@@ -17,3 +17,17 @@ func AttemptFrom(ctx context.Context) int {
 	}
 	return 1
 }
+
+type patienceKey struct{}
+
+// WithLessPatience tells a model that an attempt at the same request has just brought
+// nothing: it waits less long for the first content.
+func WithLessPatience(ctx context.Context) context.Context {
+	return context.WithValue(ctx, patienceKey{}, true)
+}
+
+// LessPatience reports what WithLessPatience told.
+func LessPatience(ctx context.Context) bool {
+	less, _ := ctx.Value(patienceKey{}).(bool)
+	return less
+}

@@ -90,11 +90,15 @@ type FileStore interface {
 	// AppendUpload adds chunk n, from 0, to an upload; the first one begins it. One
 	// that is there already is kept. CodeConflict when the upload is no longer open.
 	AppendUpload(ctx context.Context, workspaceID, blobID ID, n int, data []byte) error
+	// Storage is what the files of a workspace hold, and those that one principal has
+	// uploaded.
+	Storage(ctx context.Context, workspaceID, ownerID ID) (Storage, error)
 	// FinishUpload makes an upload a file, with the bytes of an earlier one when they
 	// are the same. The owner's file of the same name and bytes is answered instead of
 	// another one, and the bool is false then. CodeConflict when the upload is no
-	// longer open.
-	FinishUpload(ctx context.Context, file File) (File, bool, error)
+	// longer open, or when the file goes beyond a quota of storage. On PostgreSQL those
+	// that finish in the same instant do not see each other.
+	FinishUpload(ctx context.Context, file File, quota Quota) (File, bool, error)
 	// AbandonUpload gives an upload up; one that is no longer open is left alone. What
 	// nobody finishes or abandons goes when it has not grown for UploadGrace.
 	AbandonUpload(ctx context.Context, workspaceID, blobID ID) error

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"unicode/utf8"
 
 	"parley"
 )
@@ -73,6 +74,92 @@ func FuzzValidateContent(f *testing.F) {
 		}
 		if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Version: parley.ChainVersion, Role: role, Status: parley.MessageCompleted, Content: content}); err != nil {
 			t.Errorf("%s has no hash: %v", content, err)
+		}
+	})
+}
+
+// FuzzCheckJSON: what passes has no member twice and no half of a pair, as the
+// standard library reads it.
+func FuzzCheckJSON(f *testing.F) {
+	for _, seed := range []string{`{"a":1,"\u0061":2}`, `["\ud83d\ude00","\ud83d"]`, `{"a":{"b":[{"c":"\u0000"}]}}`, "{\"a\":\"\xff\"}", `{"a":"b\`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		err := parley.CheckJSON(raw)
+		if err != nil && parley.ErrorCode(err) != parley.CodeInvalid {
+			t.Errorf("refused with %v", err)
+		}
+		if err != nil || !json.Valid(raw) {
+			return
+		}
+		if text, twice := memberTwice(json.NewDecoder(bytes.NewReader(raw))); twice {
+			t.Errorf("%s has the member %q twice", raw, text)
+		}
+		if canonical, err := parley.CanonicalJSON(raw); err == nil && bytes.ContainsRune(canonical, utf8.RuneError) && !bytes.ContainsRune(raw, utf8.RuneError) && !bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`)) {
+			t.Errorf("%s holds half of a surrogate pair", raw)
+		}
+	})
+}
+
+// memberTwice finds a name that an object has twice.
+func memberTwice(decoder *json.Decoder) (name string, twice bool) {
+	var seen []map[string]bool // of the open objects; nil for an array
+	isName := false
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "", false
+		}
+		switch t := token.(type) {
+		case json.Delim:
+			switch t {
+			case '{':
+				seen, isName = append(seen, map[string]bool{}), true
+				continue
+			case '[':
+				seen, isName = append(seen, nil), false
+				continue
+			}
+			seen = seen[:len(seen)-1]
+		case string:
+			if isName {
+				if of := seen[len(seen)-1]; of[t] {
+					return t, true
+				} else {
+					of[t] = true
+				}
+				isName = false
+				continue
+			}
+		}
+		isName = len(seen) > 0 && seen[len(seen)-1] != nil
+	}
+}
+
+// FuzzTexts: names, times and traces from outside are read or refused.
+func FuzzTexts(f *testing.F) {
+	for _, seed := range []string{"", "Ärger & Freude", "2026-11-22T10:00:00.000Z", `"9999-12-31T23:59:59.999Z"`, `{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`, "sim/echo", "a\x00b", "(a?){100}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if slug := parley.Slugify(text); slug != "" && parley.ValidateSlug(slug) != nil {
+			t.Errorf("%q became the slug %q", text, slug)
+		}
+		if title := parley.TitleFrom(text); utf8.RuneCountInString(title) > parley.TitleRunes+1 {
+			t.Errorf("%q became the title %q", text, title)
+		}
+		var at parley.Time
+		if at.UnmarshalText([]byte(text)) == nil {
+			var again parley.Time
+			if err := again.UnmarshalText([]byte(at.String())); err != nil || again != at {
+				t.Errorf("%q is %s and then %s, %v", text, at, again, err)
+			}
+		}
+		_ = parley.ModelID(text).Validate()
+		_ = parley.TraceParentOf([]byte(text))
+		_ = parley.CheckText("text", text, 64)
+		if compiled, size, err := parley.CompilePattern(text, 1000); err == nil && (compiled == nil || size > 1000) {
+			t.Errorf("%q compiles to %d instructions", text, size)
 		}
 	})
 }

@@ -219,3 +219,35 @@ func TestWithAllowed(t *testing.T) {
 }
 
 func asError(err error, to **parley.Error) bool { return errors.As(err, to) }
+
+// TestNamedApprovalsAreLiftedByNothing: the strictest rule about who approves holds
+// against every allowing grant, from above a tool session too; a denial is stronger.
+func TestNamedApprovalsAreLiftedByNothing(t *testing.T) {
+	t.Parallel()
+	call := json.RawMessage(`{"path":"/tmp/a"}`)
+	fingerprint, err := parley.Fingerprint("rm", call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lifting := []parley.Grant{{Tool: "rm", Fingerprint: fingerprint, Effect: parley.GrantAllow}, {Tool: "rm", Effect: parley.GrantAsk}}
+	two, others := parley.Grant{Tool: "r*", Effect: parley.GrantAsk, Approvers: 2}, parley.Grant{Tool: "*", Effect: parley.GrantAsk, ByOthers: true}
+	want := parley.Ruling{Effect: parley.GrantAsk, Approvers: 2, ByOthers: true}
+	for name, grants := range map[string]parley.Grants{
+		"on the agent":   {Session: lifting, Agent: []parley.Grant{two, others}},
+		"on the session": {Session: append([]parley.Grant{two, others}, lifting...), Agent: lifting},
+		"above":          {Session: lifting, Inherited: []parley.Grant{two, others}},
+		"here and above": {Session: append([]parley.Grant{two}, lifting...), Inherited: []parley.Grant{others}},
+	} {
+		if got := grants.Decide("rm", call, parley.ToolAnnotations{}); got != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		grants.Inherited = append(grants.Inherited, parley.Grant{Tool: "rm", Effect: parley.GrantDeny})
+		if got := grants.Decide("rm", call, parley.ToolAnnotations{}); got.Effect != parley.GrantDeny {
+			t.Errorf("%s, denied: %+v", name, got)
+		}
+	}
+	kept, err := parley.WithAllowed([]parley.Grant{{Tool: "rm", Effect: parley.GrantAsk, Approvers: 2}}, "rm", parley.Hash{})
+	if err != nil || len(kept) != 2 {
+		t.Errorf("an allowing grant takes the place of a named approval: %+v, %v", kept, err)
+	}
+}

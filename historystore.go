@@ -27,6 +27,7 @@ type NewFork struct {
 	Sequence int64   // without At: of that message; 0: the record's last one
 	Before   bool    // cut before the message, which is a user's: First takes its place
 	First    *NewMessage
+	Quota    Quota // of sessions
 	// Idempotency is of the creation.
 	Idempotency Idempotency
 }

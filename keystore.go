@@ -21,6 +21,8 @@ type KeyStore interface {
 	// Authenticate finds the principal of a key by hash. CodeUnauthenticated for an
 	// unknown or revoked one.
 	Authenticate(ctx context.Context, hash Hash) (Principal, error)
+	// RevokedKey finds a key that was revoked by hash; CodeNotFound for any other.
+	RevokedKey(ctx context.Context, hash Hash) (Key, error)
 	// Principal finds a principal of a workspace, without what its key may send.
 	Principal(ctx context.Context, workspaceID, id ID) (Principal, error)
 	// Keys lists the keys of a workspace, newest first, without secrets.

@@ -43,7 +43,7 @@ type Limits struct {
 	MaxToolCalls      *int   `json:"max_tool_calls,omitempty" minimum:"1" maximum:"100000" doc:"Tool calls of one turn. At the limit the turn fails as limit and can be continued."`
 	MaxTokens         *int64 `json:"max_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of one turn, input and output. A call that could go beyond parks the turn as waiting for budget."`
 	MaxCost           *Money `json:"max_cost,omitempty" minimum:"0" doc:"US dollars of one turn. A call that could go beyond parks the turn as waiting for budget."`
-	MaxSeconds        *int   `json:"max_seconds,omitempty" minimum:"1" maximum:"604800" doc:"Seconds that one turn may run, without the time that it waits. At the limit its model call or tool is stopped, the turn fails as limit and can be continued."`
+	MaxSeconds        *int   `json:"max_seconds,omitempty" minimum:"1" maximum:"604800" doc:"Seconds that one turn may run, without the time that it waits; default 3600. At the limit its model call or tool is stopped, the turn fails as limit and can be continued."`
 	SessionTokens     *int64 `json:"session_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of the session's whole record, with its tool sessions."`
 	SessionCost       *Money `json:"session_cost,omitempty" minimum:"0" doc:"US dollars of the session's whole record, with its tool sessions."`
 	DailyTokens       *int64 `json:"daily_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per UTC day: of all sessions of an agent, or of one session with its tool sessions."`
@@ -116,10 +116,10 @@ func (l Limits) Steps() int {
 	return *l.MaxSteps
 }
 
-// Time is how long a turn may run; 0 when that is not limited.
+// Time is how long a turn may run.
 func (l Limits) Time() time.Duration {
 	if l.MaxSeconds == nil {
-		return 0
+		return DefaultMaxSeconds * time.Second
 	}
 	return time.Duration(*l.MaxSeconds) * time.Second
 }
@@ -228,6 +228,13 @@ func RateLimited(whose string, perMinute int, wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 	return &Error{Code: CodeRateLimited, RetryAfter: wait,
 		Message: fmt.Sprintf("%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised", whose, perMinute, wait)}
+}
+
+// TooManyWrongKeys is the refusal of a wrong key from where many came before.
+func TooManyWrongKeys(wait time.Duration) error {
+	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.", wait)}
 }
 
 // BudgetScope is what a limit counts.

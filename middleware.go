@@ -2,7 +2,6 @@ package parley
 
 import (
 	"iter"
-	"regexp"
 	"strings"
 )
 
@@ -73,12 +72,13 @@ type RedactPattern struct {
 
 // The bounds of middleware.
 const (
-	MaxMiddleware      = 8   // of a program's own
-	MaxMiddlewareName  = 32  // bytes of its name with version
-	MaxRedactPatterns  = 32  // of one scope
-	MaxRedactName      = 32  // bytes
-	MaxRedactPattern   = 512 // bytes
-	MaxContextNoteLine = 512 // bytes of one field that user_context tells
+	MaxMiddleware      = 8       // of a program's own
+	MaxMiddlewareName  = 32      // bytes of its name with version
+	MaxRedactPatterns  = 32      // of one scope
+	MaxRedactName      = 32      // bytes
+	MaxRedactPattern   = 512     // bytes
+	MaxPatternSize     = 4 << 10 // instructions that one compiles to, as CompilePattern counts
+	MaxContextNoteLine = 512     // bytes of one field that user_context tells
 )
 
 // IsZero reports that nothing is set.
@@ -165,7 +165,10 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if err := CheckText(field, p.Pattern, MaxRedactPattern); err != nil {
 			return err
 		}
-		compiled, err := regexp.Compile(p.Pattern)
+		compiled, _, err := CompilePattern(p.Pattern, MaxPatternSize)
+		if ErrorCode(err) == CodeTooLarge {
+			return InvalidField(field, "%s: the pattern is too large once its repetitions are written out; repeat less", p.Name)
+		}
 		if err != nil {
 			return InvalidField(field, "%s: the pattern is no regular expression in Go's syntax (RE2: no look-around, no back references)", p.Name)
 		}

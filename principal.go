@@ -23,8 +23,10 @@ type Principal struct {
 	Kind        AuthorKind    `json:"kind"` // person or service
 	Role        PrincipalRole `json:"role"`
 
-	RequestsPerMinute int  `json:"-"` // of its key; 0: not limited
-	Local             bool `json:"-"` // the machine's own user, as whoever let it in has made sure; never a key's owner
+	RequestsPerMinute int   `json:"-"` // of its key; 0: not limited
+	MaxSessions       int64 `json:"-"` // that it may own, by its key; 0: not limited
+	MaxStorage        int64 `json:"-"` // bytes of files that it may have uploaded, by its key; 0: not limited
+	Local             bool  `json:"-"` // the machine's own user, as whoever let it in has made sure; never a key's owner
 }
 
 // Author is the principal as the author of a message.
@@ -41,9 +43,11 @@ type Key struct {
 	Role        PrincipalRole `json:"role"`
 	Prefix      string        `json:"prefix"` // the first characters, to recognise it by
 	// RequestsPerMinute is what the key may send; nil: as much as it wants.
-	RequestsPerMinute *int `json:"requests_per_minute"`
-	CreatedAt         Time `json:"created_at"`
-	RevokedAt         Time `json:"revoked_at"`
+	RequestsPerMinute *int   `json:"requests_per_minute"`
+	MaxSessions       *int64 `json:"max_sessions" doc:"How many sessions it may own; null: not limited."`
+	MaxStorage        *int64 `json:"max_storage" doc:"How many bytes of files it may have uploaded; null: not limited."`
+	CreatedAt         Time   `json:"created_at"`
+	RevokedAt         Time   `json:"revoked_at"`
 }
 
 // DefaultWorkspace is the workspace of requests without a key.

@@ -46,6 +46,7 @@ type NewSession struct {
 	Session     Session // ids minted by the caller; status, statistics and times are the store's
 	First       *NewMessage
 	ClientID    string // the client that has it open from now on, if any
+	Quota       Quota  // of sessions; none of tool sessions
 	Idempotency Idempotency
 }
 

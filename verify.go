@@ -1,6 +1,10 @@
 package parley
 
-import "context"
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+)
 
 // The bounds of one step of a verification.
 const (
@@ -26,16 +30,44 @@ const (
 )
 
 // VerifyPlace is how far a verification is: what a step begins with. The zero value
-// is its beginning. It can be kept, and the verification goes on there later.
+// is its beginning. As text it is opaque; it can be kept, and the verification goes on
+// there later.
 type VerifyPlace struct {
-	Stage       VerifyStage `json:"stage,omitempty"`
-	Table       string      `json:"table,omitempty"` // pages: the last one that was checked
-	WorkspaceID ID          `json:"workspace_id"`
-	ID          ID          `json:"id"`               // session, blob or entry
-	At          Time        `json:"at,omitempty"`     // of the entry
-	Number      int64       `json:"number,omitempty"` // last message of the session, chunk of the blob, or link that was checked
-	Within      bool        `json:"within,omitempty"` // the session is not at its end
-	Hash        Hash        `json:"hash"`             // of that message or link
+	Stage       VerifyStage
+	Table       string // pages: the last one that was checked
+	WorkspaceID ID
+	ID          ID    // session, blob or entry
+	At          Time  // of the entry
+	Number      int64 // last message of the session, or link, that was checked
+	Within      bool  // the session is not at its end
+	Hash        Hash  // of that message or link
+}
+
+// MarshalText writes the place; "" is the beginning.
+func (p VerifyPlace) MarshalText() ([]byte, error) {
+	if p == (VerifyPlace{}) {
+		return nil, nil
+	}
+	type plain VerifyPlace
+	raw, err := json.Marshal(plain(p))
+	if err != nil {
+		return nil, err
+	}
+	return []byte(base64.RawURLEncoding.EncodeToString(raw)), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (p *VerifyPlace) UnmarshalText(text []byte) error {
+	*p = VerifyPlace{}
+	if len(text) == 0 {
+		return nil
+	}
+	type plain VerifyPlace
+	raw, err := base64.RawURLEncoding.DecodeString(string(text))
+	if err != nil || json.Unmarshal(raw, (*plain)(p)) != nil {
+		return InvalidField("place", "is not what a step said; begin anew without a place")
+	}
+	return nil
 }
 
 // Finding is something that a verification found wrong.
@@ -49,7 +81,9 @@ type Finding struct {
 // VerifyStep is one step of a verification: small enough to be asked for over HTTP,
 // and to be made beside a server's work.
 type VerifyStep struct {
-	Next     VerifyPlace `json:"next"`
+	Stage    VerifyStage `json:"stage" doc:"What it looked at."`
+	Next     VerifyPlace `json:"next" doc:"Where the next step begins. Opaque."`
+	Done     bool        `json:"done"`    // it was the last one
 	Checked  int64       `json:"checked"` // tables, messages, chunks, links or entries of this step
 	Findings []Finding   `json:"findings"`
 	Anchor   Anchor      `json:"anchor"` // the end of the audit's chain

@@ -71,7 +71,9 @@ type KeyInput struct {
 	Workspace string               `json:"workspace,omitempty"`
 	Role      parley.PrincipalRole `json:"role,omitempty"`
 
-	RequestsPerMinute int `json:"requests_per_minute,omitempty"` // 0: not limited
+	RequestsPerMinute int   `json:"requests_per_minute,omitempty"` // 0: not limited
+	MaxSessions       int64 `json:"max_sessions,omitempty"`        // that it may own; 0: not limited
+	MaxStorage        int64 `json:"max_storage,omitempty"`         // bytes of files that it may have uploaded; 0: not limited
 }
 
 // CreatedKey is a key with its secret, which is shown this once.

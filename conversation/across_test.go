@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/bounded"
 	"parley/internal/pgtest"
 	"parley/live"
 	"parley/postgres"
@@ -348,5 +349,5 @@ func TestAnyProcessShowsAnySession(t *testing.T) {
 	}
 	work.Wait()
 	close(left)
-	<-killed
+	bounded.Receive(t, killed, "the connections to be killed")
 }

@@ -109,8 +109,9 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 			case parley.MessageCompleted:
 				completed[got]++
 			case parley.MessageFailed:
-				if m.Error == nil || m.Error.Class != parley.ClassInterrupted {
-					t.Errorf("killed after %s: message %d failed with %+v", after, m.Sequence, m.Error)
+				if want := fmt.Sprintf("%d characters of this answer were kept; up to %d more", len(got), parley.MaxUnkept); m.Error == nil ||
+					m.Error.Class != parley.ClassInterrupted || !strings.HasPrefix(m.Error.Detail, want) {
+					t.Errorf("killed after %s: message %d failed with %+v; want it to tell that %s", after, m.Sequence, m.Error, want)
 				}
 				if !strings.HasPrefix(first, got) && !strings.HasPrefix(second, got) {
 					t.Errorf("killed after %s: interrupted text %q", after, got)

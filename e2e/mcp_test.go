@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/internal/bounded"
 )
 
 // mcpPackages is where make e2e installs the packages of e2e/mcp.
@@ -81,7 +82,7 @@ func everythingOverHTTP(t *testing.T) (url string) {
 	}()
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
-		<-over
+		bounded.Receive(t, over, "the server's output to end")
 		_ = command.Wait()
 	})
 	select {

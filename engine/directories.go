@@ -152,8 +152,9 @@ func (d *Directories) read(ctx context.Context, inside *os.Root, relative string
 	if err != nil {
 		return err
 	}
-	defer folder.Close()                                                        //nolint:errcheck // it was read from
-	if at, err := projectdir.Where(folder, *d.Path); err != nil || !shown(at) { // a link took its place meanwhile
+	defer folder.Close() //nolint:errcheck // it was read from
+	if at, err := projectdir.Where(folder, *d.Path); err != nil || !shown(at) {
+		// A link took its place meanwhile.
 		return noDirectory(*d.Path)
 	}
 	for seen := 0; ; {

@@ -90,16 +90,18 @@ type Trees interface {
 
 // Options are what an Engine is made of. Store and Models are required.
 type Options struct {
-	Store      Store
-	Models     parley.ModelSource
-	Providers  []parley.ProviderInfo // for people: what is configured and what could be
-	Tools      parley.ToolSource     // nil: agents can name no server tools
-	Middleware []parley.Middleware   // the program's own, as the workers have it
-	Runner     parley.Runner         // nil: this process runs no turns; others find them in the store
-	DryRunner  parley.DryRunner      // nil: no dry runs and no previews here
-	Audit      *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
-	Projects   *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
-	Log        *slog.Logger          // nil: slog.Default()
+	Store       Store
+	Models      parley.ModelSource
+	Providers   []parley.ProviderInfo // for people: what is configured and what could be
+	Tools       parley.ToolSource     // nil: agents can name no server tools
+	Middleware  []parley.Middleware   // the program's own, as the workers have it
+	Runner      parley.Runner         // nil: this process runs no turns; others find them in the store
+	DryRunner   parley.DryRunner      // nil: no dry runs and no previews here
+	Audit       *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
+	Projects    *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
+	MaxSessions int64                 // of each workspace; 0: not limited
+	MaxStorage  int64                 // bytes of each workspace's files; 0: not limited
+	Log         *slog.Logger          // nil: slog.Default()
 }
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.
@@ -113,6 +115,7 @@ type Engine struct {
 	middleware []parley.Middleware
 	audit      *AuditLog
 	projects   *projectdir.Policy
+	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
 	signedIn   secrets[parley.SignedIn]
@@ -138,11 +141,13 @@ func New(options Options) *Engine {
 	if projects == nil {
 		projects = projectdir.Home()
 	}
-	return &Engine{
+	e := &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
 		middleware: options.Middleware, audit: options.Audit,
 		projects: projects, log: log, seed: maphash.MakeSeed(),
 	}
+	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
+	return e
 }
 
 // patch locks an agent against other patches of this process and returns the unlock.

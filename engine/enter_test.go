@@ -19,6 +19,7 @@ var unaccompanied = map[string]string{
 	"SignIn":       "it lets somebody in who has shown a key",
 	"SignedIn":     "it finds out who calls",
 	"SignOut":      "whoever has the secret may end it",
+	"NoteRefused":  "nobody is let in",
 }
 
 // TestEveryVerbEnters: no exported method of an Engine reaches the store but

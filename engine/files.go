@@ -28,24 +28,35 @@ func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, nam
 		return parley.File{}, false, err
 	}
 	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
+	quota := e.storageQuota(principal)
 	pieces := parley.WithAudit(ctx, nil) // the file is there when its last piece is
-	if err := e.receive(pieces, &file, from); err != nil {
-		if file.Size > 0 { // what the client lets go of is swept later, if not now
-			if err := e.store.AbandonUpload(context.WithoutCancel(pieces), file.WorkspaceID, file.BlobID); err != nil {
-				e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
-			}
-		}
+	if err := e.receive(pieces, &file, from, quota); err != nil {
+		e.abandon(pieces, &file)
 		return parley.File{}, false, err
 	}
-	made, isNew, err := e.store.FinishUpload(ctx, file)
+	made, isNew, err := e.store.FinishUpload(ctx, file, quota)
+	if parley.ErrorCode(err) == parley.CodeConflict {
+		e.abandon(pieces, &file)
+	}
 	if err == nil {
 		call.about(on(made.ID))
 	}
 	return made, isNew, err
 }
 
+// abandon gives up what an upload has stored; what the client lets go of is swept
+// later, if not now.
+func (e *Engine) abandon(ctx context.Context, file *parley.File) {
+	if file.Size == 0 {
+		return
+	}
+	if err := e.store.AbandonUpload(context.WithoutCancel(ctx), file.WorkspaceID, file.BlobID); err != nil {
+		e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
+	}
+}
+
 // receive stores the chunks of a file and fills in what their bytes say of it.
-func (e *Engine) receive(ctx context.Context, file *parley.File, from io.Reader) error {
+func (e *Engine) receive(ctx context.Context, file *parley.File, from io.Reader, quota parley.Quota) error {
 	var seen inspection
 	sum := sha256.New()
 	chunk := make([]byte, parley.FileChunkBytes)
@@ -56,6 +67,11 @@ func (e *Engine) receive(ctx context.Context, file *parley.File, from io.Reader)
 		}
 		if file.Size+int64(size) > parley.MaxFileBytes {
 			return FileTooLarge()
+		}
+		if n%storageLookedAt == 0 && size > 0 {
+			if err := e.hasRoom(ctx, file, quota, size); err != nil {
+				return err
+			}
 		}
 		if size > 0 {
 			_, _ = sum.Write(chunk[:size]) // a hash never fails

@@ -56,7 +56,7 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 	if input.Sequence < 0 {
 		return parley.Opened{}, parley.InvalidField("sequence", "must be 1 or more")
 	}
-	fork := parley.NewFork{At: input.At, Sequence: input.Sequence, Idempotency: idempotency}
+	fork := parley.NewFork{At: input.At, Sequence: input.Sequence, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
 	if fork.Session, err = e.branch(ctx, scope, principal, sessionID, input.BranchInput); err != nil {
 		return parley.Opened{}, err
 	}
@@ -134,7 +134,7 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 		return parley.Opened{}, err
 	}
 	call.about(in(sessionID, id))
-	return e.fork(ctx, call, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Idempotency: idempotency})
+	return e.fork(ctx, call, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
 }
 
 // questionOf is the user's message that began the turn of an answer.

@@ -26,6 +26,9 @@ type KeyInput struct {
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
 	// RequestsPerMinute counts every request of the key, a stream once.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all sorts; beyond it they are 429. Not limited by default."`
+	// MaxSessions and MaxStorage are quotas of what the key's principal owns.
+	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that it may own; beyond it 409. Not limited by default."`
+	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that it may have uploaded; beyond it 409. Not limited by default."`
 }
 
 // NewKey is the one answer that holds a key's secret.
@@ -57,6 +60,25 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	}
 	e.keys.add(hash, principal, now, cleared)
 	return principal, nil
+}
+
+// RefusedKey is the action of the audit for the secret of a revoked key.
+const RefusedKey = "refusedKey"
+
+// NoteRefused writes down that somebody came with the secret of a revoked key: in the
+// workspace that the key was of. Of any other secret nothing is known to write.
+func (e *Engine) NoteRefused(ctx context.Context, secret string, requestID parley.ID) {
+	if e.audit == nil || len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
+		return
+	}
+	key, err := e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
+	if err != nil {
+		return // it was never a key, or the store is out of reach: the log has the line
+	}
+	e.audit.record(ctx, parley.AuditEntry{
+		ID: parley.NewID(), WorkspaceID: key.WorkspaceID, At: parley.Now(), PrincipalID: key.PrincipalID, PrincipalName: key.Name,
+		Action: RefusedKey, TargetID: key.ID, RequestID: requestID,
+	})
 }
 
 // admit counts a call of a principal whose key is limited: CodeRateLimited when it
@@ -129,6 +151,9 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	if input.RequestsPerMinute < 0 || input.RequestsPerMinute > parley.MaxLimitPerMinute {
 		return NewKey{}, parley.InvalidField("requests_per_minute", "must lie between 1 and %d; leave it out for no limit", parley.MaxLimitPerMinute)
 	}
+	if err := checkQuotas(input); err != nil {
+		return NewKey{}, err
+	}
 	secret, err := newSecret(SecretPrefix)
 	if err != nil {
 		return NewKey{}, err
@@ -137,6 +162,7 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 		Key: parley.Key{
 			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
 			Name: input.Name, Role: role, Prefix: secret[:shownBytes], RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),
+			MaxSessions: parley.OrNull(input.MaxSessions), MaxStorage: parley.OrNull(input.MaxStorage),
 		},
 		Hash: parley.HashOf([]byte(secret)),
 	})
@@ -145,6 +171,16 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	}
 	call.about(on(key.ID))
 	return NewKey{Key: key, Secret: secret}, nil
+}
+
+func checkQuotas(input KeyInput) error {
+	if input.MaxSessions < 0 || input.MaxSessions > parley.MaxQuota {
+		return parley.InvalidField("max_sessions", "must lie between 1 and %d; leave it out for no limit", int64(parley.MaxQuota))
+	}
+	if input.MaxStorage < 0 || input.MaxStorage > parley.MaxQuota {
+		return parley.InvalidField("max_storage", "must lie between 1 and %d bytes; leave it out for no limit", int64(parley.MaxQuota))
+	}
+	return nil
 }
 
 // newSecret is random, behind what tells what it is for.

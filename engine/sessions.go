@@ -123,7 +123,7 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
 		return parley.Opened{}, err
 	}
-	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Idempotency: idempotency}
+	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {

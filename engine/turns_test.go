@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/bounded"
 )
 
 // lease outlives every test.
@@ -181,7 +182,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	if _, err := h.store.FinishTurn(t.Context(), runner.ran[0].Fence, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-done; got.err != nil || got.result.By != engine.ByHolder || got.result.Turn.Status != parley.TurnCancelled {
+	if got := bounded.Receive(t, done, "the cancel to be answered"); got.err != nil || got.result.By != engine.ByHolder || got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that settles: %+v, %v", got.result, got.err)
 	}
 

@@ -38,6 +38,9 @@ func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place p
 func Verify(ctx context.Context, store parley.VerifyStore, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
 	v := verification{ctx: ctx, store: store, place: place, anchor: anchor}
 	v.step.Findings = []parley.Finding{}
+	if v.step.Stage = place.Stage; v.step.Stage == "" {
+		v.step.Stage = parley.VerifyPages
+	}
 	var err error
 	switch place.Stage {
 	case "", parley.VerifyPages:
@@ -52,12 +55,12 @@ func Verify(ctx context.Context, store parley.VerifyStore, place parley.VerifyPl
 		err = v.audit()
 	case parley.VerifyDone:
 	default:
-		err = parley.InvalidField("place.stage", "there is no stage %q; begin anew without a place", parley.Clip(string(place.Stage), 32))
+		err = parley.InvalidField("place", "is not what a step said; begin anew without a place")
 	}
 	if err != nil {
 		return parley.VerifyStep{}, err
 	}
-	v.step.Next = v.place
+	v.step.Next, v.step.Done = v.place, v.place.Stage == parley.VerifyDone
 	v.step.Anchor, err = store.AuditAnchor(ctx)
 	return v.step, err
 }

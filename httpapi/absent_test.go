@@ -244,6 +244,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
 	do("signIn", reflect.TypeFor[parley.Principal](), 200, "POST", "/v1/sign-in", `{"key":"`+testToken+`"}`)
+	do("listSignIns", reflect.TypeFor[page[parley.SignIn]](), 200, "GET", "/v1/sign-ins", "")
 	do("createKey", reflect.TypeFor[engine.NewKey](), 201, "POST", "/v1/keys", `{"name":"ci"}`)
 	do("listKeys", reflect.TypeFor[page[parley.Key]](), 200, "GET", "/v1/keys", "")
 	do("problem", reflect.TypeFor[Problem](), 404, "GET", "/v1/agents/none", "")

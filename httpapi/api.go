@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -37,16 +38,20 @@ type Options struct {
 	// SignInCode signs the server's own user in at /sign-in?code=…, once and within
 	// SignInCodeTime. "" when there is none.
 	SignInCode string
+	// TrustedProxies are networks whose X-Forwarded-For says where a request comes from.
+	TrustedProxies []netip.Prefix
 	// Hosts are further names that requests may use in the Host header, without ports.
 	Hosts []string
 
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
-	Limited func(parley.RateScope)      // is told of each 429; nil: nobody is
-	Version string                      // in the document; "dev" when empty
-	Flush   time.Duration               // standard pace of merged deltas; 0: StandardFlush
-	Log     *slog.Logger                // nil: slog.Default()
+	Limited func(parley.RateScope)      // is told of each 429 by a limit; nil: nobody is
+	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
+	WrongKey func(status int)
+	Version  string        // in the document; "dev" when empty
+	Flush    time.Duration // standard pace of merged deltas; 0: StandardFlush
+	Log      *slog.Logger  // nil: slog.Default()
 }
 
 // api is the handler. It keeps nothing between requests but the gate's memory.
@@ -60,6 +65,8 @@ type api struct {
 	page     http.Handler
 	metrics  http.Handler
 	limited  func(parley.RateScope)
+	wrongKey func(status int)
+	guesses  *guesses
 	flush    time.Duration
 	log      *slog.Logger
 
@@ -77,7 +84,7 @@ func New(options Options) (http.Handler, error) {
 	}
 	a := &api{
 		engine: options.Engine, hub: options.Hub, gate: newGate(&options),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, flush: options.Flush, log: options.Log,
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
 	for _, host := range options.Hosts {
@@ -89,6 +96,7 @@ func New(options Options) (http.Handler, error) {
 	if a.log == nil {
 		a.log = slog.Default()
 	}
+	a.guesses = newGuesses(options.TrustedProxies, a.log)
 	a.json = sync.OnceValues(func() ([]byte, error) { return OpenAPI(options.Version) })
 	a.yaml = sync.OnceValues(func() ([]byte, error) {
 		document, err := a.json()

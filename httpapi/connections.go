@@ -183,7 +183,8 @@ func (c *connections) tell() {
 	c.shut++
 	if now := c.now(); now.Sub(c.toldAt) >= closedTold {
 		c.limits.Log.LogAttrs(context.Background(), slog.LevelWarn, "too many connections: some that were of no use were closed",
-			slog.Int("closed", c.shut), slog.Int("open", len(c.guests)), slog.Int("most", c.limits.Most), slog.Int("strangers_per_address", c.limits.PerAddress))
+			slog.Int("closed", c.shut), slog.Int("open", len(c.guests)), slog.Int("most", c.limits.Most),
+			slog.Int("strangers_per_address", c.limits.PerAddress))
 		c.shut, c.toldAt = 0, now
 	}
 }

@@ -157,7 +157,7 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 			header.Set("Retry-After", strconv.FormatInt(int64((known.RetryAfter+time.Second-1)/time.Second), 10))
 		}
 	}
-	if problem.Code == parley.CodeRateLimited && a.limited != nil {
+	if problem.Code == parley.CodeRateLimited && a.limited != nil && !x.guessing {
 		if x.keyLimited {
 			a.limited(parley.RateOfKey)
 		} else {

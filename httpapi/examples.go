@@ -84,12 +84,12 @@ const (
 	usageExample       = `{"group":"day","from":"` + timeExample + `","to":"` + timeExample + `","total":` + usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
 	usageSumExample    = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample + `","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
 	anchorExample      = `{"number":12,"hash":"` + hashExample + `"}`
-	verifyExample      = `{"next":{"stage":"files","workspace_id":null,"id":null,"hash":null},"checked":1,"findings":[{"stage":"records","where":"session ` + sessionIDExample + `","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
+	verifyExample      = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,"findings":[{"stage":"records","where":"session ` + sessionIDExample + `","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
 	auditExample       = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
 	providersExample   = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY","default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample        = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin"}`
 	principalExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
-	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"created_at":"` + timeExample + `","revoked_at":null`
+	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"max_sessions":1000,"max_storage":null,"created_at":"` + timeExample + `","revoked_at":null`
 	keyExample         = `{` + keyFields + `}`
 	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
 	newKeyExample      = `{` + keyFields + `,"key":"pk_example-shown-once"}`

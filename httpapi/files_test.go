@@ -134,7 +134,7 @@ func TestUploadsAreBounded(t *testing.T) {
 		"a length beyond the bound": fmt.Sprintf("Content-Length: %d\r\n", parley.MaxFileBytes+maxFormBytes+1),
 		"a body that breaks off":    "Content-Length: 1000\r\n",
 	} {
-		status := s.raw("POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc")
+		status := s.raw("POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc")
 		if want := map[bool]string{true: "413", false: "422"}[strings.Contains(what, "beyond")]; !strings.HasPrefix(status, "HTTP/1.1 "+want) {
 			t.Errorf("%s: %q, want %s", what, status, want)
 		}

@@ -109,18 +109,17 @@ func startServer(t *testing.T, change ...func(*Options)) *testServer {
 // startServerWith is startServer with models of the test's own.
 func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, registry, func(policy *projectdir.Policy) parley.ToolSource { return builtin.ToolsWithin(policy) }, change...)
+	return startServerOf(t, registry, nil, change...)
 }
 
 // startServerWithTools is startServer with tools of the test's own.
 func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
-	return startServerOf(t, testModels, func(*projectdir.Policy) parley.ToolSource { return tools }, change...)
+	return startServerOf(t, testModels, tools, change...)
 }
 
-func startServerOf(
-	t *testing.T, registry func(*testing.T) *llm.Registry, toolsOf func(*projectdir.Policy) parley.ToolSource, change ...func(*Options),
-) *testServer {
+// startServerOf takes Parley's own tools for nil.
+func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
@@ -132,7 +131,10 @@ func startServerOf(
 		t.Fatal(err)
 	}
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
-	models, tools := registry(t), toolsOf(policy)
+	models := registry(t)
+	if tools == nil {
+		tools = builtin.ToolsWithin(policy)
+	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)

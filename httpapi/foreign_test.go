@@ -14,7 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	slug, reader, approval                                        string
+	slug, reader, approval, signIn                                string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -41,6 +41,8 @@ func (s *testServer) build(workspace, slug string) estate {
 	}
 	e.project = made.ID.String()
 	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
+	s.cookieOf(strings.TrimPrefix(e.bearer, "Bearer "))
+	e.signIn = want[page[parley.SignIn]](s, 200, "GET", "/v1/sign-ins", "", auth...).Data[0].ID.String()
 	e.file = want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+slug+".txt", `"of `+slug+`"`, auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
@@ -51,7 +53,7 @@ func (s *testServer) build(workspace, slug string) estate {
 func (e estate) fill(path string) string {
 	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
 		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{reader}", e.reader, "{approval}", e.approval,
-		"{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+		"{sign_in}", e.signIn, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.

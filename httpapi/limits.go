@@ -64,6 +64,7 @@ type exchange struct {
 	turn parley.ID // that the request began, if it did
 
 	keyLimited bool // the key's own rate was asked first, and did not admit it
+	guessing   bool // wrong keys came too fast from where it does
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

@@ -112,7 +112,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 
 func (a *api) prepare(r *route, x *exchange) (err error) {
 	if !r.open {
-		who, err := a.gate.caller(x.r)
+		who, err := a.caller(x)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,11 @@ func serveSignIn(a *api, x *exchange) error {
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	who, err := a.gate.holder(x.r, credential{secret: strings.TrimSpace(input.Key)})
+	shown := credential{secret: strings.TrimSpace(input.Key)}
+	who, err := a.gate.holder(x.r, shown)
+	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
+		return a.wrongSecret(x, shown, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -52,7 +56,8 @@ func serveSignInByCode(a *api, x *exchange) error {
 		return x.sendNothing()
 	}
 	if !a.gate.redeem(code) {
-		return parley.Errorf(parley.CodeUnauthenticated, "This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory.")
+		return a.wrongSecret(x, credential{secret: code}, parley.Errorf(parley.CodeUnauthenticated,
+			"This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory."))
 	}
 	owner, err := a.gate.owner(x.r.Context(), "")
 	if err != nil {
@@ -112,7 +117,8 @@ func serveEndSignIn(a *api, x *exchange) error {
 func (a *api) cookie(r *http.Request, name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"), // a lie about it harms the liar alone
+		// A lie about it harms the liar alone.
+		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
 	}
 }
 

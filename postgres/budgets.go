@@ -270,15 +270,17 @@ func orNothing(cost *parley.Money) int64 {
 }
 
 // What counts a request: a subject's time moves by what one takes, if that is not
-// more than a minute ahead; else early is how far beyond it would be.
+// more than a minute ahead; else early is how far beyond it would be. A time that is
+// further ahead was counted before the database's clock went back, and counts no
+// more, or nobody would get in until the clock is there again.
 const (
 	takenRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n
-  ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = greatest(r.used_until + $3, excluded.used_until)
-  WHERE greatest(r.used_until + $3, excluded.used_until) - (excluded.used_until - $3) <= 60000000 RETURNING 1)`
+  ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = CASE WHEN r.used_until - (excluded.used_until - $3) BETWEEN 0 AND 60000000 THEN r.used_until + $3 ELSE excluded.used_until END
+  WHERE r.used_until - (excluded.used_until - $3) NOT BETWEEN 60000001 - $3 AND 60000000 RETURNING 1)`
 	early    = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
 	takeRate = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
-	rateWait = `SELECT greatest(0, greatest(n.now, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0)) + $3 - n.now - 60000000)
+	rateWait = `SELECT greatest(0, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2 AND r.used_until BETWEEN n.now AND n.now + 60000000), n.now) + $3 - n.now - 60000000)
  FROM (SELECT parley.now_ms() * 1000 AS now) n`
 	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
 )

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -31,6 +32,7 @@ const (
 	stateShutdown    = "57P01" // the server stops; also a connection ended by an administrator
 	stateCrash       = "57P02"
 	stateStarting    = "57P03"
+	stateFull        = "53300" // no connection is left
 	stateIdleTooLong = "57P05"
 	stateSilent      = "25P03" // in a transaction, for longer than idleBound says
 	stateTooLong     = "25P04" // a transaction, for longer than the server allows
@@ -76,7 +78,7 @@ func unsent(err error) bool {
 		return !hopeless(stateOf(err))
 	}
 	switch stateOf(err) {
-	case stateShutdown, stateCrash, stateStarting, stateIdleTooLong, stateSilent, stateTooLong, "53300":
+	case stateShutdown, stateCrash, stateStarting, stateIdleTooLong, stateSilent, stateTooLong, stateFull:
 		return true
 	case "":
 		return pgconn.SafeToRetry(err)
@@ -87,6 +89,20 @@ func unsent(err error) bool {
 // hopeless are the answers to a login that does not get better by waiting.
 func hopeless(state string) bool {
 	return strings.HasPrefix(state, "28") || state == stateNoDatabase || state == statePrivilege
+}
+
+// Absent reports that Open failed because no server answers, or one that starts, stops
+// or is full: waiting may help. A refusal is none.
+func Absent(err error) bool {
+	switch state := stateOf(err); {
+	case state == stateStarting, state == stateShutdown, state == stateCrash, state == stateFull:
+		return true
+	case state != "":
+		return false
+	}
+	var connecting *pgconn.ConnectError
+	var untrusted *tls.CertificateVerificationError
+	return (errors.As(err, &connecting) || broken(err)) && !errors.As(err, &untrusted)
 }
 
 // contended reports that the server gave up a batch for another one, or because

@@ -55,12 +55,12 @@ func scanFile(r *row) (parley.File, error) {
 
 // FinishUpload implements parley.FileStore. Of several that finish the same bytes
 // at once the unique index lets one through; the others look again.
-func (s *Store) FinishUpload(ctx context.Context, file parley.File) (made parley.File, isNew bool, err error) {
+func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (made parley.File, isNew bool, err error) {
 	again := func(err error) bool { return unsent(err) || violated(err) != "" }
 	audit := parley.AuditFrom(ctx)
 	err = s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) (err error) {
-			made, isNew, err = finishUpload(t, file, audit)
+			made, isNew, err = finishUpload(t, file, quota, audit)
 			return err
 		})
 	}, again)
@@ -70,8 +70,9 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File) (made parley
 	return made, isNew, mapError(err)
 }
 
-func finishUpload(t *conversation, file parley.File, audit *parley.AuditIntent) (parley.File, bool, error) {
+func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *parley.AuditIntent) (parley.File, bool, error) {
 	made, open, known := file, false, false
+	var stored parley.Storage
 	b := tenant(file.WorkspaceID)
 	b.read("SELECT 1 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' FOR UPDATE", func(*row) error {
 		open = true
@@ -91,11 +92,26 @@ func finishUpload(t *conversation, file parley.File, audit *parley.AuditIntent) 
 		made, err = scanFile(r)
 		return err
 	}, file.WorkspaceID, file.OwnerID, file.Name, file.SHA256)
+	if quota != (parley.Quota{}) {
+		b.read(storageQuery, func(r *row) (err error) {
+			stored, err = scanStorage(r)
+			return err
+		}, file.WorkspaceID, file.OwnerID)
+	}
 	if err := t.send(b); err != nil {
 		return parley.File{}, false, err
 	}
 	if !open {
 		return parley.File{}, false, errUploadOver()
+	}
+	if !known {
+		twice := int64(0) // this upload is in what is stored, and given up below
+		if made.BlobID != file.BlobID {
+			twice = file.Size
+		}
+		if err := stored.Room(quota, -twice, file.Size); err != nil {
+			return parley.File{}, false, err
+		}
 	}
 	b = tenant(file.WorkspaceID)
 	if made.BlobID != file.BlobID {
@@ -114,6 +130,18 @@ func finishUpload(t *conversation, file parley.File, audit *parley.AuditIntent) 
 func (b *batch) giveUp(workspaceID, blobID parley.ID) {
 	b.write(`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+`' WHERE workspace_id = $1 AND id = $2 AND state = '`+blobOpen+`' RETURNING id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`, workspaceID, blobID, transition.PurgeBlob)
+}
+
+const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs WHERE workspace_id = $1 AND state <> '` + blobGone + `'),
+ (SELECT coalesce(sum(size), 0)::bigint FROM parley.files WHERE workspace_id = $1 AND owner_id = $2)`
+
+func scanStorage(r *row) (parley.Storage, error) {
+	return parley.Storage{Workspace: r.int64(), Principal: r.int64()}, nil
+}
+
+// Storage implements parley.FileStore.
+func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (parley.Storage, error) {
+	return one(ctx, s, tenant(workspaceID), "storage", scanStorage, storageQuery, workspaceID, ownerID)
 }
 
 // AbandonUpload implements parley.FileStore.

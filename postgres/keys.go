@@ -100,14 +100,15 @@ func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) 
 		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, now)
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
 
 const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id AND p.id = k.principal_id
  JOIN parley.workspaces w ON w.id = k.workspace_id `
 
 func scanKey(r *row) (parley.Key, error) {
 	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()), CreatedAt: r.time(), RevokedAt: r.time()}, nil
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()),
+		MaxSessions: parley.OrNull(r.int64()), MaxStorage: parley.OrNull(r.int64()), CreatedAt: r.time(), RevokedAt: r.time()}, nil
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -134,8 +135,8 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 	for range lookAgain {
 		b := tenant(key.WorkspaceID)
 		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
-		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, perMinute(&key), key.CreatedAt)
+		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, limitOf(key.RequestsPerMinute), limitOf(key.MaxSessions), limitOf(key.MaxStorage), key.CreatedAt)
 		b.audit(audit.Entries(parley.ID{}, key.ID))
 		err = s.send(ctx, b)
 		switch index := violated(err); {
@@ -155,13 +156,18 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error) {
 	principal, err := one(ctx, s, system(), "key", func(r *row) (parley.Principal, error) {
 		principal, err := scanPrincipal(r)
-		principal.RequestsPerMinute = r.int()
+		principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()
 		return principal, err
-	}, "SELECT "+principalColumns+", k.requests_per_minute"+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
+	}, "SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
 	}
 	return principal, err
+}
+
+// RevokedKey implements parley.KeyStore.
+func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error) {
+	return one(ctx, s, system(), "key", scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL", hash)
 }
 
 // Keys lists the keys of a workspace, newest first.
@@ -200,10 +206,10 @@ func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// perMinute is 0 for a key that is not limited.
-func perMinute(key *parley.Key) int {
-	if key.RequestsPerMinute == nil {
+// limitOf is 0 for a key that is not limited.
+func limitOf[T int | int64](limit *T) T {
+	if limit == nil {
 		return 0
 	}
-	return *key.RequestsPerMinute
+	return *limit
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley"
+	"parley/internal/bounded"
 	"parley/internal/pgtest"
 )
 
@@ -367,7 +368,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 	}
 	some := func(turned <-chan struct{}) {
 		for range 20 {
-			<-turned
+			bounded.Receive(t, turned, "an older server's round")
 		}
 	}
 	before := work(older)

@@ -172,6 +172,24 @@ func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	return !found.IsZero(), err
 }
 
+// CountSessions implements transition.Rows: those that are created in the same
+// instant do not see each other.
+func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int64, error) {
+	query, args := "SELECT 1 FROM parley.sessions WHERE workspace_id = $1 AND deleted_at IS NULL", []arg{workspaceID, most}
+	if !ownerID.IsZero() {
+		query, args = query+" AND owner_id = $3", append(args, ownerID)
+	}
+	query = "SELECT count(*) FROM (" + query + " LIMIT $2) counted"
+	count, err := first(a, func(r *row) (int64, error) { return r.int64(), nil }, query, args...)
+	if err != nil || count == nil {
+		return 0, err
+	}
+	if *count < most {
+		a.relies("SELECT 1 WHERE ("+query+") < $2", args...)
+	}
+	return *count, nil
+}
+
 // MayClaim implements transition.Rows: a process that asks is taken to have a
 // lease, for the database to confirm.
 func (a *attempt) MayClaim(processID parley.ID) (bool, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parley"
+	"parley/internal/bounded"
 	"parley/internal/pgtest"
 )
 
@@ -178,14 +179,14 @@ func underRestarts(t *testing.T, cluster *pgtest.Cluster, workers int, work func
 	}
 	for range restarts {
 		for range before {
-			<-progress
+			bounded.Receive(t, progress, "a post")
 		}
 		if err := errors.Join(cluster.Stop(), cluster.Resume()); err != nil {
 			t.Error(err)
 		}
 	}
 	for range before {
-		<-progress
+		bounded.Receive(t, progress, "a post")
 	}
 	close(stop)
 	group.Wait()

@@ -28,6 +28,11 @@ const (
  INSERT INTO parley.deaths (process_id) SELECT id FROM dead ON CONFLICT DO NOTHING`
 )
 
+// catchUp makes errands due in time that were left before the database's clock went
+// back: each after the delay that it was left with.
+const catchUp = `UPDATE parley.outbox SET due_at = due_at - created_at + parley.now_ms(), created_at = parley.now_ms()
+ WHERE due_at > parley.now_ms() + $1 AND created_at > parley.now_ms() + $1`
+
 // stray is a session whose turn nobody runs.
 type stray struct{ session, workspace, holder parley.ID }
 
@@ -58,6 +63,7 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 		return total, mapError(err)
 	}
 	b := system()
+	b.write(catchUp, int64(transition.ClockSlack))
 	b.write(forget)
 	b.write("DELETE FROM parley.deaths WHERE n <= (SELECT max(n) FROM parley.deaths) - $1", transition.DeathsKept)
 	if err := s.send(ctx, b); err != nil {

@@ -36,6 +36,9 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 		if err != nil { // its text stays out of the error: a pattern may hold a secret
 			return nil, parley.InvalidField("middleware.redact", "%s: the pattern is no regular expression", parley.Clip(p.Name, parley.MaxRedactName))
 		}
+		if _, _, err := parley.CompilePattern(p.Pattern, parley.MaxPatternSize); err != nil { // an earlier version let it pass
+			return nil, parley.InvalidField("middleware.redact", "%s: the pattern is too large once its repetitions are written out", parley.Clip(p.Name, parley.MaxRedactName))
+		}
 		r.names = append(r.names, strings.ToUpper(p.Name))
 		groups.WriteString("|(" + ungrouped(parsed).String() + ")")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/internal/bounded"
 	"parley/storetest"
 )
 
@@ -79,13 +80,13 @@ func TestBackupWhileWriting(t *testing.T) {
 			}
 		}
 	}()
-	<-started
+	bounded.Receive(t, started, "the first write")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "backup.db")
 	pages := 0
 	contents, err := Backup(context.Background(), w.dir, file, func(done, total int) { pages = total })
 	close(stop)
-	if err := <-stopped; err != nil {
+	if err := bounded.Receive(t, stopped, "the writer to stop"); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil {

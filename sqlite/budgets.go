@@ -342,10 +342,15 @@ func (t *txn) Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration
 	return rateWait(t.conn, workspaceID, subject, perMinute, int64(t.now)*1000)
 }
 
+// usedUntil is the time that a subject's requests have used up. It is a minute ahead
+// at most: what is further ahead was counted before the clock went back, and counts
+// no more, or nobody would get in until the clock is there again.
+const usedUntil = "iif(used_until BETWEEN ?1 AND ?1 + 60000000, used_until, ?1)"
+
 // rateWait is how long a subject has to wait at a time in microseconds.
 func rateWait(c *conn, workspaceID, subject parley.ID, perMinute int, now int64) (time.Duration, error) {
 	until := now
-	if _, err := c.one("SELECT max(used_until, ?) FROM rates WHERE workspace_id = ? AND subject_id = ?", func(r *row) error {
+	if _, err := c.one("SELECT "+usedUntil+" FROM rates WHERE workspace_id = ?2 AND subject_id = ?3", func(r *row) error {
 		until = r.int64()
 		return nil
 	}, now, workspaceID, subject); err != nil {
@@ -360,7 +365,7 @@ func each(perMinute int) int64 { return time.Minute.Microseconds() / int64(perMi
 
 func (t *txn) countRequest(workspaceID, subject parley.ID, perMinute int) error {
 	now := int64(t.now) * 1000
-	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?1, ?2, ?3 + ?4) ON CONFLICT DO UPDATE SET used_until = max(used_until, ?3) + ?4",
-		workspaceID, subject, now, each(perMinute))
+	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?2, ?3, ?1 + ?4) ON CONFLICT DO UPDATE SET used_until = "+usedUntil+" + ?4",
+		now, workspaceID, subject, each(perMinute))
 	return err
 }

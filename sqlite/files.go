@@ -60,7 +60,7 @@ func scanFile(r *row) parley.File {
 }
 
 // FinishUpload implements parley.FileStore.
-func (s *Store) FinishUpload(ctx context.Context, file parley.File) (parley.File, bool, error) {
+func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (parley.File, bool, error) {
 	type finished struct {
 		file  parley.File
 		isNew bool
@@ -83,15 +83,23 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File) (parley.File
 			return finished{}, err
 		}
 		if same {
-			if err := tx.giveUp(made.WorkspaceID, file.BlobID); err != nil {
-				return finished{}, err
-			}
 			found, err := tx.one("SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?", func(r *row) error {
 				made = scanFile(r)
 				return nil
 			}, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name)
-			if err != nil || found {
-				return finished{file: made}, err
+			if err != nil {
+				return finished{}, err
+			}
+			if found {
+				return finished{file: made}, tx.giveUp(file.WorkspaceID, file.BlobID)
+			}
+		}
+		if err := tx.hasRoom(&file, quota, same); err != nil {
+			return finished{}, err
+		}
+		if same {
+			if err := tx.giveUp(made.WorkspaceID, file.BlobID); err != nil {
+				return finished{}, err
 			}
 		}
 		made.CreatedAt = tx.now
@@ -103,6 +111,40 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File) (parley.File
 		return finished{file: made, isNew: true}, err
 	})
 	return answer.file, answer.isNew, err
+}
+
+// hasRoom refuses a file that goes beyond a quota. The upload is in what is stored,
+// and given up when the bytes are there already.
+func (t *txn) hasRoom(file *parley.File, quota parley.Quota, given bool) error {
+	if quota == (parley.Quota{}) {
+		return nil
+	}
+	stored, err := storage(t.conn, file.WorkspaceID, file.OwnerID)
+	if err != nil {
+		return err
+	}
+	if given {
+		stored.Workspace -= file.Size
+	}
+	return stored.Room(quota, 0, file.Size)
+}
+
+// Storage implements parley.FileStore.
+func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
+		stored, err = storage(c, workspaceID, ownerID)
+		return err
+	})
+	return stored, err
+}
+
+func storage(c *conn, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
+	_, err = c.one(`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ? AND state <> '`+blobGone+`'),
+ (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ? AND owner_id = ?)`, func(r *row) error {
+		stored = parley.Storage{Workspace: r.int64(), Principal: r.int64()}
+		return nil
+	}, workspaceID, workspaceID, ownerID)
+	return stored, err
 }
 
 // AbandonUpload implements parley.FileStore.

@@ -115,13 +115,14 @@ func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 	return err
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
 
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
 
 func scanKey(r *row) parley.Key {
 	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()), CreatedAt: r.time(), RevokedAt: r.time()}
+		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()),
+		MaxSessions: parley.OrNull(r.int64()), MaxStorage: parley.OrNull(r.int64()), CreatedAt: r.time(), RevokedAt: r.time()}
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -143,8 +144,8 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 			Kind: parley.AuthorService, Role: key.Role}, false); err != nil {
 			return parley.Key{}, err
 		}
-		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, perMinute(&key), key.CreatedAt)
+		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, limitOf(key.RequestsPerMinute), limitOf(key.MaxSessions), limitOf(key.MaxStorage), key.CreatedAt)
 		return key, err
 	})
 }
@@ -184,9 +185,9 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 // Authenticate finds the principal of a key: one look into an index.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+principalColumns+", k.requests_per_minute"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
+		found, err := c.one("SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
 			principal = scanPrincipal(r)
-			principal.RequestsPerMinute = r.int()
+			principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()
 			return nil
 		}, hash)
 		if err == nil && !found {
@@ -195,6 +196,21 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal p
 		return err
 	})
 	return principal, err
+}
+
+// RevokedKey implements parley.KeyStore.
+func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (key parley.Key, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found, err := c.one("SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL", func(r *row) error {
+			key = scanKey(r)
+			return nil
+		}, hash)
+		if err == nil && !found {
+			err = transition.NotFound("key")
+		}
+		return err
+	})
+	return key, err
 }
 
 // Keys lists the keys of a workspace, newest first.
@@ -239,10 +255,10 @@ func (s *Store) HasKeys(ctx context.Context) (has bool, err error) {
 	return has, err
 }
 
-// perMinute is 0 for a key that is not limited.
-func perMinute(key *parley.Key) int {
-	if key.RequestsPerMinute == nil {
+// limitOf is 0 for a key that is not limited.
+func limitOf[T int | int64](limit *T) T {
+	if limit == nil {
 		return 0
 	}
-	return *key.RequestsPerMinute
+	return *limit
 }

@@ -89,6 +89,9 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 			if err := tx.died("lease_until <= ?", tx.now); err != nil {
 				return 0, err
 			}
+			if err := tx.catchUp(); err != nil {
+				return 0, err
+			}
 			return tx.sweep()
 		})
 		if total += done; err != nil {

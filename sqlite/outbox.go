@@ -46,6 +46,18 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	})
 }
 
+// catchUp makes errands due in time that were left before the clock went back: each
+// after the delay that it was left with.
+func (t *txn) catchUp() error {
+	ahead := t.now + transition.ClockSlack
+	late, err := t.has("SELECT 1 FROM outbox WHERE due_at > ?1 AND created_at > ?1 LIMIT 1", ahead)
+	if err != nil || !late {
+		return err
+	}
+	_, err = t.exec("UPDATE outbox SET due_at = due_at - created_at + ?2, created_at = ?2 WHERE due_at > ?1 AND created_at > ?1", ahead, t.now)
+	return err
+}
+
 // apply does a bounded piece of an outbox row's work and reports whether that
 // was the rest.
 func (t *txn) apply(work outboxRow) (done bool, err error) {

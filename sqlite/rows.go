@@ -275,6 +275,19 @@ func (t *txn) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", projectID, workspaceID)
 }
 
+// CountSessions implements transition.Rows: there is no other writer.
+func (t *txn) CountSessions(workspaceID, ownerID parley.ID, most int64) (count int64, err error) {
+	query, args := "SELECT 1 FROM sessions WHERE workspace_id = ? AND deleted_at IS NULL", []arg{workspaceID}
+	if !ownerID.IsZero() {
+		query, args = query+" AND owner_id = ?", append(args, ownerID)
+	}
+	_, err = t.one("SELECT count(*) FROM ("+query+" LIMIT ?)", func(r *row) error {
+		count = r.int64()
+		return nil
+	}, append(args, most)...)
+	return count, err
+}
+
 // MayClaim implements transition.Rows: the writer knows no other process, so that
 // a lease which ran out unseen is as good as one that did not.
 func (t *txn) MayClaim(processID parley.ID) (bool, error) {

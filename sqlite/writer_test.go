@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/internal/bounded"
 )
 
 // hold keeps the writer busy until release is called, so that what is
@@ -31,10 +32,10 @@ func (w *world) hold() (release func()) {
 			return nil
 		})
 	}()
-	<-started
+	bounded.Receive(w.t, started, "the writer to be busy")
 	return func() {
 		close(over)
-		if err := <-done; err != nil {
+		if err := bounded.Receive(w.t, done, "the writer"); err != nil {
 			w.t.Error(err)
 		}
 	}
@@ -295,7 +296,7 @@ func TestLogBound(t *testing.T) {
 			})
 		})
 	}()
-	<-inside
+	bounded.Receive(t, inside, "the reader to be inside")
 	for _, reader := range w.store.all {
 		if reader.since.Load() != 0 {
 			reader.since.Store(1) // it began long ago
@@ -321,7 +322,7 @@ func TestLogBound(t *testing.T) {
 	fill(logLimit>>20 + 2)
 	grown := size()
 	close(goOn)
-	if err := <-ended; parley.ErrorCode(err) != parley.CodeUnavailable {
+	if err := bounded.Receive(t, ended, "the write to end"); parley.ErrorCode(err) != parley.CodeUnavailable {
 		t.Errorf("the old read ended with %v", err)
 	}
 	if err := w.store.write(context.Background(), func(tx *txn) error {

@@ -17,10 +17,10 @@ func testAudit(t *testing.T, open Open) {
 		"a session that is found is named":      testAuditFound,
 		"of many at once each has its own":      testAuditAtOnce,
 		"every change writes its entry":         testAuditEveryChange,
-		"entries and heads are linked once":     testAuditLinks,
-		"linkers fence each other":              testAuditLinkers,
-		"a late entry is linked later":          testAuditLate,
-		"a deletion is linked":                  testAuditGraves,
+		"EntriesAndHeadsAreLinkedOnce":          testAuditLinks,
+		"LinkersFenceEachOther":                 testAuditLinkers,
+		"LateEntriesAreLinkedLater":             testAuditLate,
+		"DeletionsAreLinked":                    testAuditGraves,
 	})
 }
 

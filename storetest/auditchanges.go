@@ -289,7 +289,7 @@ func (w *world) changes(t *testing.T) []audited {
 			return err
 		}, only(project.ID), no},
 		{"delete project", []parley.ID{project.ID}, false, func(ctx context.Context) error { return w.store.DeleteProject(ctx, workspace, project.ID, false) }, only(project.ID), parley.CodeNotFound},
-		{"upload file", nil, false, func(ctx context.Context) error { _, _, err := w.store.FinishUpload(ctx, file); return err }, only(file.ID), parley.CodeConflict},
+		{"upload file", nil, false, func(ctx context.Context) error { _, _, err := w.store.FinishUpload(ctx, file, parley.Quota{}); return err }, only(file.ID), parley.CodeConflict},
 		{"delete file", []parley.ID{file.ID}, false, func(ctx context.Context) error { return w.store.DeleteFile(ctx, w.scope, file.ID) }, only(file.ID), parley.CodeNotFound},
 		{"share", nil, true, func(ctx context.Context) error {
 			parley.AuditFrom(ctx).About(one, reader)

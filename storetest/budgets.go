@@ -18,6 +18,7 @@ func testBudgets(t *testing.T, open Open) {
 		"ATreeCannotOverspend":     budgetTree,
 		"AnInterruptedCallKeeps":   budgetInterrupted,
 		"ARefusedCallCostsNothing": budgetReleased,
+		"AFailedCallThatSpoke":     budgetFailed,
 		"WhoWaitsGoesOn":           budgetWakes,
 		"AParkThatHoldsNoMore":     budgetParkRaces,
 		"RaisedLimits":             budgetRaised,
@@ -128,6 +129,35 @@ func (w *world) budgeted(fence parley.Fence, step int, reservation *parley.Reser
 	begin.Reservation = reservation
 	_, err := w.store.BeginStep(w.ctx, fence, begin)
 	return begin, err
+}
+
+// budgetFailed: a failed call is charged with its estimate once it had begun to
+// answer, since nobody knows what it used; before that it cost nothing.
+func budgetFailed(t *testing.T, w *world) {
+	for name, c := range map[string]struct {
+		firstToken *int64
+		charged    int64
+	}{"before it answered": {nil, 0}, "in its answer": {tokens(1), 70}} {
+		id := w.capped(t, parley.Limits{SessionTokens: tokens(100), SessionCost: cents(100)})
+		w.post(t, id, w.say("Go"))
+		claim := w.claim(t)
+		begin, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 70))
+		must(t, "BeginStep", err)
+		settle := settlement(begin, "Well")
+		settle.Call = parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallFailed, FirstTokenMS: c.firstToken,
+			Error: &parley.Failure{Class: parley.ClassStream, Sentence: parley.ClassStream.Sentence()}}
+		settle.Blocks[0].Status, settle.Blocks[0].Error, settle.Blocks[0].Usage = parley.MessageFailed, settle.Call.Error, nil
+		settle.End = failed(parley.ClassStream)
+		w.settle(t, claim.Fence, settle)
+		if b := w.budget(t, id); b.Tokens != c.charged || int64(b.Cost) != c.charged || b.DayTokens != c.charged || b.ReservedTokens != 0 || b.ReservedCost != 0 {
+			t.Errorf("after a call that failed %s the budget is %+v; want %d charged", name, b, c.charged)
+		}
+		calls, err := w.store.Calls(w.ctx, w.scope, id, parley.CallQuery{Limit: 1})
+		must(t, "Calls", err)
+		if calls[0].Estimated != (c.charged > 0) {
+			t.Errorf("the call that failed %s is kept as %+v", name, calls[0])
+		}
+	}
 }
 
 func budgetRefuses(t *testing.T, w *world) {

@@ -54,7 +54,7 @@ func (w *world) upload(t reporter, name string, data [][]byte) parley.File {
 	t.Helper()
 	file := w.newFile(name, data)
 	w.append(t, file.BlobID, data)
-	made, _, err := w.store.FinishUpload(w.ctx, file)
+	made, _, err := w.store.FinishUpload(w.ctx, file, parley.Quota{})
 	must(t, "FinishUpload", err)
 	return made
 }
@@ -81,7 +81,7 @@ func testFileRoundTrip(t *testing.T, w *world) {
 	file := w.newFile("report.bin", data)
 	file.Width, file.Height = 640, 480
 	w.append(t, file.BlobID, data)
-	made, isNew, err := w.store.FinishUpload(w.ctx, file)
+	made, isNew, err := w.store.FinishUpload(w.ctx, file, parley.Quota{})
 	must(t, "FinishUpload", err)
 	file.CreatedAt = made.CreatedAt
 	if diff := cmp.Diff(file, made); diff != "" || !isNew || made.CreatedAt == 0 {
@@ -115,7 +115,7 @@ func testFileSame(t *testing.T, w *world) {
 	first := w.upload(t, "a.bin", data)
 	again := w.newFile("a.bin", data)
 	w.append(t, again.BlobID, data)
-	got, isNew, err := w.store.FinishUpload(w.ctx, again)
+	got, isNew, err := w.store.FinishUpload(w.ctx, again, parley.Quota{})
 	must(t, "FinishUpload", err)
 	if diff := cmp.Diff(first, got); diff != "" || isNew {
 		t.Errorf("the same name and bytes: new %t (-want +got):\n%s", isNew, diff)
@@ -152,7 +152,7 @@ func testFileSameRace(t *testing.T, w *world) {
 	made := make([]parley.File, many)
 	errs := make([]error, many)
 	for i := range files {
-		group.Go(func() { made[i], _, errs[i] = w.store.FinishUpload(w.ctx, files[i]) })
+		group.Go(func() { made[i], _, errs[i] = w.store.FinishUpload(w.ctx, files[i], parley.Quota{}) })
 	}
 	group.Wait()
 	for i := range made {
@@ -177,7 +177,7 @@ func testFileUnfinished(t *testing.T, w *world) {
 	_, err := w.store.FileChunk(w.ctx, w.scope.WorkspaceID, file.BlobID, 0)
 	refused(t, "FileChunk of an unfinished upload", err, parley.CodeNotFound)
 	w.drainOutbox(t)
-	if _, _, err := w.store.FinishUpload(w.ctx, file); err != nil {
+	if _, _, err := w.store.FinishUpload(w.ctx, file, parley.Quota{}); err != nil {
 		t.Errorf("the outbox took an upload that is under way: %v", err)
 	}
 }
@@ -188,10 +188,10 @@ func testFileOver(t *testing.T, w *world) {
 	w.append(t, file.BlobID, data)
 	must(t, "AbandonUpload", w.store.AbandonUpload(w.ctx, w.scope.WorkspaceID, file.BlobID))
 	refused(t, "AppendUpload", w.store.AppendUpload(w.ctx, w.scope.WorkspaceID, file.BlobID, 2, []byte("x")), parley.CodeConflict)
-	_, _, err := w.store.FinishUpload(w.ctx, file)
+	_, _, err := w.store.FinishUpload(w.ctx, file, parley.Quota{})
 	refused(t, "FinishUpload", err, parley.CodeConflict)
 	w.drainOutbox(t)
-	_, _, err = w.store.FinishUpload(w.ctx, file)
+	_, _, err = w.store.FinishUpload(w.ctx, file, parley.Quota{})
 	refused(t, "FinishUpload once it is gone", err, parley.CodeConflict)
 	whole := w.upload(t, "b.bin", data)
 	must(t, "AbandonUpload of a file", w.store.AbandonUpload(w.ctx, w.scope.WorkspaceID, whole.BlobID))

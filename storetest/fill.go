@@ -108,7 +108,7 @@ func (w *world) fillKeys(t *testing.T) {
 	_, err = w.store.RevokeKey(w.ctx, w.scope.WorkspaceID, made.ID)
 	must(t, "RevokeKey", err)
 	fresh := newKey(parley.DefaultWorkspace, "new", parley.RoleMember)
-	fresh.Hash = parley.HashOf([]byte("another secret"))
+	fresh.Hash, fresh.Key.MaxSessions, fresh.Key.MaxStorage = parley.HashOf([]byte("another secret")), new(int64(1000)), new(int64(1<<40))
 	_, err = w.store.CreateKey(w.ctx, fresh)
 	must(t, "CreateKey", err)
 }

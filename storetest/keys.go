@@ -49,6 +49,7 @@ func testAuthenticate(t *testing.T, w *world) {
 		t.Fatalf("an empty store has keys: %t, %v", has, err)
 	}
 	given := newKey("fresh", "ci", parley.RoleReader)
+	given.Key.RequestsPerMinute, given.Key.MaxSessions, given.Key.MaxStorage = new(7), new(int64(8)), new(int64(1<<40))
 	key, err := w.store.CreateKey(w.ctx, given)
 	must(t, "CreateKey", err)
 	workspace, err := w.store.Workspace(w.ctx, "fresh")
@@ -63,12 +64,17 @@ func testAuthenticate(t *testing.T, w *world) {
 	}
 	principal, err := w.store.Authenticate(w.ctx, given.Hash)
 	must(t, "Authenticate", err)
-	if diff := cmp.Diff(parley.Principal{ID: key.PrincipalID, WorkspaceID: workspace, Workspace: "fresh", Name: "ci", Kind: parley.AuthorService, Role: parley.RoleReader}, principal); diff != "" {
+	if diff := cmp.Diff(parley.Principal{ID: key.PrincipalID, WorkspaceID: workspace, Workspace: "fresh", Name: "ci", Kind: parley.AuthorService, Role: parley.RoleReader,
+		RequestsPerMinute: 7, MaxSessions: 8, MaxStorage: 1 << 40}, principal); diff != "" {
 		t.Errorf("the principal (-want +got):\n%s", diff)
 	}
 	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")), "no key": {}} {
 		_, err := w.store.Authenticate(w.ctx, hash)
 		refused(t, name, err, parley.CodeUnauthenticated)
+	}
+	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")), "a key that is not revoked": given.Hash} {
+		_, err := w.store.RevokedKey(w.ctx, hash)
+		refused(t, name, err, parley.CodeNotFound)
 	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || !has {
 		t.Errorf("with a key there are keys: %t, %v", has, err)
@@ -77,11 +83,14 @@ func testAuthenticate(t *testing.T, w *world) {
 	must(t, "RevokeKey", err)
 	again, err := w.store.RevokeKey(w.ctx, workspace, key.ID)
 	must(t, "RevokeKey again", err)
-	if revoked.RevokedAt == 0 || again != revoked {
+	if revoked.RevokedAt == 0 || !cmp.Equal(again, revoked) {
 		t.Errorf("revoked %+v, then %+v", revoked, again)
 	}
 	_, err = w.store.Authenticate(w.ctx, given.Hash)
 	refused(t, "a revoked key", err, parley.CodeUnauthenticated)
+	if known, err := w.store.RevokedKey(w.ctx, given.Hash); err != nil || known != revoked {
+		t.Errorf("the revoked key is known as %+v, %v; want %+v", known, err, revoked)
+	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || has {
 		t.Errorf("with the only key revoked there are keys: %t, %v", has, err)
 	}
@@ -100,7 +109,7 @@ func testKeyNames(t *testing.T, w *world) {
 	must(t, "CreateKey after the revocation", err)
 	keys, err := w.store.Keys(w.ctx, w.scope.WorkspaceID)
 	must(t, "Keys", err)
-	if len(keys) != 2 || keys[0] != key || keys[1].ID != first.ID || keys[1].RevokedAt == 0 {
+	if len(keys) != 2 || !cmp.Equal(keys[0], key) || keys[1].ID != first.ID || keys[1].RevokedAt == 0 {
 		t.Errorf("keys, newest first: %+v", keys)
 	}
 }

@@ -24,6 +24,7 @@ func testLeases(t *testing.T, open Open) {
 		"ADrainIsNoCrash":           leaseDrain,
 		"OnlyCrashesCount":          leaseOnlyCrashes,
 		"SeveralTurnsOfOneProcess":  leaseSeveral,
+		"MoreThanOneSweepFinds":     leaseMany,
 		"AWaitingTurnNeedsNoLease":  leaseWaiting,
 	})
 }
@@ -308,6 +309,22 @@ func leaseSeveral(t *testing.T, w *world) {
 		t.Errorf("%d of %d turns are ready again", len(claims), n)
 	}
 	w.answer(t, *posted.Claim, "the other process goes on")
+}
+
+// leaseMany: one sweep takes over all that a process held, however many times it has to
+// look.
+func leaseMany(t *testing.T, w *world) {
+	const many = 130 // more than a store finds at once
+	process, claims := w.running(t, many)
+	_, err := w.store.RenewLease(w.ctx, process, -time.Second)
+	must(t, "RenewLease", err)
+	touched, err := w.store.Sweep(w.ctx)
+	if err != nil || touched != many {
+		t.Errorf("a sweep took over %d of %d turns, %v", touched, many, err)
+	}
+	for _, claim := range claims {
+		w.status(t, "after one sweep", claim.Turn.ID, parley.TurnQueued, 1)
+	}
 }
 
 func leaseWaiting(t *testing.T, w *world) {

@@ -57,6 +57,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Responses":   testResponses,
 		"Approvals":   testApprovals,
 		"Files":       testFiles,
+		"Quotas":      testQuotas,
 		"Compactions": testCompactions,
 		"Replays":     testReplays,
 		"Outside":     testOutside,

@@ -1,6 +1,9 @@
 package telemetry
 
-import "sync"
+import (
+	"sync"
+	"unicode/utf8"
+)
 
 // The bounds of labels whose values come from outside.
 const (
@@ -8,6 +11,8 @@ const (
 	MaxProviders = 20
 	MaxTools     = 200
 	MaxSources   = 50
+
+	maxLabelBytes = 128 // of a name; a longer one is other, and so is what is no text
 )
 
 // other stands for every name beyond a bound.
@@ -26,6 +31,9 @@ func newNames(most int) *names { return &names{most: most, known: map[string]str
 
 // label is the value to use for a name.
 func (n *names) label(name string) string {
+	if len(name) > maxLabelBytes || !utf8.ValidString(name) {
+		return other
+	}
 	n.mu.RLock()
 	_, ok := n.known[name]
 	full := len(n.known) >= n.most

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"net/http"
+	"strconv"
 
 	"parley"
 )
@@ -28,7 +30,7 @@ type metrics struct {
 	readersCut, exportFailures                      prometheus.Counter
 	turn, turnWait, call, firstToken, tool          *prometheus.HistogramVec
 	store, httpTime                                 *prometheus.HistogramVec
-	parks, budgetRefusals, rateRefusals             *prometheus.CounterVec
+	parks, budgetRefusals, rateRefusals, wrongKeys  *prometheus.CounterVec
 	reservedTokens, reservedDollars                 prometheus.Gauge
 	httpOpen                                        prometheus.Gauge
 	build                                           *prometheus.GaugeVec
@@ -69,6 +71,8 @@ func newMetrics() *metrics {
 
 		budgetRefusals: counters("parley_budget_refusals_total", "Turns that a limit on tokens or money made wait, by the limit.", "limit"),
 		rateRefusals:   counters("parley_rate_refusals_total", "Requests that were 429, and turns of loops that wait, for their rate per minute.", "scope"),
+
+		wrongKeys: counters("parley_wrong_keys_total", "Requests with a key, cookie or code that is nobody's, by the status of their answer.", "status"),
 
 		call:       histograms("parley_call_seconds", "Model requests until their answer was complete, failed or broken off.", slowBuckets(), "provider", "model", "outcome"),
 		firstToken: histograms("parley_call_first_token_seconds", "Model requests until the first piece of their answer.", waitBuckets(), "provider", "model"),
@@ -123,6 +127,9 @@ func (m *metrics) begin() {
 	for _, scope := range parley.RateScopes() {
 		m.rateRefusals.WithLabelValues(string(scope))
 	}
+	for _, status := range []int{http.StatusUnauthorized, http.StatusTooManyRequests} {
+		m.wrongKeys.WithLabelValues(strconv.Itoa(status))
+	}
 	for _, priority := range []string{foreground, background} {
 		m.turnWait.WithLabelValues(priority)
 	}
@@ -132,6 +139,6 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.cacheCalls, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
 		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
-		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.reservedTokens, m.reservedDollars, m.responses,
+		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.wrongKeys, m.reservedTokens, m.reservedDollars, m.responses,
 	}
 }

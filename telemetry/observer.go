@@ -3,6 +3,8 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"parley"
@@ -58,6 +60,11 @@ func (t *Telemetry) countPark(ended *parley.TurnRun) {
 	}
 }
 
+// WrongKey counts a key that is nobody's by the status of its answer.
+func (t *Telemetry) WrongKey(status int) {
+	t.metrics.wrongKeys.WithLabelValues(strconv.Itoa(status)).Inc()
+}
+
 // RateLimited counts what came too often.
 func (t *Telemetry) RateLimited(scope parley.RateScope) {
 	t.metrics.rateRefusals.WithLabelValues(string(scope)).Inc()
@@ -91,7 +98,7 @@ func (t *Telemetry) countChild(ended *parley.TurnRun) {
 
 // classOf is a failure's class; internal for one that does not say.
 func classOf(failure *parley.Failure) parley.ErrorClass {
-	if failure == nil || failure.Class == "" {
+	if failure == nil || !slices.Contains(parley.ErrorClasses(), failure.Class) { // agents elsewhere name theirs
 		return parley.ClassInternal
 	}
 	return failure.Class

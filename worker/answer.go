@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"context"
 	"encoding/hex"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley"
 )
@@ -22,6 +24,7 @@ type answer struct {
 	blocks  []*row // by the adapter's number
 	begun   bool   // the step is open in the store
 	shown   bool   // something of it was visible to watchers
+	silent  bool   // the last attempt failed before anything came of it: the next one waits less
 	bytes   int
 	call    parley.CallSettled // of the last call
 	usage   parley.Usage
@@ -93,20 +96,66 @@ func (a *answer) take(chunk *parley.Chunk) error {
 	if a.bytes += len(text); a.bytes > parley.MaxAnswerBytes {
 		return errTooLong
 	}
+	kind := parley.KindText
 	switch chunk.Kind {
-	case parley.ChunkText:
-		into.stream.Append(parley.KindText, text)
 	case parley.ChunkReasoning:
-		into.stream.Append(parley.KindReasoning, text)
+		kind = parley.KindReasoning
 	case parley.ChunkArguments:
-		into.stream.Append(parley.KindArguments, text)
+		kind = parley.KindArguments
 	case parley.ChunkRefusal:
 		into.refusal += text
 		return nil // shown when it settles
 	}
 	a.shown = true
+	return a.show(into, kind, text)
+}
+
+// show shows watchers what a row has grown by, and never more than MaxUnkept bytes that
+// the store does not have: that is what a death of this process can lose.
+func (a *answer) show(into *row, kind parley.ContentKind, text string) error {
+	for text != "" {
+		piece := text[:cutAt(text, parley.MaxUnkept)]
+		if into.shown+len(piece)-int(into.stored.Load()) > parley.MaxUnkept {
+			if err := a.keep(into); err != nil {
+				return err
+			}
+		}
+		into.stream.Append(kind, piece)
+		into.shown += len(piece)
+		text = text[len(piece):]
+	}
 	return nil
 }
+
+// cutAt is where text is cut that may have n bytes: between characters.
+func cutAt(text string, n int) int {
+	if len(text) <= n {
+		return len(text)
+	}
+	for least := n - utf8.UTFMax; n > least && !utf8.RuneStart(text[n]); {
+		n--
+	}
+	return n
+}
+
+// keep waits until the store has all that was shown of a row. It ends with the turn.
+func (a *answer) keep(r *row) error {
+	for wait := keepPause; ; wait = min(2*wait, longestKeepPause) {
+		a.turn.w.flusher.flush(a.turn.writes, []*row{r})
+		if int(r.stored.Load()) >= r.shown {
+			return nil
+		}
+		if !a.turn.w.options.sleep(a.turn.ctx, wait) {
+			return context.Cause(a.turn.ctx)
+		}
+	}
+}
+
+// How long an answer rests before it is tried again to keep it.
+const (
+	keepPause        = 10 * time.Millisecond
+	longestKeepPause = time.Second
+)
 
 // place finds the row of a block that begins, and opens a new one where the
 // block cannot join the last.

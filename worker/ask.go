@@ -72,6 +72,7 @@ func (t *turn) ask(q *question) (*answer, error) {
 			a.drop()
 			return nil, err
 		}
+		a.silent = a.failure.Class == parley.ClassNetwork
 		a.failure = nil // the pause may be interrupted
 		if !t.w.options.sleep(t.ctx, wait) {
 			return a, nil
@@ -91,7 +92,11 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	begin := t.beginning(a, q)
 	call := &begin.Call
 	t.attempts++
-	ctx, stop := context.WithCancelCause(parley.WithAttempt(t.at, t.attempts))
+	ctx := parley.WithAttempt(t.at, t.attempts)
+	if a.silent {
+		ctx = parley.WithLessPatience(ctx)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
 	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()

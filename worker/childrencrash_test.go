@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/internal/bounded"
 )
 
 // oneAsksTwo is a parent that asks two scouts at once, each of whom answers what
@@ -111,8 +112,8 @@ func TestRestartWhileAParentWaits(t *testing.T) {
 	first.options.Drain = 1
 	sessionID := r.session(withTools(r.colleague("Scout")), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	<-reached
-	<-reached
+	bounded.Receive(t, reached, "the first child")
+	bounded.Receive(t, reached, "the second child")
 	r.happened(sessionID, parley.EventSessionWaiting)
 	r.stop(first)
 	waiting, err := r.store.Turn(t.Context(), r.scope, turnID)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,4 +153,49 @@ func TestFlushOfALockedSession(t *testing.T) {
 	})
 	reached := r.saysInThree(skipped, grown)
 	r.nothingIsMissing(dying, reached)
+}
+
+// TestShownTextIsBounded: watchers are never shown more than so much that the store
+// does not have, however fast a model speaks and however seldom the store is told.
+func TestShownTextIsBounded(t *testing.T) {
+	r := newRig(t)
+	store := &faults{Store: r.store}
+	refusals := 3 // the store is out of reach at first
+	store.set(func(method string) error {
+		if refusals--; method == "AppendVersions" && refusals >= 0 {
+			return errLocked
+		}
+		return nil
+	})
+	r.options.StoreFlush = time.Hour
+	r.start(store)
+	reached, enough := make(chan struct{}), make(chan struct{})
+	long := strings.Repeat("ö", 3*parley.MaxUnkept/2) // and one byte more than a whole number of characters in each piece
+	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+		for _, piece := range []string{"x", long, "Well.", long} {
+			if !yield(text(0, piece), nil) {
+				return
+			}
+		}
+		close(reached)
+		<-enough
+		yield(done(parley.FinishStop), nil)
+	})
+	sessionID := r.session(parley.Overrides{}, nil)
+	turnID := r.post(sessionID, "Go", "").Turn.ID
+	r.wait("the answer", reached)
+	messages := r.messages(sessionID)
+	versions, err := r.store.Versions(r.Context(), r.scope, messages[len(messages)-1].ID)
+	r.must(err)
+	said := len("x") + 2*len(long) + len("Well.")
+	if n := len(versions); n == 0 || said-versions[n-1].End > parley.MaxUnkept {
+		t.Errorf("of %d bytes that were shown the store has %+v", said, versions)
+	}
+	close(enough)
+	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted {
+		t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
+	}
+	if answer := r.record(sessionID)[1].Says; answer != "x"+long+"Well."+long {
+		t.Errorf("the answer has %d bytes; want %d", len(answer), said)
+	}
 }

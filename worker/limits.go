@@ -61,16 +61,13 @@ func (t *turn) setLimits(agent parley.Limits) {
 }
 
 // countUsed counts what earlier runs have used: tools by the record's calls, time and
-// money by those of the model, if that is limited.
+// money by those of the model.
 func (t *turn) countUsed(messages []parley.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted {
 			t.bounds.calls++
 		}
-	}
-	if t.bounds.limits.Time() == 0 && !t.bounds.limits.Budgeted() {
-		return nil
 	}
 	for i := range messages {
 		if messages[i].Role == parley.RoleToolResult {
@@ -102,9 +99,7 @@ func resultTime(content json.RawMessage) time.Duration {
 
 // within ends the run's context when the turn's time is over; bounds.stop frees it.
 func (t *turn) within() {
-	if limit := t.bounds.limits.Time(); limit > 0 {
-		t.ctx, t.bounds.clock = context.WithTimeoutCause(t.ctx, limit-t.bounds.used, errOutOfTime)
-	}
+	t.ctx, t.bounds.clock = context.WithTimeoutCause(t.ctx, t.bounds.limits.Time()-t.bounds.used, errOutOfTime)
 }
 
 // overdue is the failure of a turn whose time is over, and nil for any other end
@@ -138,10 +133,8 @@ func (t *turn) spent(at place) (*parley.Failure, error) {
 	if b.limits.MaxToolCalls != nil {
 		near = append(near, parley.LimitWarning{Limit: parley.LimitToolCalls, Spent: int64(b.calls), Of: int64(*b.limits.MaxToolCalls)})
 	}
-	if limit := b.limits.Time(); limit > 0 {
-		ran := b.used + t.w.options.now().Sub(b.began)
-		near = append(near, parley.LimitWarning{Limit: parley.LimitSeconds, Spent: int64(ran.Seconds()), Of: int64(limit.Seconds())})
-	}
+	ran := b.used + t.w.options.now().Sub(b.began)
+	near = append(near, parley.LimitWarning{Limit: parley.LimitSeconds, Spent: int64(ran.Seconds()), Of: int64(b.limits.Time().Seconds())})
 	for _, warning := range near {
 		if err := t.warn(warning); err != nil {
 			return nil, err

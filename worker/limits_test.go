@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -114,5 +115,70 @@ func TestTimeIsLimitedInTheMiddleOfATool(t *testing.T) {
 	record := r.record(sessionID)
 	if last := record[len(record)-1]; last.Role != parley.RoleToolResult || !strings.Contains(last.Says, "max_seconds") {
 		t.Errorf("the tool's call was answered %+v", last)
+	}
+}
+
+// Where nobody has set a limit a turn still has an end, and each attempt of a call
+// after one that brought nothing is told to wait less.
+func TestTurnsHaveAnEndByDefault(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	type seen struct {
+		left time.Duration
+		less bool
+	}
+	asked := make(chan seen, 2)
+	note := func(ctx context.Context) {
+		deadline, _ := ctx.Deadline()
+		asked <- seen{time.Until(deadline), parley.LessPatience(ctx)}
+	}
+	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		note(ctx)
+		yield(parley.Chunk{}, parley.NewModelError(parley.ClassNetwork, true, "the provider sent no content", nil))
+	}, func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		note(ctx)
+		says("Here.")(ctx, yield)
+	})
+	if turn := r.ended(r.post(r.session(parley.Overrides{Model: scriptedID}, nil), "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
+		t.Fatalf("turn %s, %+v", turn.Status, turn.Error)
+	}
+	const most = parley.DefaultMaxSeconds * time.Second
+	first, second := <-asked, <-asked
+	if first.left <= 0 || first.left > most || second.left <= 0 || second.left > most {
+		t.Errorf("the requests have %s and %s", first.left, second.left)
+	}
+	if first.less || !second.less {
+		t.Errorf("less patience: %v, then %v", first.less, second.less)
+	}
+}
+
+// A provider that trickles for ever is ended by the turn's time: the turn says so, and
+// what was shown is kept.
+func TestTricklesEnd(t *testing.T) {
+	r := newRig(t)
+	r.start(nil)
+	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				yield(parley.Chunk{}, context.Cause(ctx))
+				return
+			case <-tick.C:
+				if !yield(text(0, "drip "), nil) {
+					return
+				}
+			}
+		}
+	})
+	sessionID := r.session(limited(parley.Limits{MaxSeconds: new(1)}), nil)
+	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || turn.Error.Sentence == "" || !strings.Contains(turn.Error.Detail, "raise limits.max_seconds") {
+		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
+	}
+	record := r.record(sessionID)
+	if last := record[len(record)-1]; last.Status != parley.MessageFailed || !strings.HasPrefix(last.Says, "drip drip ") {
+		t.Errorf("what had come was kept as %+v", last)
 	}
 }

@@ -87,6 +87,10 @@ func TestTakeOverOfAnOpenCall(t *testing.T) {
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
+	const kept = "14 characters of this answer were kept; up to 16384 more may have been shown before its process died."
+	if failed := r.messages(sessionID)[1]; failed.Error == nil || failed.Error.Detail != kept {
+		t.Errorf("the message that was cut off says %+v; want %q", failed.Error, kept)
+	}
 	log := r.callLog(sessionID)
 	if len(log) != 2 || log[0].Outcome != parley.CallInterrupted || log[1].Attempt != 2 || log[0].MessageID == log[1].MessageID {
 		t.Errorf("calls %+v", log)

@@ -27,6 +27,8 @@ type row struct {
 	reasoned bool   // has a reasoning block
 	texted   bool   // has a text or refusal block
 	chunks   atomic.Int64
+	shown    int          // bytes that watchers may see; of the goroutine that takes the answer
+	stored   atomic.Int64 // of them those that the store has
 
 	// Guarded by flusher.writing.
 	versions int
@@ -60,6 +62,7 @@ func (r *row) kept() {
 		r.versions = v.N
 		kinds := r.kinds()
 		r.flushed[slices.Index(kinds[:], v.Kind)] = v.End
+		r.stored.Store(int64(r.flushed[0] + r.flushed[1]))
 		r.stream.Kept(v.Kind, v.End)
 	}
 	r.unsure = nil

@@ -92,6 +92,9 @@ func (e *estate) ask(key, method, path, body string) (int, string) {
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Content-Type", "application/json")
+	if strings.Contains(path, "/files?") {
+		request.Header.Set("Content-Type", "application/octet-stream")
+	}
 	if strings.HasSuffix(path, "/messages") {
 		request.Header.Set("Accept", "text/event-stream")
 	}
@@ -136,11 +139,11 @@ func (e *estate) calls(project string, calls ...toolCall) []string {
 		ToolCall *toolCall `json:"tool_call,omitempty"`
 		Text     string    `json:"text,omitempty"`
 	}
-	script := [][]answer{{}, {{Text: "done"}}}
-	for i := range calls {
-		script[0] = append(script[0], answer{ToolCall: &calls[i]})
+	var script [][]answer
+	for i := range calls { // a step each, so that the results come in order
+		script = append(script, []answer{{ToolCall: &calls[i]}})
 	}
-	text, err := json.Marshal(script)
+	text, err := json.Marshal(append(script, []answer{{Text: "done"}}))
 	if err != nil {
 		e.Fatal(err)
 	}

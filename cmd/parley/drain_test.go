@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/internal/bounded"
 )
 
 // asked is the status of the answer to a GET, and whether the server ends the
@@ -69,7 +70,7 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-reached
+	bounded.Receive(t, reached, "the tool to run")
 	ended := make(chan parley.EventType, 1)
 	go func() { // ends with the turn
 		for frame, err := range c.Watch(t.Context(), session.ID, posted.EventSequence) {
@@ -104,7 +105,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("what was posted while draining: %+v, %v; want its turn left in the queue", turns.Data, err)
 	}
 	close(goOn)
-	if last := <-ended; last != parley.EventSessionCompleted {
+	if last := bounded.Receive(t, ended, "the turn to end"); last != parley.EventSessionCompleted {
 		t.Errorf("the watcher's stream ended with %q", last)
 	}
 	select {

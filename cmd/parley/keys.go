@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,8 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
 	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
 	create.Flags().IntVar(&input.RequestsPerMinute, "requests-per-minute", 0, "how many requests the key may send; beyond it they are 429")
+	create.Flags().Int64Var(&input.MaxSessions, "max-sessions", 0, "how many sessions the key may own; beyond it 409")
+	create.Flags().Var((*size)(&input.MaxStorage), "max-storage", "how many bytes of files the key may have uploaded, such as 500MiB; beyond it 409")
 	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
 	list := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -60,15 +63,30 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 			if k.RevokedAt != 0 {
 				state = "revoked " + k.RevokedAt.String()
 			}
-			rows[i] = []string{k.ID.String(), k.Name, string(k.Role), k.Prefix + "…", k.CreatedAt.String(), state}
+			rows[i] = []string{k.ID.String(), k.Name, string(k.Role), k.Prefix + "…", keyLimits(&k), k.CreatedAt.String(), state}
 		}
-		return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "CREATED", "STATE"}, rows)
+		return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "LIMITS", "CREATED", "STATE"}, rows)
 	})}
 	revoke := &cobra.Command{Use: "revoke KEY_ID", Short: "End a key", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		return server.RevokeKey(ctx, id)
 	})}
 	command.AddCommand(create, list, revoke)
 	return command
+}
+
+// keyLimits says what a key is limited to.
+func keyLimits(k *parley.Key) string {
+	var limits []string
+	if k.RequestsPerMinute != nil {
+		limits = append(limits, fmt.Sprintf("%d/min", *k.RequestsPerMinute))
+	}
+	if k.MaxSessions != nil {
+		limits = append(limits, fmt.Sprintf("sessions: %d", *k.MaxSessions))
+	}
+	if k.MaxStorage != nil {
+		limits = append(limits, "files: "+(*size)(k.MaxStorage).String())
+	}
+	return strings.Join(limits, ", ")
 }
 
 // createKey asks the server, or opens the store itself when none runs here.
@@ -105,7 +123,9 @@ func createKeyIn(ctx context.Context, store parley.Store, s settings, input clie
 		}
 	}
 	verbs := engine.New(engine.Options{Store: store})
-	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{Name: input.Name, Role: input.Role, RequestsPerMinute: input.RequestsPerMinute})
+	created, err := verbs.CreateKeyIn(ctx, input.Workspace, engine.KeyInput{
+		Name: input.Name, Role: input.Role, RequestsPerMinute: input.RequestsPerMinute, MaxSessions: input.MaxSessions, MaxStorage: input.MaxStorage,
+	})
 	if err != nil {
 		return client.CreatedKey{}, err
 	}

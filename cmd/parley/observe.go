@@ -46,7 +46,8 @@ func (s *server) openMetrics(ctx context.Context) error {
 		return parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.MetricsAddr+"; choose another address with --metrics-addr")
 	}
 	s.metrics = &side{listener: listener, http: httpapi.NewServer(probes(s.ready, s.telemetry.Metrics()), s.log), failed: make(chan error, 1)}
-	go func() { s.metrics.failed <- s.metrics.http.Serve(listener) }() // ended by closeTelemetry
+	bounded := httpapi.Bounded(s.metrics.http, listener, httpapi.ConnectionLimits{Most: mostProbes, Log: s.log})
+	go func() { s.metrics.failed <- s.metrics.http.Serve(bounded) }() // ended by closeTelemetry
 	return nil
 }
 

@@ -100,6 +100,8 @@ type serveFlags struct {
 	flushLive, flushStore, lease                        time.Duration
 	drain, drainWait                                    time.Duration
 	workers, maxConns                                   int
+	maxSessions                                         int64
+	maxStorage                                          size
 	roots, proxies, secretFiles                         []string
 	insecureLocal                                       bool
 	databaseWait                                        time.Duration
@@ -120,6 +122,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
 	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
 	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
+	flags.Int64Var(&f.maxSessions, "max-sessions", 0, "sessions of each workspace, 0 for no limit (PARLEY_MAX_SESSIONS)")
+	flags.Var(&f.maxStorage, "max-storage", "bytes of each workspace's files, such as 10GiB, 0 for no limit (PARLEY_MAX_STORAGE)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxy", nil, "network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)")
 	flags.BoolVar(&f.insecureLocal, "insecure-local", false, "while no key exists, let every user of this machine do everything (PARLEY_INSECURE_LOCAL)")
 	flags.DurationVar(&f.databaseWait, "database-wait", defaultDatabaseWait, "how long the start waits for a PostgreSQL that does not answer; 0s does not wait (PARLEY_DATABASE_WAIT)")
@@ -147,6 +151,8 @@ func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 		"insecure-local": func() { s.InsecureLocal = f.insecureLocal },
 		"database-wait":  func() { s.DatabaseWait = duration(f.databaseWait) },
 		"project-root":   func() { s.ProjectRoots = f.roots },
+		"max-sessions":   func() { s.MaxSessions = f.maxSessions },
+		"max-storage":    func() { s.MaxStorage = f.maxStorage },
 		"record":         func() { s.Record = f.record },
 		"replay":         func() { s.Replay = f.replay },
 		"log-level":      func() { s.LogLevel = f.logLevel },

@@ -75,7 +75,7 @@ func (s *server) open(ctx context.Context) error {
 	if err := s.observe(ctx); err != nil {
 		return err
 	}
-	if s.store, err = openStore(ctx, s.settings, s.log); err != nil {
+	if s.store, err = s.awaitStore(ctx); err != nil {
 		return err
 	}
 	s.offDuty = make(chan struct{})
@@ -115,13 +115,18 @@ func (s *server) open(ctx context.Context) error {
 	if err := s.openMetrics(ctx); err != nil {
 		return err
 	}
-	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
-	s.http.ConnContext = peer.ConnContext
+	limits, err := s.connectionLimits()
+	if err != nil {
+		return err
+	}
 	if err := writeWhole(filepath.Join(dir, urlFile), s.url()+"\n", 0o600); err != nil {
 		return err
 	}
+	s.http = httpapi.NewServer(s.telemetry.HTTP(s.leaving(handler)), s.log)
+	s.http.ConnContext = peer.ConnContext
+	listener := httpapi.Bounded(s.http, s.listener, limits)
 	s.failed = make(chan error, 1)
-	go func() { s.failed <- s.http.Serve(s.listener) }() // ended by close
+	go func() { s.failed <- s.http.Serve(listener) }() // ended by close
 	return nil
 }
 
@@ -183,11 +188,15 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, Log: s.log}
+	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, MaxSessions: s.settings.MaxSessions, MaxStorage: int64(s.settings.MaxStorage), Log: s.log}
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {
 		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
+	}
+	proxies, err := s.settings.proxies()
+	if err != nil {
+		return nil, err
 	}
 	if err := s.nameOwner(ctx); err != nil {
 		return nil, err
@@ -199,9 +208,9 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
 	return httpapi.New(httpapi.Options{
-		Page: page, Limited: s.telemetry.RateLimited,
+		Page: page, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
-		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code,
+		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
 	})

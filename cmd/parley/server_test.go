@@ -21,6 +21,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/internal/bounded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
@@ -242,11 +243,11 @@ func leavesNothingBehind(t *testing.T, database string) {
 			}
 		}
 	}()
-	<-listening
+	bounded.Receive(t, listening, "the stream to begin")
 	if err := srv.close(); err != nil {
 		t.Error(err)
 	}
-	<-ended
+	bounded.Receive(t, ended, "the stream to end")
 	c.Close()
 	goleak.VerifyNone(t, before)
 	if _, err := os.Stat(filepath.Join(dir, urlFile)); err == nil {

@@ -100,6 +100,8 @@ type settings struct {
 	DatabaseWait duration `yaml:"database_wait"`
 
 	ProjectRoots []string               `yaml:"project_roots"`
+	MaxSessions  int64                  `yaml:"max_sessions"` // of each workspace; 0: not limited
+	MaxStorage   size                   `yaml:"max_storage"`  // bytes of each workspace's files; 0: not limited
 	SecretFiles  []string               `yaml:"secret_files"` // patterns of what file tools are refused, over the standard ones
 	Providers    []providerSetting      `yaml:"providers"`
 	Models       []modelSetting         `yaml:"models"`
@@ -241,6 +243,18 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 			}
 		}
 	}
+	if v := env("PARLEY_MAX_SESSIONS"); v != "" {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return parley.Errorf(parley.CodeInvalid, "PARLEY_MAX_SESSIONS: %q is no number", v)
+		}
+		s.MaxSessions = n
+	}
+	if v := env("PARLEY_MAX_STORAGE"); v != "" {
+		if err := s.MaxStorage.UnmarshalText([]byte(v)); err != nil {
+			return parley.Errorf(parley.CodeInvalid, "PARLEY_MAX_STORAGE: %s", err)
+		}
+	}
 	for name, target := range map[string]*int{"PARLEY_WORKERS": &s.Workers, "PARLEY_MAX_CONNS": &s.MaxConns} {
 		if v := env(name); v != "" {
 			n, err := strconv.Atoi(v)
@@ -296,6 +310,8 @@ func (s *settings) check() error {
 		return parley.InvalidField("retention", "versions must be at least 1m, or 0 to keep them for ever")
 	case s.MaxConns < 0 || s.MaxConns > mostConns:
 		return parley.InvalidField("max_conns", "must lie between 0 (the default) and %d", mostConns)
+	case s.MaxSessions < 0 || s.MaxSessions > parley.MaxQuota:
+		return parley.InvalidField("max_sessions", "must lie between 0 (not limited) and %d", int64(parley.MaxQuota))
 	case s.LogFormat != logText && s.LogFormat != logJSON:
 		return parley.InvalidField("log_format", "%q is not one of text, json", parley.Clip(s.LogFormat, 32))
 	case new(slog.Level).UnmarshalText([]byte(s.LogLevel)) != nil:

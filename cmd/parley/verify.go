@@ -156,11 +156,7 @@ func verify(ctx context.Context, s settings, state *verified, step stepOf, unpac
 		if err != nil {
 			return err
 		}
-		stage := state.Place.Stage
-		if stage == "" {
-			stage = parley.VerifyPages
-		}
-		state.Checked[stage] += made.Checked
+		state.Checked[made.Stage] += made.Checked
 		room := max(0, min(len(made.Findings), maxVerifyFound-len(state.Findings)))
 		state.Findings, state.More = append(state.Findings, made.Findings[:room]...), state.More+len(made.Findings)-room
 		state.Place, state.Anchor, state.At = made.Next, made.Anchor, time.Now()
@@ -168,7 +164,7 @@ func verify(ctx context.Context, s settings, state *verified, step stepOf, unpac
 			return err
 		}
 		if watched(term.err) {
-			fmt.Fprintf(term.err, "\rverifying %-8s %9d", stage, state.Checked[stage])
+			fmt.Fprintf(term.err, "\rverifying %-8s %9d", made.Stage, state.Checked[made.Stage])
 		}
 		if unpaced {
 			continue

@@ -98,14 +98,14 @@ func (o *order) end(data turnEvent) error {
 }
 
 // counted: a turn was taken over no more often than it lived since it last settled
-// a step, and is given up as a crash loop when that was too often, not before and
-// not later. How a life ended the record does not tell: one that was drained is
+// a step, and is given up as a crash loop when that was too often, not before. (When
+// something else may have ended its processes it is later.) How a life ended the record does not tell: one that was drained is
 // taken for one that may have died.
 func (o *order) counted(data turnEvent) error {
 	takeovers, lives := data.Turn.Takeovers, o.lives[data.TurnID]
 	loops := data.Turn.Error != nil && data.Turn.Error.Class == parley.ClassCrashLoop
 	switch {
-	case loops != (takeovers >= parley.CrashLoopLimit):
+	case loops && takeovers < parley.CrashLoopLimit:
 		return fmt.Errorf("turn %s is %s after %d takeovers (%+v)", data.TurnID, data.Turn.Status, takeovers, data.Turn.Error)
 	case takeovers > lives:
 		return fmt.Errorf("turn %s was taken over %d times and lived %d times since it last settled a step", data.TurnID, takeovers, lives)

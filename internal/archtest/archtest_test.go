@@ -25,6 +25,7 @@ var rules = []struct {
 	{".", nil}, // the words: standard library only
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
+	{"internal/bounded", nil},
 	{"prompt", []string{"."}},
 	{"live", []string{"."}},
 	{"internal/transfer", []string{"."}},

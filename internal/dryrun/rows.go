@@ -140,6 +140,8 @@ func (r rows) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	return found != nil, err
 }
 
+func (rows) CountSessions(parley.ID, parley.ID, int64) (int64, error) { return 0, nil }
+
 func (r rows) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	_, err := r.m.File(context.Background(), parley.Scope{WorkspaceID: workspaceID}, fileID)
 	if parley.ErrorCode(err) == parley.CodeNotFound {

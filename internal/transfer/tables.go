@@ -31,7 +31,7 @@ type Table struct {
 var Tables = []Table{ //nolint:gochecknoglobals // never written
 	table("workspaces", ids("id"), texts("name"), integers("created_at")),
 	table("principals", ids("id", "workspace_id"), texts("name", "kind", "role"), flags("local_owner"), integers("created_at")),
-	table("keys", ids("id", "workspace_id", "principal_id"), texts("name"), raw("hash"), texts("prefix"), integers("requests_per_minute", "created_at", "revoked_at")),
+	table("keys", ids("id", "workspace_id", "principal_id"), texts("name"), raw("hash"), texts("prefix"), integers("requests_per_minute", "max_sessions", "max_storage", "created_at", "revoked_at")),
 	table("agents", ids("id", "workspace_id"), texts("slug", "status"), integers("version"), texts("tags", "body", "idempotency_key"),
 		raw("fingerprint"), integers("created_at", "updated_at"), ids("owner_id"), integers("version_before")),
 	table("agent_tags", ids("workspace_id"), texts("tag"), ids("agent_id")),

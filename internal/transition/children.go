@@ -16,6 +16,10 @@ const (
 // childPatience is how long the holder of a tool session's turn has to stop it.
 const childPatience = parley.Time(2000) // milliseconds
 
+// ClockSlack is how far ahead, in milliseconds, an errand may say that it was left
+// before the clock is taken to have gone back.
+const ClockSlack = parley.Time(2000)
+
 // RestOf is how long an errand of a kind rests between two pieces of its work, in
 // milliseconds.
 func RestOf(kind string) parley.Time {

@@ -96,6 +96,9 @@ func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
 // place below its parent.
 func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
 	session := &wanted.Session
+	if err := t.checkQuota(session, wanted.Quota); err != nil {
+		return err
+	}
 	if err := t.checkAgent(scope.WorkspaceID, session.AgentID); err != nil {
 		return err
 	}
@@ -122,6 +125,26 @@ func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
 	}
 	if wanted.First != nil && wanted.First.Role == parley.RoleToolResult {
 		return parley.Errorf(parley.CodeConflict, "a new session has no tool call to answer")
+	}
+	return nil
+}
+
+// checkQuota refuses a session that would go beyond a quota.
+func (t *Tx) checkQuota(session *parley.Session, quota parley.Quota) error {
+	for _, one := range []struct {
+		owner parley.ID
+		most  int64
+	}{{parley.ID{}, quota.Workspace}, {session.OwnerID, quota.Principal}} {
+		if one.most <= 0 {
+			continue
+		}
+		count, err := t.rows.CountSessions(session.WorkspaceID, one.owner, one.most)
+		if err != nil {
+			return err
+		}
+		if count >= one.most {
+			return parley.SessionsQuotaReached(!one.owner.IsZero(), one.most)
+		}
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ func (t *Tx) Fork(scope parley.Scope, wanted parley.NewFork, claimBy parley.ID) 
 	if err != nil {
 		return parley.Opened{}, err
 	}
+	if err := t.checkQuota(&wanted.Session, wanted.Quota); err != nil {
+		return parley.Opened{}, err
+	}
 	if err := t.checkAgent(scope.WorkspaceID, wanted.Session.AgentID); err != nil {
 		return parley.Opened{}, err
 	}

@@ -2,7 +2,9 @@ package transition
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"parley"
 )
@@ -62,11 +64,17 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 	ids := make([]parley.ID, 0, len(open.Rows))
 	for i := range open.Rows {
 		row := &open.Rows[i]
-		content, chunks, err := t.contentFromVersions(h, row)
+		content, chunks, kept, err := t.contentFromVersions(h, row)
 		if err != nil {
 			return nil, err
 		}
-		blocks = append(blocks, parley.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: failure, Chunks: chunks})
+		why := failure
+		if failure != nil && turn.Takeovers > 0 {
+			told := *failure
+			told.Detail = keptDetail(kept)
+			why = &told
+		}
+		blocks = append(blocks, parley.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: why, Chunks: chunks})
 		ids = append(ids, row.ID)
 	}
 	if len(blocks) > 0 {
@@ -84,21 +92,30 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 	return ids, nil
 }
 
-// contentFromVersions is what was flushed of a streaming row: each kind's pieces
-// in order; a piece that begins earlier starts over from there.
-func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (json.RawMessage, int, error) {
+// keptDetail says what became of the text that watchers were shown before a process
+// died: what was shown and not yet kept is lost, and how much that can be is bounded.
+func keptDetail(kept int) string {
+	return fmt.Sprintf("%d characters of this answer were kept; up to %d more may have been shown before its process died.", kept, parley.MaxUnkept)
+}
+
+// contentFromVersions is what was flushed of a streaming row, and how many characters
+// that is: each kind's pieces in order; a piece that begins earlier starts over from
+// there.
+func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, chunks, kept int, err error) {
 	texts, chunks, err := t.textsOf(h, r.ID)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	var content json.RawMessage
+	for _, text := range texts {
+		kept += utf8.RuneCount(text)
+	}
 	if r.Role == parley.RoleToolCall {
 		content, err = parley.EncodeContent(parley.ToolCallContent{
 			Arguments: json.RawMessage("null"), ArgumentsText: string(texts[parley.KindArguments]), ID: r.ToolCallID, Name: r.ToolName})
 	} else {
 		content, err = parley.EncodeContent(parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])})
 	}
-	return content, chunks, err
+	return content, chunks, kept, err
 }
 
 // textsOf are the texts of a streaming message as its versions have them.

@@ -120,6 +120,10 @@ type Rows interface {
 	// leaves that to the write.
 	Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 
+	// CountSessions counts the sessions of a workspace that are not deleted, of one
+	// owner's unless that is zero, as far as most. Fewer than most are fewer when the
+	// transition is written, too.
+	CountSessions(workspaceID, ownerID parley.ID, most int64) (int64, error)
 	// HasFile reports whether a workspace has a file; it stays till the transition
 	// is written.
 	HasFile(workspaceID, fileID parley.ID) (bool, error)

@@ -136,6 +136,24 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) { readOrRefused(t, query) })
 }
 
+// FuzzSnippet: a snippet is of the text, and its marks lie in it.
+func FuzzSnippet(f *testing.F) {
+	f.Add("Rain in Lisbon, and more rain.", "rain")
+	f.Add("東京\x00\xff", "東京")
+	f.Fuzz(func(t *testing.T, text, query string) {
+		terms, err := Parse(query)
+		if err != nil {
+			return
+		}
+		snippet, marks := Snippet(text, terms)
+		for _, mark := range marks {
+			if mark[0] < 0 || mark[1] < mark[0] || mark[1] > len(snippet) {
+				t.Errorf("%q has a mark at %+v", snippet, mark)
+			}
+		}
+	})
+}
+
 type failing interface {
 	Fatalf(format string, args ...any)
 }

@@ -14,6 +14,10 @@ import (
 const (
 	DefaultFirstToken = 120 * time.Second // from sending to the first content
 	DefaultIdle       = 60 * time.Second  // between bytes, after the first content
+
+	// lessPatience divides the first token's deadline of an attempt that follows one
+	// which brought nothing: a turn finds out sooner that its provider hangs.
+	lessPatience = 2
 )
 
 // The bounds of the connections that an Endpoint keeps.

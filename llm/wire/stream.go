@@ -20,6 +20,7 @@ import (
 const (
 	maxErrorBody = 64 << 10              // bytes read of an answer that is an error
 	tailWait     = 5 * time.Second       // for usage and the end marker, once the answer is complete without them
+	wholeTail    = 4 * tailWait          // for all of that, whatever trickles meanwhile
 	drainWait    = 50 * time.Millisecond // for the end of the body after the end marker, to keep the connection
 	drainBytes   = 64 << 10              // as many bytes
 )
@@ -72,6 +73,7 @@ type exchange struct {
 	cancel   context.CancelCauseFunc // of call
 	timer    *time.Timer             // cancels call when the deadline that holds now passes; stopped by close
 	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
+	tail     *time.Timer             // ends call when a complete answer does not end; nil before; stopped by close
 	body     io.ReadCloser           // nil before the answer
 	size     int                     // bytes of content so far
 	ended    bool                    // the body has nothing more to give
@@ -81,8 +83,12 @@ type exchange struct {
 func (x *exchange) open(body []byte) error {
 	e := x.endpoint
 	x.call, x.cancel = context.WithCancelCause(x.ctx)
-	first := parley.NewModelError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", e.firstToken), nil)
-	x.timer = time.AfterFunc(e.firstToken, func() { x.cancel(first) })
+	within := e.firstToken
+	if parley.LessPatience(x.ctx) {
+		within /= lessPatience
+	}
+	first := parley.NewModelError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", within), nil)
+	x.timer = time.AfterFunc(within, func() { x.cancel(first) })
 	request, err := http.NewRequestWithContext(x.call, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return x.unreachable(err)
@@ -177,8 +183,9 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 		case done:
 			x.drain()
 			return
-		case decoder.Complete():
+		case decoder.Complete() && x.tail == nil:
 			x.idle = min(tailWait, x.endpoint.idle)
+			x.tail = time.AfterFunc(wholeTail, func() { x.cancel(ErrUnfinished) })
 		}
 	}
 }
@@ -235,6 +242,9 @@ func (x *exchange) drain() {
 
 func (x *exchange) close() {
 	x.timer.Stop()
+	if x.tail != nil {
+		x.tail.Stop()
+	}
 	if x.body != nil {
 		_ = x.body.Close() // nothing was written, nothing can be lost
 	}

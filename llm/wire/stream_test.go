@@ -118,6 +118,7 @@ func TestDeadlines(t *testing.T) {
 		"reset":                       {[]line{word(s, "a"), {after: s, err: errors.New("connection reset by peer")}}, 0, "a", parley.ClassStream, 2 * s},
 		"reset once complete":         {[]line{word(s, "a"), word(s, ";"), {after: s, err: errors.New("connection reset by peer")}}, 0, "a", "", 3 * s},
 		"silence once complete":       {[]line{word(s, "a"), word(s, ";")}, 0, "a", "", 5 * s},
+		"pings once complete":         {append([]line{word(s, "a"), word(s, ";")}, trickle(60, line{after: s, text: ": ping\n\n"})...), 0, "a", "", 22 * s},
 		"the end of the body is late": {[]line{word(s, "a"), word(s, ".")}, 0, "a", "", 2*s + 50*time.Millisecond},
 	}
 	for name, c := range cases {
@@ -150,6 +151,53 @@ func TestDeadlines(t *testing.T) {
 		})
 	}
 }
+
+// trickle is a provider that says the same again and again.
+func trickle(times int, what line) []line {
+	lines := make([]line, times)
+	for i := range lines {
+		lines[i] = what
+	}
+	return lines
+}
+
+// An answer that never ends, one word every two seconds, is ended by its turn's time,
+// with what had come.
+func TestAnAnswerWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outOfTime := errors.New("the turn's time is over")
+		limit := parley.Limits{}.Time()
+		ctx, stop := context.WithTimeoutCause(t.Context(), limit, outOfTime)
+		defer stop()
+		begun, words := time.Now(), 0
+		var failure error
+		for chunk, err := range newEndpoint(t, provider{trickle(100_000, word(2*time.Second, "x"))}).Stream(ctx, nil, newWords) {
+			if failure = err; err == nil && chunk.Kind == parley.ChunkText {
+				words++
+			}
+		}
+		if took := time.Since(begun); took != limit || !errors.Is(failure, outOfTime) || words < 1000 {
+			t.Errorf("%d words after %s, %v", words, took, failure)
+		}
+	})
+}
+
+// After an attempt that brought nothing the next one waits half as long.
+func TestLessPatienceAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		for _, err := range newEndpoint(t, provider{}).Stream(parley.WithLessPatience(t.Context()), nil, newWords) {
+			if known := new(parley.ModelError); !errors.As(err, &known) || known.Class != parley.ClassNetwork {
+				t.Errorf("failed with %v", err)
+			}
+		}
+		if took := time.Since(begun); took != 5*time.Second {
+			t.Errorf("it waited %s", took)
+		}
+	})
+}
+
+func newWords() wire.Decoder { return &words{} }
 
 func newEndpoint(t *testing.T, via http.RoundTripper) *wire.Endpoint {
 	t.Helper()

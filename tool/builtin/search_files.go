@@ -64,9 +64,9 @@ func (t searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMe
 	if err := readArguments(call, &arguments); err != nil {
 		return nil, err
 	}
-	expression, err := regexp.Compile(arguments.Pattern)
+	expression, _, err := parley.CompilePattern(arguments.Pattern, parley.MaxPatternSize)
 	if err != nil || arguments.Pattern == "" {
-		return nil, parley.InvalidField("pattern", "%q is no regular expression in RE2 syntax", parley.Clip(arguments.Pattern, 128))
+		return nil, parley.InvalidField("pattern", "%q is not a regular expression in RE2 syntax, or repeats too much", parley.Clip(arguments.Pattern, 128))
 	}
 	if err := checkNames("files", arguments.Files); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/internal/bounded"
 	"parley/tool/mcp"
 )
 
@@ -54,7 +55,7 @@ func TestCancelIsTold(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := bounded.Receive(t, ended, "the call to end"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled call ended with %v", err)
 	}
 	until(t, "a server that knows", func() bool { return strings.Contains(log.String(), "the call was cancelled") })

@@ -139,7 +139,7 @@ function Editor({ agent }: { agent: Agent }) {
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
                     type="checkbox"
-                      disabled={fixed || (tool.unusable !== null && !named.has(tool.name))}
+                    disabled={fixed || (tool.unusable !== null && !named.has(tool.name))}
                     className="mt-1"
                     checked={named.has(tool.name)}
                     onChange={(event) => set({ tools: event.target.checked ? [...draft.tools, tool.name] : draft.tools.filter((one) => toolName(one) !== tool.name) })}

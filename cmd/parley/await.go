@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley"
+	"parley/postgres"
+)
+
+// The pauses between looks for a database that does not answer, and how often it is said.
+const (
+	firstLook   = 250 * time.Millisecond
+	longestLook = 5 * time.Second
+	waitTold    = 10 * time.Second
+)
+
+// awaitStore opens the database that the settings name. One on PostgreSQL that is not
+// there yet is waited for, and said so; one that refuses is not.
+func (s *server) awaitStore(ctx context.Context) (parley.Store, error) {
+	began, pause := time.Now(), firstLook
+	patience := time.Duration(s.settings.DatabaseWait)
+	var told time.Time
+	for {
+		store, err := openStore(ctx, s.settings, s.log)
+		if err == nil || s.settings.DatabaseURL == "" {
+			return store, err
+		}
+		if ctx.Err() != nil {
+			return nil, parley.WrapError(parley.CodeUnavailable, err, "stopped while it waited for "+databaseName(s.settings.DatabaseURL))
+		}
+		if !postgres.Absent(err) {
+			return nil, err
+		}
+		left := patience - time.Since(began)
+		if left <= 0 {
+			return nil, parley.WrapError(parley.CodeUnavailable, err, databaseName(s.settings.DatabaseURL)+
+				" did not answer within "+patience.String()+"; start it, correct PARLEY_DATABASE_URL, or wait longer with --database-wait")
+		}
+		if time.Since(told) >= waitTold {
+			told = time.Now()
+			s.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database, which does not answer",
+				slog.String("database", databaseName(s.settings.DatabaseURL)), slog.Duration("for_another", left.Round(time.Second)))
+		}
+		timer := time.NewTimer(min(pause, left))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		pause = min(2*pause, longestLook)
+	}
+}

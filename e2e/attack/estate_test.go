@@ -1,0 +1,117 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// settleDeadline bounds a turn of the simulator, which takes milliseconds.
+const settleDeadline = 30 * time.Second
+
+// estate is one of everything that has an id, with a mark in every text of it.
+type estate struct {
+	mark  string            // stands in nothing else
+	key   string            // of whoever owns it
+	admin string            // key of an admin of its workspace
+	ids   map[string]string // by the variable of a path
+}
+
+// build makes an estate whose sessions are private, or shared with the workspace.
+func (s *target) build(mark, owner, admin string, shared bool) estate {
+	s.Helper()
+	e := estate{mark: mark, key: owner, admin: admin, ids: map[string]string{"version": "1", "client": "tab-of-" + mark}}
+	visibility := "private"
+	if shared {
+		visibility = "workspace"
+	}
+	e.ids["agent"] = s.made(owner, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q,"model":"sim/echo"}`, mark))
+	settings := fmt.Sprintf(`"agent_id":%q,"visibility":%q`, e.ids["agent"], visibility)
+	e.ids["session"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s,"key":%q,"title":%q}`, settings, mark, mark))
+	path := "/v1/sessions/" + e.ids["session"]
+	e.ids["file"] = s.made(owner, "POST", "/v1/files?name="+mark+".txt", fmt.Sprintf("%q", mark))
+	e.ids["message"] = s.made(owner, "POST", path+"/messages", fmt.Sprintf(`{"content":{"text":%q,"files":[%q]}}`, mark, e.ids["file"]))
+	s.await(owner, path, "completed")
+	e.ids["loop"] = s.made(owner, "POST", path+"/loops", fmt.Sprintf(`{"prompt":%q,"max":1}`, mark))
+	s.await(owner, path, "completed")
+	e.ids["turn"] = s.first(owner, path+"/turns")
+	e.ids["call"] = s.first(owner, path+"/calls")
+	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
+	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
+	directory := filepath.Join(s.projects, mark)
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	e.ids["project"] = s.made(admin, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, directory))
+	asks := s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s,"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`, settings))
+	s.made(owner, "POST", "/v1/sessions/"+asks+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"`+mark+`"}]]`))
+	s.await(owner, "/v1/sessions/"+asks, "waiting")
+	e.ids["approval"] = s.first(owner, "/v1/sessions/"+asks+"/approvals")
+	e.ids["queued"] = s.made(owner, "POST", "/v1/sessions/"+asks+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, mark))
+	if got := s.ask(owner, "PUT", e.fill("/v1/clients/{client}/session"), fmt.Sprintf(`{"session_id":%q}`, e.ids["session"])); got.status != 200 {
+		s.Fatalf("status %d: %s", got.status, got.body)
+	}
+	return e
+}
+
+// first is the id of a list's first row.
+func (s *target) first(key, path string) string {
+	s.Helper()
+	got := s.ask(key, "GET", path, "")
+	var page struct{ Data []struct{ ID string } }
+	if err := json.Unmarshal([]byte(got.body), &page); err != nil || len(page.Data) == 0 {
+		s.Fatalf("GET %s: status %d: %s", path, got.status, got.body)
+	}
+	return page.Data[0].ID
+}
+
+// await asks until a session has a status.
+func (s *target) await(key, path, status string) {
+	s.Helper()
+	deadline := time.Now().Add(settleDeadline)
+	for {
+		got := s.ask(key, "GET", path, "")
+		var session struct{ Status string }
+		if json.Unmarshal([]byte(got.body), &session) == nil && session.Status == status {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("GET %s: want it %s: status %d: %s", path, status, got.status, got.body)
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-s.Context().Done():
+		}
+	}
+}
+
+// pollEvery is how often a session is asked for.
+const pollEvery = 10 * time.Millisecond
+
+// fill puts an estate's ids into a path.
+func (e estate) fill(path string) string {
+	for variable, id := range e.ids {
+		path = strings.ReplaceAll(path, "{"+variable+"}", id)
+	}
+	return path
+}
+
+// tells reports what of an estate stands in an answer beyond what the request named.
+func (e estate) tells(got answer, asked string) string {
+	text := got.body
+	for _, values := range got.header {
+		text += "\n" + strings.Join(values, "\n")
+	}
+	if strings.Contains(text, e.mark) && !strings.Contains(asked, e.mark) {
+		return e.mark
+	}
+	for variable, id := range e.ids {
+		if variable != "version" && variable != "client" && strings.Contains(text, id) && !strings.Contains(asked, id) {
+			return variable + " " + id
+		}
+	}
+	return ""
+}

@@ -1,0 +1,220 @@
+// Package attack asks the real binary for what must not be given: every route, with
+// the ids of others in every position, as every role, on both databases. What it asks
+// comes from the server's own table of routes, so that a new route is asked too, or
+// fails here until somebody says what its ids are.
+package attack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/pgtest"
+)
+
+// The bounds of this package: whatever takes longer hangs.
+const (
+	startDeadline   = 20 * time.Second
+	requestDeadline = 20 * time.Second
+	mostBytes       = 4 << 20 // of an answer
+)
+
+var binary string // built once for all tests
+
+var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
+	out, err := command(ctx, "", url, "migrate", "up").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("parley migrate up: %w: %s", err, out)
+	}
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "parley-attack-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir) // a temporary directory
+		binary = filepath.Join(dir, "parley")
+		build := exec.Command("go", "build", "-o", binary, "../../cmd/parley")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building parley:", err)
+			return 1
+		}
+		code := m.Run()
+		if err := databases.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
+	}())
+}
+
+// command is the program with nothing of this machine's configuration.
+func command(ctx context.Context, dir, database string, args ...string) *exec.Cmd {
+	if dir != "" {
+		args = append([]string{"--data", dir}, args...)
+	}
+	c := exec.CommandContext(ctx, binary, args...)
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "PARLEY_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
+			c.Env = append(c.Env, entry)
+		}
+	}
+	if database != "" {
+		c.Env = append(c.Env, "PARLEY_DATABASE_URL="+database, "PARLEY_DRAIN_WAIT=0s")
+	}
+	return c
+}
+
+// target is a running server.
+type target struct {
+	*testing.T
+	url, dir, database, projects string
+	http                         *http.Client
+}
+
+// onEach plays an attack on both databases.
+func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
+	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		attack(t, serve(t, ""))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		attack(t, serve(t, databases.New(t)))
+	})
+}
+
+// serve runs a server that is killed at the end of the test.
+func serve(t *testing.T, database string) *target {
+	t.Helper()
+	s := &target{T: t, dir: t.TempDir(), database: database, projects: t.TempDir(), http: &http.Client{Timeout: requestDeadline}}
+	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects)
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stderr = said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // killed
+		s.http.CloseIdleConnections()
+		_ = said.Close()
+		if text, err := os.ReadFile(said.Name()); err == nil && strings.Contains(string(text), "panic") {
+			t.Errorf("the server panicked:\n%s", text)
+		}
+	})
+	first := make(chan string, 1)
+	go func() { // ends with the process
+		reader := bufio.NewReader(out)
+		line, _ := reader.ReadString('\n')
+		first <- line
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	select {
+	case line := <-first:
+		_, url, ok := strings.Cut(strings.TrimSpace(line), "listens on ")
+		if !ok {
+			text, _ := os.ReadFile(said.Name())
+			t.Fatalf("the server said %q and %s", line, text)
+		}
+		s.url = url
+	case <-time.After(startDeadline):
+		t.Fatal("the server did not start")
+	}
+	return s
+}
+
+// key makes a principal with a key of its own.
+func (s *target) key(workspace, name, role string) string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), requestDeadline)
+	defer cancel()
+	out, err := command(ctx, s.dir, s.database, "keys", "create", "--workspace", workspace, "--name", name, "--role", role, "--json").Output()
+	var made struct{ Key string }
+	if err == nil {
+		err = json.Unmarshal(out, &made)
+	}
+	if err != nil || made.Key == "" {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			s.Fatalf("keys create: %s", exit.Stderr)
+		}
+		s.Fatalf("keys create: %v %s", err, out)
+	}
+	return made.Key
+}
+
+// answer is what came of a request.
+type answer struct {
+	status int
+	header http.Header
+	body   string // of a stream, nothing
+}
+
+// ask sends one request with a key; "" is nobody's.
+func (s *target) ask(key, method, path, body string, headers ...string) answer {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read as far as it matters
+	got := answer{status: response.StatusCode, header: response.Header}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return got
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	got.body = string(text)
+	return got
+}
+
+// made is the id in the answer of a request that has to succeed.
+func (s *target) made(key, method, path, body string) string {
+	s.Helper()
+	got := s.ask(key, method, path, body)
+	var row struct{ ID string }
+	if err := json.Unmarshal([]byte(got.body), &row); got.status/100 != 2 || err != nil || row.ID == "" {
+		s.Fatalf("%s %s: status %d: %s", method, path, got.status, got.body)
+	}
+	return row.ID
+}

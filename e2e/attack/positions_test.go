@@ -1,0 +1,287 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/httpapi"
+)
+
+// queryIDs are the parameters that name things, by the variable of what they name.
+var queryIDs = map[string]string{
+	"agent": "agent", "agent_id": "agent", "session": "session", "session_id": "session", "parent_session_id": "session",
+	"project_id": "project", "turn_id": "turn", "with": "call", "principal_id": "key",
+}
+
+// plainQueries are those that name nothing of anybody.
+var plainQueries = []string{
+	"after", "agent_type", "archived", "cascade", "changes", "created_from", "created_to", "cursor", "daily", "direction", "feature", "flush_ms", "format", "from",
+	"from_sequence", "group", "hidden", "internal", "iteration", "key", "kind", "limit", "mode", "name", "number", "order", "path", "pinned", "q", "queued",
+	"recent", "role", "state", "status", "tag", "task", "to", "tool_name", "type", "view",
+}
+
+// bodyIDs are the fields of bodies that name things.
+var bodyIDs = map[string]string{
+	"agent_id": "agent", "lead_id": "agent", "session_id": "session", "parent_session_id": "session", "parent_message_id": "message", "project_id": "project",
+	"turn_id": "turn", "at": "message", "files": "file", "before": "message", "message_id": "message", "principal_id": "key", "owner_id": "key",
+}
+
+// notOurs are fields whose ids are the client's or the model's own.
+var notOurs = []string{"client_id", "id", "tool_call_id"}
+
+// needed are further parts of a query that a route demands.
+func needed(r *httpapi.Route) string {
+	if r.Name == "search" {
+		return "&q=marked"
+	}
+	return ""
+}
+
+// An id of another workspace in a query is 404, or finds nothing.
+func TestForeignIDsInQueries(t *testing.T) { onEach(t, foreignIDsInQueries) }
+
+func foreignIDsInQueries(t *testing.T, s *target) {
+	victim, own := s.twoWorkspaces()
+	each(t, func(r *httpapi.Route, path string) {
+		for _, name := range r.Query {
+			variable, names := queryIDs[name]
+			if !names {
+				if !slices.Contains(plainQueries, name) {
+					t.Errorf("%s has a parameter %s: say in queryIDs or plainQueries whether it names something", r.Name, name)
+				}
+				continue
+			}
+			separator := "?"
+			if strings.Contains(path, "?") {
+				separator = "&"
+			}
+			asked := own.fill(path) + separator + name + "=" + victim.ids[variable] + needed(r)
+			got := s.ask(own.admin, r.Method, asked, bodyOf(r))
+			if got.status != http.StatusNotFound && !(got.status == http.StatusOK && empty(got)) {
+				t.Errorf("%s %s: status %d, want 404 or nothing: %.200s", r.Method, asked, got.status, got.body)
+			}
+			if told := victim.tells(got, asked); told != "" {
+				t.Errorf("%s %s tells %s", r.Method, asked, told)
+			}
+		}
+	})
+	s.whole(victim)
+}
+
+// empty reports a list without rows, or a sum over none.
+func empty(got answer) bool {
+	var page struct{ Data []json.RawMessage }
+	return json.Unmarshal([]byte(got.body), &page) == nil && len(page.Data) == 0
+}
+
+// An id of another workspace in a body is 404, and nothing is made.
+func TestForeignIDsInBodies(t *testing.T) { onEach(t, foreignIDsInBodies) }
+
+func foreignIDsInBodies(t *testing.T, s *target) {
+	victim, own := s.twoWorkspaces()
+	asked := 0
+	each(t, func(r *httpapi.Route, path string) {
+		if r.Body == nil || r.Open {
+			return
+		}
+		for _, field := range idsIn(t, r.Body) {
+			name := field[len(field)-1]
+			if slices.Contains(notOurs, name) {
+				continue
+			}
+			variable, ok := bodyIDs[name]
+			if !ok {
+				t.Errorf("the body of %s has a field %s: say in bodyIDs or notOurs what it names", r.Name, strings.Join(field, "."))
+				continue
+			}
+			body := own.naming(t, r, field, victim.ids[variable])
+			if name == "before" { // only what waits can be moved
+				path = strings.ReplaceAll(path, "{message}", own.ids["queued"])
+			}
+			got := s.ask(own.admin, r.Method, own.fill(path), body)
+			if asked++; got.status != http.StatusNotFound {
+				t.Errorf("%s %s %s: status %d, want 404: %.200s", r.Method, path, body, got.status, got.body)
+			}
+			if told := victim.tells(got, body); told != "" {
+				t.Errorf("%s %s %s tells %s", r.Method, path, body, told)
+			}
+		}
+	})
+	if asked < 20 {
+		t.Errorf("only %d bodies were asked with foreign ids", asked)
+	}
+	s.whole(victim)
+}
+
+// idsIn are the paths of the fields of a body that hold ids.
+func idsIn(t *testing.T, body reflect.Type) (fields [][]string) {
+	t.Helper()
+	seen := map[reflect.Type]bool{}
+	var walk func(of reflect.Type, path []string)
+	walk = func(of reflect.Type, path []string) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of.Elem().Kind() != reflect.Uint8 {
+			of = of.Elem()
+		}
+		if strings.HasPrefix(of.Name(), "Null[") && of.NumField() > 0 { // a value or an explicit null
+			of = of.Field(0).Type
+		}
+		if of == reflect.TypeFor[parley.ID]() {
+			fields = append(fields, path)
+			return
+		}
+		if of.Kind() == reflect.String && len(path) > 0 && (strings.HasSuffix(path[len(path)-1], "_id") || bodyIDs[path[len(path)-1]] != "") {
+			fields = append(fields, path)
+			return
+		}
+		if of.Kind() != reflect.Struct || seen[of] {
+			return
+		}
+		seen[of] = true
+		for i := range of.NumField() {
+			f := of.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous && name == "":
+				walk(f.Type, path)
+			case f.IsExported() && name != "" && name != "-":
+				walk(f.Type, append(slices.Clone(path), name))
+			}
+		}
+		delete(seen, of)
+	}
+	walk(body, nil)
+	return fields
+}
+
+// naming is a valid body of a route in which one field names another thing.
+func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string) string {
+	t.Helper()
+	body := map[string]any{}
+	if err := json.Unmarshal([]byte(bodyOf(r)), &body); err != nil {
+		t.Fatalf("the body of %s: %v", r.Name, err)
+	}
+	at := body
+	for _, name := range field[:len(field)-1] {
+		next, ok := at[name].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			if name == "message" {
+				next["content"] = map[string]any{"text": "x"}
+			}
+			at[name] = next
+		}
+		at = next
+	}
+	switch name := field[len(field)-1]; name {
+	case "files":
+		at[name] = []string{id}
+	case "parent_message_id":
+		at["parent_session_id"] = e.ids["session"]
+		at[name] = id
+	default:
+		at[name] = id
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A cursor of another workspace is a place in one's own list, or no place at all.
+func TestForeignCursors(t *testing.T) { onEach(t, foreignCursors) }
+
+func foreignCursors(t *testing.T, s *target) {
+	victim, own := s.twoWorkspaces()
+	taken := 0
+	each(t, func(r *httpapi.Route, path string) {
+		if r.Method != http.MethodGet || !slices.Contains(r.Query, "cursor") {
+			return
+		}
+		query := "?limit=1" + needed(r)
+		var page struct{ Next string }
+		theirs := s.ask(victim.admin, r.Method, victim.fill(path)+query, "")
+		if json.Unmarshal([]byte(theirs.body), &page) != nil || page.Next == "" {
+			return // one page of it
+		}
+		taken++
+		for _, order := range []string{"", "&order=asc", "&order=desc"} {
+			asked := own.fill(path) + query + order + "&cursor=" + url.QueryEscape(page.Next)
+			got := s.ask(own.admin, r.Method, asked, "")
+			if got.status >= http.StatusInternalServerError {
+				t.Errorf("GET %s: status %d: %.200s", asked, got.status, got.body)
+			}
+			if told := victim.tells(got, asked); told != "" {
+				t.Errorf("GET %s tells %s", asked, told)
+			}
+		}
+	})
+	if taken < 5 {
+		t.Errorf("only %d lists had a second page", taken)
+	}
+}
+
+// An idempotency key of another workspace means nothing here: the same request under
+// it makes something of one's own.
+func TestForeignIdempotencyKeys(t *testing.T) { onEach(t, foreignIdempotencyKeys) }
+
+func foreignIdempotencyKeys(t *testing.T, s *target) {
+	victim, own := s.twoWorkspaces()
+	repeats := 0
+	each(t, func(r *httpapi.Route, path string) {
+		if !r.Repeats {
+			return
+		}
+		repeats++
+		key := fmt.Sprintf("once-%d", repeats)
+		first := s.ask(victim.admin, r.Method, victim.fill(path), bodyOf(r), "Idempotency-Key", key)
+		second := s.ask(own.admin, r.Method, own.fill(path), bodyOf(r), "Idempotency-Key", key)
+		if first.status != second.status {
+			t.Errorf("%s %s: status %d there and %d here: %.200s", r.Method, path, first.status, second.status, second.body)
+		}
+		var made struct{ ID string }
+		if json.Unmarshal([]byte(first.body), &made) == nil && made.ID != "" && strings.Contains(second.body, made.ID) {
+			t.Errorf("%s %s under another's idempotency key answers what was made there", r.Method, path)
+		}
+		if told := victim.tells(second, own.fill(path)); told != "" {
+			t.Errorf("%s %s under another's idempotency key tells %s", r.Method, path, told)
+		}
+	})
+	if repeats < 5 {
+		t.Errorf("only %d routes take an idempotency key", repeats)
+	}
+}
+
+// A place in a foreign stream is no place: the feed and the events of a session are
+// 404, whatever Last-Event-ID and after say.
+func TestForeignStreams(t *testing.T) { onEach(t, foreignStreams) }
+
+func foreignStreams(t *testing.T, s *target) {
+	victim, own := s.twoWorkspaces()
+	for _, asked := range []string{
+		"/v1/sessions/" + victim.ids["session"] + "/events", "/v1/agents/" + own.ids["agent"] + "/sessions/" + victim.ids["session"] + "/events",
+		"/v1/events?session=" + victim.ids["session"], "/v1/events?session=" + victim.ids["session"] + ":1", "/v1/events?session=" + own.ids["session"] + "&session=" + victim.ids["session"] + ":3",
+	} {
+		for _, place := range []string{"", "0", "3", "99999"} {
+			got := s.ask(own.admin, http.MethodGet, asked, "", "Last-Event-ID", place, "Accept", "text/event-stream")
+			if got.status != http.StatusNotFound {
+				t.Errorf("GET %s after %q: status %d, want 404", asked, place, got.status)
+			}
+		}
+	}
+}
+
+// twoWorkspaces are an estate to be attacked, and one of whoever attacks it.
+func (s *target) twoWorkspaces() (victim, own estate) {
+	s.Helper()
+	victim = s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), true)
+	own = s.build("attacker", s.key("two", "member", "member"), s.key("two", "admin", "admin"), true)
+	return victim, own
+}

@@ -1,0 +1,198 @@
+package attack
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+	"parley/engine"
+	"parley/httpapi"
+)
+
+var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
+
+// each calls what it is given for every route and every path of it, undocumented
+// twins included. What deletes comes last.
+func each(t *testing.T, visit func(r *httpapi.Route, path string)) {
+	t.Helper()
+	routes := httpapi.Routes()
+	if len(routes) < 50 {
+		t.Fatalf("the table has only %d routes", len(routes))
+	}
+	slices.SortStableFunc(routes, func(a, b httpapi.Route) int { return last(&a) - last(&b) })
+	for i := range routes {
+		for _, path := range routes[i].Paths {
+			if routes[i].Name == "uploadFile" {
+				path += "?name=x.txt"
+			}
+			visit(&routes[i], path)
+		}
+	}
+}
+
+func last(r *httpapi.Route) int {
+	if r.Method == http.MethodDelete {
+		return 1
+	}
+	return 0
+}
+
+// bodyOf is a valid body of a route that names no id.
+func bodyOf(r *httpapi.Route) string {
+	switch r.Name {
+	case "createSession", "ensureSession":
+		return `{"key":"of the attack","title":"t"}`
+	case "forkSession", "regenerateMessage", "replayCall":
+		return `{}`
+	case "moveMessage":
+		return `{"before":null}`
+	case "updateMessage":
+		return `{"marks":{"pinned":true}}`
+	case "createAgent":
+		return `{"name":"x"}`
+	}
+	return r.Example
+}
+
+// openRoutes are those that answer without a key, and tell nothing of anybody.
+var openRoutes = []string{"getDocs", "getDocsScript", "getHealth", "getOpenAPI", "getOpenAPIYAML", "getReadiness", "signIn", "signOut"}
+
+// Without a key, or with one that nobody has, no route but the open ones answers
+// anything, whatever ids it is given.
+func TestNothingWithoutAKey(t *testing.T) { onEach(t, nothingWithoutAKey) }
+
+func nothingWithoutAKey(t *testing.T, s *target) {
+	admin := s.key("one", "admin", "admin")
+	e := s.build("marked-victim", s.key("one", "owner", "member"), admin, true)
+	each(t, func(r *httpapi.Route, path string) {
+		if r.Open {
+			if !slices.Contains(openRoutes, r.Name) {
+				t.Errorf("%s answers without a key: it stands in no list of those that may", r.Name)
+			}
+			return
+		}
+		for _, key := range []string{"", "pk_wrong", e.ids["key"]} {
+			asked := e.fill(path)
+			got := s.ask(key, r.Method, asked, bodyOf(r))
+			if got.status != http.StatusUnauthorized {
+				t.Errorf("%s %s with the key %q: status %d, want 401: %.200s", r.Method, path, key, got.status, got.body)
+			}
+			if told := e.tells(got, asked); told != "" {
+				t.Errorf("%s %s with the key %q tells %s", r.Method, path, key, told)
+			}
+		}
+	})
+	s.whole(e)
+}
+
+// An id of another workspace is 404 in every place of every path, for members and
+// admins of their own workspace alike, and what it names is left as it was.
+func TestForeignIDsInPaths(t *testing.T) { onEach(t, foreignIDsInPaths) }
+
+func foreignIDsInPaths(t *testing.T, s *target) {
+	victim := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), true)
+	admin := s.key("two", "admin", "admin")
+	own := s.build("attacker", s.key("two", "member", "member"), admin, true)
+	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: own.key, parley.RoleAdmin: admin, parley.RoleReader: s.key("two", "reader", "reader")} {
+		each(t, func(r *httpapi.Route, path string) {
+			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
+				variable := match[1]
+				if variable == "version" || variable == "client" {
+					continue // a number, and a name that everybody has to themselves
+				}
+				foreign, ok := victim.ids[variable]
+				if !ok {
+					t.Fatalf("%s: an estate has no %s: give it one", path, variable)
+				}
+				forms := []string{foreign}
+				if variable == "agent" {
+					forms = append(forms, victim.mark) // its slug
+				}
+				for _, form := range forms {
+					asked := own.fill(strings.ReplaceAll(path, match[0], form))
+					s.refused(r, key, role, asked, victim)
+				}
+			}
+		})
+	}
+	s.whole(victim)
+}
+
+// refused asks for what is not there for a principal: 404, or 403 where its role
+// does not do that at all.
+func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole, asked string, victim estate) {
+	s.Helper()
+	got := s.ask(key, r.Method, asked, bodyOf(r))
+	never := r.Verb != "" && engine.ReachOf(role, r.Verb) == engine.ReachNone
+	if got.status != http.StatusNotFound && !(never && got.status == http.StatusForbidden) {
+		s.Errorf("%s %s as a %s: status %d, want 404: %.200s", r.Method, asked, role, got.status, got.body)
+	}
+	if told := victim.tells(got, asked); told != "" {
+		s.Errorf("%s %s as a %s tells %s", r.Method, asked, role, told)
+	}
+}
+
+// ownersOnly are the variables of what belongs to somebody, in a private session.
+var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "file", "reader"}
+
+// What is private to one principal is not there for another of the same workspace.
+func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
+
+func privateThings(t *testing.T, s *target) {
+	owner := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), false)
+	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: s.key("one", "member", "member"), parley.RoleReader: s.key("one", "reader", "reader")} {
+		each(t, func(r *httpapi.Route, path string) {
+			if slices.ContainsFunc(ownersOnly, func(variable string) bool { return strings.Contains(path, "{"+variable+"}") }) {
+				s.refused(r, key, role, owner.fill(path), owner)
+			}
+		})
+	}
+	s.whole(owner)
+}
+
+// What a role may do with what a colleague shares is what docs/roles.md says: what
+// it may not is 403, what it may is not refused.
+func TestRolesOnSharedThings(t *testing.T) { onEach(t, rolesOnShared) }
+
+func rolesOnShared(t *testing.T, s *target) {
+	owner, admin := s.key("one", "owner", "member"), s.key("one", "admin", "admin")
+	for role, key := range map[parley.PrincipalRole]string{
+		parley.RoleReader: s.key("one", "reader", "reader"), parley.RoleMember: s.key("one", "member", "member"), parley.RoleAdmin: s.key("one", "other", "admin"),
+	} {
+		e := s.build("shared-with-"+string(role), owner, admin, true)
+		each(t, func(r *httpapi.Route, path string) {
+			if r.Open || r.Verb == "" {
+				return
+			}
+			got := s.ask(key, r.Method, e.fill(path), bodyOf(r))
+			reach := engine.ReachOf(role, r.Verb)
+			if denied := reach == engine.ReachNone || reach == engine.ReachOwn; denied && got.status != http.StatusForbidden {
+				t.Errorf("%s %s as a %s (%s): status %d, want 403: %.200s", r.Method, path, role, reach, got.status, got.body)
+			} else if !denied && (got.status == http.StatusForbidden || got.status == http.StatusUnauthorized || got.status >= http.StatusInternalServerError) {
+				t.Errorf("%s %s as a %s (%s): status %d: %.200s", r.Method, path, role, reach, got.status, got.body)
+			}
+		})
+	}
+}
+
+// whole demands that an estate is all there, for its owner, and unchanged.
+func (s *target) whole(e estate) {
+	s.Helper()
+	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}", "/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
+		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
+		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
+			s.Errorf("the owner's %s is gone: status %d: %s", path, got.status, got.body)
+		}
+	}
+	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`, "/v1/approvals/{approval}": `"pending"`, "/v1/sessions/{session}/messages?view=ids": `"sequence":4`} {
+		if got := s.ask(e.key, "GET", e.fill(path), ""); !strings.Contains(got.body, holds) || strings.Contains(got.body, `"sequence":5`) {
+			s.Errorf("%s changed under an attack: %.400s", path, got.body)
+		}
+	}
+	if got := s.ask(e.admin, "GET", "/v1/keys", ""); !strings.Contains(got.body, e.ids["key"]) {
+		s.Errorf("a key of the workspace is gone: %s", got.body)
+	}
+}

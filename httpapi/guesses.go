@@ -1,0 +1,195 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// The bounds of wrong secrets from one sender: an IPv4 address, or the /64 of an IPv6
+// one. Only wrong ones are slowed, so that nobody shuts a right one out: whoever shares
+// an address with a guesser goes on as ever.
+const (
+	wrongKeys    = 10              // at once, before they are slowed; then
+	wrongKeyEach = 6 * time.Second // one more in this time
+	// Cookies of sign-ins that have ended come again and again from pages that are open.
+	wrongCookies    = 120
+	wrongCookieEach = time.Second
+
+	mostGuessers  = 4096 // senders remembered
+	guessLines    = 20   // of the log, in guessLineTime at most
+	guessLineTime = time.Minute
+	logTenfold    = 10               // a sender's 1st, 10th, 100th … wrong secret has a line
+	forgetGuesser = 10 * time.Minute // after its last wrong secret
+	mostForwarded = 32               // addresses of X-Forwarded-For that are looked at
+)
+
+// guesser is a sender of wrong secrets.
+type guesser struct {
+	keys, cookies time.Time // when the next would be due if they had come at their pace
+	last          time.Time
+	count         int // of those that it has sent
+	line          int // count that gets the next line of the log
+}
+
+// guesses remembers who sends wrong secrets, and never which.
+type guesses struct {
+	proxies []netip.Prefix // whose X-Forwarded-For is believed
+	log     *slog.Logger
+	now     func() time.Time
+
+	mu       sync.Mutex // guards the rest
+	guessers map[netip.Prefix]*guesser
+	lines    int // of the log since linesAt
+	linesAt  time.Time
+	silent   int // wrong secrets that had no line
+}
+
+func newGuesses(proxies []netip.Prefix, log *slog.Logger) *guesses {
+	return &guesses{proxies: proxies, log: log, now: time.Now, guessers: map[netip.Prefix]*guesser{}}
+}
+
+// wrong notes a wrong secret, and says how long the sender has to wait for its next
+// try: 0 while it has some left.
+func (g *guesses) wrong(r *http.Request, cookie bool) time.Duration {
+	from := networkOf(g.sender(r))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	who := g.guessers[from]
+	if who == nil {
+		g.forget(now)
+		who = &guesser{line: 1}
+		g.guessers[from] = who
+	}
+	who.last = now
+	who.count++
+	g.tell(r.Context(), from, who, now)
+	if cookie {
+		return pace(&who.cookies, now, wrongCookies, wrongCookieEach)
+	}
+	return pace(&who.keys, now, wrongKeys, wrongKeyEach)
+}
+
+// pace lets so many through at once, and then one each so often.
+func pace(due *time.Time, now time.Time, most int, each time.Duration) time.Duration {
+	if due.Before(now) {
+		*due = now
+	}
+	if wait := due.Sub(now) - time.Duration(most-1)*each; wait > 0 {
+		return wait
+	}
+	*due = due.Add(each)
+	return 0
+}
+
+// forget makes room for one more: those that have been quiet go, and if all are busy,
+// some other.
+func (g *guesses) forget(now time.Time) {
+	if len(g.guessers) < mostGuessers {
+		return
+	}
+	for from, who := range g.guessers {
+		if now.Sub(who.last) >= forgetGuesser {
+			delete(g.guessers, from)
+		}
+	}
+	for from := range g.guessers {
+		if len(g.guessers) < mostGuessers {
+			return
+		}
+		delete(g.guessers, from)
+	}
+}
+
+// tell writes a line for a sender's 1st, 10th, 100th wrong secret and so on.
+func (g *guesses) tell(ctx context.Context, from netip.Prefix, who *guesser, now time.Time) {
+	if now.Sub(g.linesAt) >= guessLineTime {
+		g.lines, g.linesAt = 0, now
+	}
+	if who.count < who.line || g.lines >= guessLines {
+		g.silent++
+		return
+	}
+	who.line = who.count * logTenfold
+	g.lines++
+	g.log.LogAttrs(ctx, slog.LevelWarn, "wrong keys", slog.String("from", from.String()),
+		slog.Int("of_this_sender", who.count), slog.Int("without_a_line", g.silent))
+	g.silent = 0
+}
+
+// sender is where a request comes from: the connection's other end, or behind trusted
+// proxies the last address that is none of theirs.
+func (g *guesses) sender(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	from := at.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	slices.Reverse(hops)
+	for i, hop := range hops {
+		if i >= mostForwarded || !g.trusts(from) {
+			break
+		}
+		before, ok := forwardedAddress(hop)
+		if !ok {
+			break
+		}
+		from = before
+	}
+	return from
+}
+
+func (g *guesses) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(g.proxies, func(network netip.Prefix) bool { return network.Contains(address) })
+}
+
+// forwardedAddress reads one address of X-Forwarded-For; some proxies add a port.
+func forwardedAddress(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if address, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		return address.Unmap(), true
+	}
+	both, err := netip.ParseAddrPort(text)
+	return both.Addr().Unmap(), err == nil
+}
+
+// caller finds who sends a request.
+func (a *api) caller(x *exchange) (caller, error) {
+	who, err := a.gate.caller(x.r)
+	if parley.ErrorCode(err) != parley.CodeUnauthenticated {
+		return who, err
+	}
+	shown, malformed := shownBy(x.r)
+	if malformed != nil || shown.secret == "" {
+		return who, err // nothing was tried
+	}
+	return who, a.wrongSecret(x, shown, err)
+}
+
+// wrongSecret is the answer to a secret that is nobody's: refusal, or that they come
+// too fast. One that was a key's once is written down in that key's workspace.
+func (a *api) wrongSecret(x *exchange, shown credential, refusal error) error {
+	status := http.StatusUnauthorized
+	wait := a.guesses.wrong(x.r, shown.cookie)
+	if wait > 0 {
+		status = http.StatusTooManyRequests
+		x.guessing = true
+		x.w.Header().Set("Connection", "close")
+		refusal = parley.TooManyWrongKeys(wait)
+	} else if !shown.cookie {
+		a.engine.NoteRefused(x.r.Context(), shown.secret, x.requestID)
+	}
+	if a.wrongKey != nil {
+		a.wrongKey(status)
+	}
+	return refusal
+}

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"reflect"
+	"slices"
+
+	"parley/engine"
+)
+
+// Route is one way into the server, as whoever asks every one of them needs it.
+type Route struct {
+	Method  string
+	Paths   []string // templates; all of them do the same, the first alone is documented
+	Name    string
+	Verb    engine.Verb // what guards it; "" where any principal will do
+	Open    bool        // answers without a principal
+	Lasting bool        // answers with a stream that does not end by itself
+	Repeats bool        // takes an idempotency key
+	Query   []string    // names of its parameters
+	Body    reflect.Type
+	Example string // of a body; "" where there is none
+}
+
+// Routes is every route of the API.
+func Routes() []Route {
+	list := routes()
+	out := make([]Route, 0, len(list))
+	for i := range list {
+		r := &list[i]
+		route := Route{Method: r.method, Paths: r.paths, Name: r.name, Verb: r.verb, Open: r.open, Lasting: r.lasting}
+		for _, p := range r.query {
+			route.Query = append(route.Query, p.name)
+		}
+		route.Repeats = slices.ContainsFunc(r.headers, func(p parameter) bool { return p.name == idempotencyHeader })
+		if r.input != nil {
+			route.Body, route.Example = r.input.of, r.input.example
+		}
+		if r.uploads {
+			route.Example = `"of a file"`
+		}
+		out = append(out, route)
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+// Package bounded lets tests wait for their goroutines for so long and no longer.
+package bounded
+
+import (
+	"testing"
+	"time"
+)
+
+// wait is how long a test waits for what takes milliseconds: longer, and it hangs.
+const wait = time.Minute
+
+// Receive is the next value of a channel, or the zero value when it is closed. The
+// test fails when nothing comes. Only the test's own goroutine may call it.
+func Receive[T any](tb testing.TB, from <-chan T, what string) T {
+	tb.Helper()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case value := <-from:
+		return value
+	case <-timer.C:
+		tb.Fatalf("waited %s for %s", wait, what)
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// TestRatesAfterTheClockWentBack: nobody waits until the database's clock is where it
+// was. What the store has noted is moved, which to it is as if the clock had been set.
+func TestRatesAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	conn, ctx, subject := connected(t, url), t.Context(), parley.NewID()
+	run(t, conn, "SET ROLE parley_system")
+	workspace, err := store.Workspace(ctx, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := func() time.Duration {
+		t.Helper()
+		wait, err := store.TakeRate(ctx, workspace, subject, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	for range 2 {
+		if wait := take(); wait != 0 {
+			t.Fatalf("a request of two a minute waits %s", wait)
+		}
+	}
+	if wait := take(); wait <= 0 || wait > 30*time.Second {
+		t.Fatalf("the third of two a minute waits %s", wait)
+	}
+	run(t, conn, "UPDATE parley.rates SET used_until = used_until + 3600000000") // an hour back
+	if wait, err := store.RateWait(ctx, workspace, subject, 2); err != nil || wait != 0 {
+		t.Errorf("after the clock went back a request would wait %s, %v", wait, err)
+	}
+	for range 2 {
+		if wait := take(); wait != 0 {
+			t.Fatalf("after the clock went back a request waits %s", wait)
+		}
+	}
+	if wait := take(); wait <= 0 || wait > 30*time.Second {
+		t.Errorf("the third one since waits %s", wait)
+	}
+	run(t, conn, "UPDATE parley.rates SET used_until = used_until - 3600000000") // an hour ahead
+	if wait := take(); wait != 0 {
+		t.Errorf("after the clock went ahead a request waits %s", wait)
+	}
+}
+
+// TestErrandsAfterTheClockWentBack: what was left to be done is done after the delay
+// that it was left with.
+func TestErrandsAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	conn, ctx := connected(t, url), t.Context()
+	run(t, conn, "SET ROLE parley_system", `INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+ SELECT gen_random_uuid(), 'wake_session', gen_random_uuid(), now + 3600000, now + 3600000 + 1500 FROM parley.now_ms() now`)
+	if _, err := store.Sweep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var delay, ahead int64
+	if err := conn.QueryRow(ctx, "SELECT due_at - created_at, due_at - parley.now_ms() FROM parley.outbox").Scan(&delay, &ahead); err != nil {
+		t.Fatal(err)
+	}
+	if delay != 1500 || ahead > delay {
+		t.Errorf("an errand that was left with a delay of 1.5 s is due in %d ms, %d ms after it was left", ahead, delay)
+	}
+}
+
+// TestDaysOfBudgets: what was spent on one day does not count on another, whichever of
+// the two is the later one.
+func TestDaysOfBudgets(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	conn, ctx := connected(t, url), t.Context()
+	run(t, conn, "SET ROLE parley_system")
+	workspace, err := store.Workspace(ctx, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := parley.BudgetSubject{ID: agent.ID, Scope: parley.BudgetOfAgent}
+	if err := store.MakeBudgets(ctx, workspace, []parley.BudgetSubject{subject}); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		days  string
+		spent int64
+	}{"today": {"0", 40}, "yesterday": {"-1", 0}, "tomorrow, before the clock went back": {"1", 0}} {
+		run(t, conn, "UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, day = parley.now_ms() / 86400000 + "+c.days)
+		budgets, err := store.Budgets(ctx, workspace, []parley.BudgetSubject{subject})
+		if err != nil || len(budgets) != 1 {
+			t.Fatalf("%+v, %v", budgets, err)
+		}
+		if b := budgets[0]; b.DayTokens != c.spent || int64(b.DayCost) != c.spent || (b.Warned == 0) != (c.spent == 0) {
+			t.Errorf("of what was spent %s %d tokens and %d count, warned %d", what, b.DayTokens, b.DayCost, b.Warned)
+		}
+	}
+}

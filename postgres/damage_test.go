@@ -1,0 +1,37 @@
+package postgres
+
+import (
+	"testing"
+
+	"parley"
+)
+
+// TestDamageThatPostgreSQLReportsMarksTheStore: whatever read or write meets it.
+func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
+	for _, state := range []string{stateBadData, stateBadIndex} {
+		t.Run(state, func(t *testing.T) {
+			store, _ := opened(t)
+			for table, done := "", false; !done; {
+				next, findings, err := store.CheckPages(t.Context(), table)
+				if err != nil || len(findings) > 0 {
+					t.Fatalf("%s: %+v, %v", next, findings, err)
+				}
+				table, done = next, next == ""
+			}
+			if d := store.Stats().Damage; d != nil {
+				t.Fatalf("noted before anything happened: %s", d.Says)
+			}
+			err := store.read(t.Context(), func() *batch {
+				b := system()
+				b.write("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + state + "', MESSAGE = 'invalid page in block 0'; END $$")
+				return b
+			})
+			if parley.ErrorCode(err) != parley.CodeUnavailable {
+				t.Errorf("the read says %v", err)
+			}
+			if store.Stats().Damage == nil {
+				t.Error("nothing is noted")
+			}
+		})
+	}
+}

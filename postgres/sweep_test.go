@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"testing"
+
+	"parley"
+)
+
+// TestSweepBrokenOff: a dead process is forgotten behind the last of its claims. Until
+// then its lease is one that has run out, so that whoever looks sweeps again.
+func TestSweepBrokenOff(t *testing.T) {
+	t.Parallel()
+	store, url := opened(t)
+	conn, ctx, process := connected(t, url), t.Context(), parley.NewID()
+	if err := store.RegisterProcess(ctx, parley.Process{ID: process, Name: "dead"}, -1); err != nil {
+		t.Fatal(err)
+	}
+	run(t, conn, "SET ROLE parley_system", `INSERT INTO parley.heads (session_id, workspace_id, log_id, holder, turn_id, turn_status)
+ VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '`+process.String()+`', gen_random_uuid(), 'running')`)
+	forgets := func() {
+		t.Helper()
+		b := system()
+		b.write(forget)
+		if err := store.send(ctx, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forgets()
+	if left, err := store.NextExpiry(ctx); err != nil || left > 0 {
+		t.Errorf("with a claim of a dead process left the next lease runs out in %s, %v", left, err)
+	}
+	run(t, conn, "UPDATE parley.heads SET holder = NULL")
+	forgets()
+	if left, err := store.NextExpiry(ctx); err != nil || left <= 0 {
+		t.Errorf("without one it runs out in %s, %v", left, err)
+	}
+	var dead int
+	if err := conn.QueryRow(ctx, "SELECT count(*) FROM parley.deaths WHERE process_id = $1", process.String()).Scan(&dead); err != nil || dead != 1 {
+		t.Errorf("its death is noted %d times, %v", dead, err)
+	}
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// stepped moves what the store has noted of times: to it that is as if the clock
+// had been set by as much the other way.
+func (w *world) stepped(statement string, args ...any) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile)+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close() // of a test
+	if _, err := db.Exec(statement, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRatesAfterTheClockWentBack: nobody waits until the clock is where it was.
+func TestRatesAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	w, subject, ctx := newWorld(t, Options{}), parley.NewID(), context.Background()
+	take := func() time.Duration {
+		t.Helper()
+		wait, err := w.store.TakeRate(ctx, w.scope.WorkspaceID, subject, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	for range 2 {
+		if wait := take(); wait != 0 {
+			t.Fatalf("a request of two a minute waits %s", wait)
+		}
+	}
+	if wait := take(); wait <= 0 || wait > 30*time.Second {
+		t.Fatalf("the third of two a minute waits %s", wait)
+	}
+	w.stepped("UPDATE rates SET used_until = used_until + 3600000000") // an hour back
+	if wait, err := w.store.RateWait(ctx, w.scope.WorkspaceID, subject, 2); err != nil || wait != 0 {
+		t.Errorf("after the clock went back a request would wait %s, %v", wait, err)
+	}
+	for range 2 {
+		if wait := take(); wait != 0 {
+			t.Fatalf("after the clock went back a request waits %s", wait)
+		}
+	}
+	if wait := take(); wait <= 0 || wait > 30*time.Second {
+		t.Errorf("the third one since waits %s", wait)
+	}
+	w.stepped("UPDATE rates SET used_until = used_until - 3600000000") // an hour ahead
+	if wait := take(); wait != 0 {
+		t.Errorf("after the clock went ahead a request waits %s", wait)
+	}
+}
+
+// TestErrandsAfterTheClockWentBack: what was left to be done is done after the delay
+// that it was left with.
+func TestErrandsAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t, Options{}), context.Background()
+	session := w.session(nil)
+	posted := w.post(session.ID, w.said("hello"), w.process)
+	refusal := parley.Refusal{Reason: parley.WaitRateLimit, Sentence: "Too fast.", After: time.Millisecond}
+	if _, err := w.store.ParkRefused(ctx, posted.Claim.Fence, refusal); err != nil {
+		t.Fatal(err)
+	}
+	w.stepped("UPDATE outbox SET created_at = created_at + 3600000, due_at = due_at + 3600000")
+	if _, err := w.store.ApplyOutbox(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.store.Turn(ctx, w.scope, posted.Turn.ID); err != nil || got.Status != parley.TurnWaiting {
+		t.Fatalf("the turn is %s, %v; the test moved nothing", got.Status, err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if _, err := w.store.Sweep(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.store.ApplyOutbox(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.store.Turn(ctx, w.scope, posted.Turn.ID); err != nil || got.Status == parley.TurnQueued {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a turn that waits for its rate waits for the clock")
+		}
+	}
+}
+
+// TestDaysOfBudgets: what was spent on one day does not count on another, whichever of
+// the two is the later one.
+func TestDaysOfBudgets(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t, Options{}), context.Background()
+	limits := parley.Limits{DailyTokens: new(int64(1000)), SessionTokens: new(int64(10_000))}
+	session := w.session(func(s *parley.Session) { s.Limits = &limits })
+	subject := parley.BudgetSubject{ID: session.ID, Scope: parley.BudgetOfSession}
+	if err := w.store.MakeBudgets(ctx, w.scope.WorkspaceID, []parley.BudgetSubject{subject}); err != nil {
+		t.Fatal(err)
+	}
+	spends := func(what string, total, today int64) {
+		t.Helper()
+		budgets := w.reads(subject)
+		posted, begin := w.post(session.ID, w.said("hello"), w.process), stepBegin(1)
+		begin.Reservation = &parley.Reservation{Reserved: parley.Reserved{Tokens: 50}, Charges: []parley.Charge{{
+			Subject: subject.ID, Revision: budgets.Revision, Tokens: limits.SessionTokens, DailyTokens: limits.DailyTokens}}}
+		if _, err := w.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.store.SettleStep(ctx, posted.Claim.Fence, stepSettle(begin, "said", completed)); err != nil {
+			t.Fatal(err)
+		}
+		if b := w.reads(subject); b.Tokens != total || b.DayTokens != today {
+			t.Errorf("%s %d tokens are spent, %d of them today; want %d and %d", what, b.Tokens, b.DayTokens, total, today)
+		}
+	}
+	spends("at first", 30, 30)
+	spends("on the same day", 60, 60)
+	for what, days := range map[string]int{"on the next day": -1, "when the clock went back a day": 1} {
+		w.stepped("UPDATE budgets SET day = day + ?, warned = 12", days)
+		b := w.reads(subject)
+		if b.DayTokens != 0 || b.DayCost != 0 || b.Warned != 0 {
+			t.Errorf("%s nothing was spent yet, and the budget is %+v", what, b)
+		}
+		total := b.Tokens
+		spends(what, total+30, 30)
+		spends(what+", later", total+60, 60)
+	}
+}
+
+func (w *world) reads(subject parley.BudgetSubject) parley.Budget {
+	w.t.Helper()
+	budgets, err := w.store.Budgets(context.Background(), w.scope.WorkspaceID, []parley.BudgetSubject{subject})
+	if err != nil || len(budgets) != 1 {
+		w.t.Fatalf("%+v, %v", budgets, err)
+	}
+	return budgets[0]
+}

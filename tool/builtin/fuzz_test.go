@@ -1,0 +1,40 @@
+package builtin
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+type searched string
+
+func (s searched) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
+
+// FuzzSearchResults: what a search service answers is a result or an error, and so
+// is what a model asks.
+func FuzzSearchResults(f *testing.F) {
+	f.Add(`{"results":[{"title":"a","url":"javascript:x","content":"b","score":1e99}]}`, []byte(`{"query":"a"}`))
+	f.Add(`[`, []byte(`{"query":"","max_results":-1}`))
+	f.Fuzz(func(t *testing.T, answer string, arguments []byte) {
+		search, err := NewWebSearch(WebSearchOptions{Key: "secret-key-1", BaseURL: "http://search.test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		search.tool.client.Transport = searched(answer)
+		for _, tool := range append(search.Tools(), Tools().Tools()...) {
+			if tool.Definition().Name != "web_search" && tool.Definition().Name != "current_time" {
+				continue
+			}
+			result, err := tool.Call(t.Context(), parley.ToolCall{Arguments: arguments})
+			if err == nil && !json.Valid(result) {
+				t.Errorf("%s of %q gives %s", tool.Definition().Name, arguments, result)
+			}
+		}
+	})
+}

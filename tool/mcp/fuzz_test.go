@@ -1,0 +1,41 @@
+package mcp
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley"
+)
+
+// FuzzServer: whatever a server says of a tool, and answers, becomes a tool or a
+// reason, a result or an error.
+func FuzzServer(f *testing.F) {
+	f.Add([]byte(`{"name":"a b","inputSchema":{"type":"object","properties":{"x":{"$ref":"#"}}},"annotations":{"readOnlyHint":true}}`), []byte(`{"content":[{"type":"text","text":"a\u0000"}],"structuredContent":{"a":["\u0000"]}}`))
+	f.Add([]byte(`{"name":"","inputSchema":{"$ref":"#"}}`), []byte(`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":"AA=="}}],"isError":true}`))
+	f.Add([]byte(`{"name":"x","inputSchema":true}`), []byte(`{"content":[]}`))
+	f.Fuzz(func(t *testing.T, offer, answer []byte) {
+		l := newLink(Server{Name: "s"}, Options{Log: slog.New(slog.DiscardHandler)}, func() {})
+		var given sdk.Tool
+		if json.Unmarshal(offer, &given) == nil {
+			made, faults := l.make([]*sdk.Tool{&given})
+			if len(made)+len(faults) != 1 {
+				t.Errorf("%s gives %d tools and %d faults", offer, len(made), len(faults))
+			}
+			for _, tool := range made {
+				_ = tool.check(t.Context(), answer) // an error is an answer too
+			}
+		}
+		var result sdk.CallToolResult
+		if json.Unmarshal(answer, &result) != nil {
+			return
+		}
+		if text, err := content(&result); err == nil && !json.Valid(text) {
+			t.Errorf("%s became %s", answer, text)
+		} else if err != nil && parley.ErrorCode(err) == "" {
+			t.Errorf("%s: %v", answer, err)
+		}
+	})
+}
