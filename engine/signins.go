@@ -51,6 +51,7 @@ func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, 
 	if err != nil {
 		return parley.SignedIn{}, err
 	}
+	in.Principal.Local = in.Local
 	if now-in.LastUsedAt >= parley.Time(parley.SignInTouch.Milliseconds()) {
 		if err := e.store.TouchSignIn(ctx, in.WorkspaceID, in.ID, now); err != nil { // it may end earlier, no more
 			e.log.LogAttrs(ctx, slog.LevelWarn, "the use of a sign-in was not noted", slog.String("error", err.Error()))

@@ -15,10 +15,10 @@ import (
 
 // The bounds of connections.
 const (
-	StrangersPerAddress = 256         // connections of one address that nobody was let in by yet
-	strangerTime        = time.Second // which a connection has at least to say who it is
-	closedTold          = time.Minute // between two lines of the log about closed connections
-	closedAtOnce        = 16          // when there are no descriptors left
+	StrangersPerAddress = 256             // connections of one address that nobody was let in by yet
+	strangerTime        = 5 * time.Second // which a connection has at least to be let in, on a busy machine too
+	closedTold          = time.Minute     // between two lines of the log about closed connections
+	closedAtOnce        = 16              // when there are no descriptors left
 )
 
 // ConnectionLimits bound a server's connections.

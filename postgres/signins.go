@@ -51,11 +51,11 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 			return in, err
 		}
 		in.Principal, err = scanPrincipal(r)
-		in.Local, in.Principal.RequestsPerMinute = r.bool(), r.int()
+		in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
 		return in, err
-	}, "SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce((SELECT k.requests_per_minute FROM parley.keys k "+
-		"WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL), 0)"+
-		signInTables+"JOIN parley.workspaces w ON w.id = i.workspace_id WHERE i.hash = $3 AND "+signInCounts, now, idleSince(now), hash)
+	}, "SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
+		signInTables+"JOIN parley.workspaces w ON w.id = i.workspace_id "+
+		"LEFT JOIN parley.keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = $3 AND "+signInCounts, now, idleSince(now), hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = transition.SignedOut()
 	}

@@ -46,11 +46,11 @@ func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
 // SignedIn implements parley.SignInStore.
 func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in parley.SignedIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce((SELECT k.requests_per_minute FROM keys k "+
-			"WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL), 0)"+
-			signInTables+"JOIN workspaces w ON w.id = i.workspace_id WHERE i.hash = ?3 AND "+signInCounts, func(r *row) error {
+		found, err := c.one("SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
+			signInTables+"JOIN workspaces w ON w.id = i.workspace_id "+
+			"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts, func(r *row) error {
 			in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
-			in.Local, in.Principal.RequestsPerMinute = r.bool(), r.int()
+			in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
 			return nil
 		}, now, idleSince(now), hash)
 		if err == nil && !found {

@@ -38,7 +38,7 @@ func (w *world) keyOwner(t *testing.T, workspace, name string) (parley.Key, parl
 	t.Helper()
 	given := newKey(workspace, name, parley.RoleMember)
 	perMinute := 60
-	given.Key.RequestsPerMinute = &perMinute
+	given.Key.RequestsPerMinute, given.Key.MaxSessions, given.Key.MaxStorage = &perMinute, new(int64(8)), new(int64(9))
 	key, err := w.store.CreateKey(w.ctx, given)
 	must(t, "CreateKey", err)
 	principal, err := w.store.Authenticate(w.ctx, given.Hash)

@@ -90,7 +90,11 @@ func (e *estate) ask(key, method, path, body string) (int, string) {
 	if err != nil {
 		e.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+key)
+	if strings.HasPrefix(key, "ps_") {
+		request.Header.Set("Cookie", "parley_sign_in="+key)
+	} else {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
 	request.Header.Set("Content-Type", "application/json")
 	if strings.Contains(path, "/files?") {
 		request.Header.Set("Content-Type", "application/octet-stream")
@@ -109,6 +113,29 @@ func (e *estate) ask(key, method, path, body string) (int, string) {
 		e.Fatal(err)
 	}
 	return response.StatusCode, string(read)
+}
+
+// signedIn is what the cookie of a browser that signed in with a key holds.
+func (e *estate) signedIn(key string) string {
+	e.Helper()
+	request, err := http.NewRequestWithContext(e.Context(), http.MethodPost, e.url+"/v1/sign-in", strings.NewReader(fmt.Sprintf(`{"key":%q}`, key)))
+	if err != nil {
+		e.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // unread
+	for _, cookie := range response.Cookies() {
+		if strings.HasPrefix(cookie.Value, "ps_") {
+			return cookie.Value
+		}
+	}
+	e.Fatalf("signing in: %s, no cookie", response.Status)
+	return ""
 }
 
 func (e *estate) made(key, path, body string) (id string) {
@@ -186,6 +213,12 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 		}
 		if status, answer := e.ask(e.member, http.MethodGet, "/v1/directories", ""); status != http.StatusForbidden {
 			t.Errorf("a member listed directories: %d %s", status, answer)
+		}
+		if status, answer := e.ask(e.signedIn(e.member), http.MethodGet, "/v1/directories", ""); status != http.StatusForbidden {
+			t.Errorf("a member's browser listed directories: %d %s", status, answer)
+		}
+		if status, answer := e.ask(e.signedIn(e.local), http.MethodGet, "/v1/directories", ""); status != http.StatusOK {
+			t.Errorf("the machine's own user's browser could not list directories: %d %s", status, answer)
 		}
 		e.refusesToChoose(t, e.local)
 		if status, answer := e.ask(e.local, http.MethodPost, "/v1/projects", fmt.Sprintf(`{"path":%q}`, e.work)); status != http.StatusCreated {

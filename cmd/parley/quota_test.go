@@ -34,6 +34,7 @@ func TestQuotasOverHTTP(t *testing.T) { //nolint:paralleltest // an estate sets 
 	}{
 		{key.Secret, "/v1/sessions", "{}", http.StatusCreated, ""},
 		{key.Secret, "/v1/sessions", "{}", http.StatusConflict, "sessions_quota"},
+		{e.signedIn(key.Secret), "/v1/sessions", "{}", http.StatusConflict, "sessions_quota"},
 		{e.member, "/v1/sessions", "{}", http.StatusCreated, ""},
 		{e.member, "/v1/sessions", "{}", http.StatusCreated, ""},
 		{e.member, "/v1/sessions", "{}", http.StatusConflict, "sessions_quota"},

@@ -38,7 +38,7 @@ func build(dir string) (binary string, err error) {
 	own := filepath.Join(root, "e2e", "cluster", "testdata")
 	o.Replace[filepath.Join(builtin, "effect.go")] = filepath.Join(own, "effect.go")
 	o.Replace[filepath.Join(clock, "skew.go")] = filepath.Join(own, "skew.go")
-	if err := o.rewrite(filepath.Join(builtin, "builtin.go"), `(func Tools\(\) Source \{\s*return sourceOf\()`, "${1}effect{}, poison{}, "); err != nil {
+	if err := o.rewrite(filepath.Join(builtin, "builtin.go"), `(func ToolsWithin\([^)]*\) Source \{\s*return sourceOf\()`, "${1}effect{}, poison{}, "); err != nil {
 		return "", err
 	}
 	if err := o.rewrite(filepath.Join(clock, "time.go"), `(func Now\(\) Time \{\n\tsec, nsec, mono := \w+\(\)\n)`, "${1}\tsec += skewed\n"); err != nil {

@@ -103,7 +103,7 @@ func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error)
 // startIn starts a server on a data directory. Settings are variables of its
 // environment.
 func (l *lab) startIn(ctx context.Context, dir string, settings ...string) (*parleyRun, error) {
-	env := append(settings, "OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://"+l.provider.Line+"/v1", "PARLEY_DATA="+dir, "PARLEY_MODEL=sim/echo")
+	env := append([]string{"OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://" + l.provider.Line + "/v1", "PARLEY_DATA=" + dir, "PARLEY_MODEL=sim/echo"}, settings...)
 	process, err := bench.Start(ctx, env, l.parley, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return nil, err
