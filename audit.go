@@ -1,6 +1,9 @@
 package parley
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // AuditEntry says that a principal did something (D18): who, what, to which
 // session and when. It holds no content and outlives what it is about.
@@ -28,9 +31,159 @@ type AuditQuery struct {
 }
 
 // AuditStore keeps the audit: entries are added, and never changed or removed.
+//
+// Every transition that a caller asks for writes its own entry: a store looks for
+// an AuditIntent in the context of a method that changes something, and writes its
+// entries in the transaction of the change.
 type AuditStore interface {
 	// AppendAudit adds entries of any workspaces in one transaction. Entries that
 	// are there already stay as they are, so that a batch can be sent again.
 	AppendAudit(ctx context.Context, entries []AuditEntry) error
 	Audit(ctx context.Context, workspaceID ID, query AuditQuery) ([]AuditEntry, error)
+}
+
+// AuditIntent is what one call wants to have written down. It travels in the
+// context to the store, which writes it in the transaction of the first change
+// that it makes for the call: the entry is there if the change is, and the other
+// way round. Ids and time are fixed when the intent is made, so that a transaction
+// that runs again writes the same rows. It is safe for concurrent use.
+type AuditIntent struct {
+	mu       sync.Mutex   // guards all below: a transition may go on when its caller has gone
+	template AuditEntry   // without session and target
+	entries  []AuditEntry // what the call is known to be about
+	further  ID           // of an entry for a session that only the transition knows; zero: not made yet
+	written  bool
+}
+
+// NewAuditIntent makes an intent. The entry names who, what and by which request.
+func NewAuditIntent(entry AuditEntry) *AuditIntent {
+	entry.ID, entry.At, entry.SessionID, entry.TargetID = NewID(), Now(), ID{}, ID{}
+	return &AuditIntent{template: entry}
+}
+
+// About notes a session that the call concerns, and a row of it that it means:
+// zero for the session itself. A call about something outside sessions has a zero
+// session. What is known of one session is one entry.
+func (i *AuditIntent) About(session, target ID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at := i.entryOf(i.entries, session)
+	switch {
+	case at < 0 && session.IsZero() && len(i.entries) > 0:
+		return // it is known better already
+	case at < 0:
+		entry := i.template
+		if len(i.entries) > 0 {
+			entry.ID = NewID()
+		}
+		i.entries = append(i.entries, entry)
+		at = len(i.entries) - 1
+	}
+	i.entries[at].names(session, target)
+}
+
+// Sessions are those that the call is known to concern so far.
+func (i *AuditIntent) Sessions() (ids []ID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for at := range i.entries {
+		if id := i.entries[at].SessionID; !id.IsZero() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// entryOf is the place of a session's entry, or of one whose session is not known
+// yet; -1 when there is none.
+func (i *AuditIntent) entryOf(entries []AuditEntry, session ID) int {
+	open := -1
+	for at := range entries {
+		switch known := entries[at].SessionID; {
+		case known == session:
+			return at
+		case known.IsZero():
+			open = at
+		}
+	}
+	return open
+}
+
+// names has an entry say what it is about.
+func (e *AuditEntry) names(session, target ID) {
+	e.SessionID = session
+	if !target.IsZero() {
+		e.TargetID = target
+	}
+}
+
+// Entries are what a transaction has to write that changes a session, and a row of
+// it: zero for one that changes no session, or means no row. None once they were
+// written (Wrote). A nil intent has none.
+func (i *AuditIntent) Entries(session, target ID) []AuditEntry {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.written {
+		return nil
+	}
+	entries := append(make([]AuditEntry, 0, len(i.entries)+1), i.entries...)
+	at := i.entryOf(entries, session)
+	switch {
+	case at < 0 && session.IsZero() && len(entries) > 0:
+		return entries
+	case at < 0:
+		entry := i.template
+		if len(entries) > 0 {
+			if i.further.IsZero() {
+				i.further = NewID()
+			}
+			entry.ID = i.further
+		}
+		entries = append(entries, entry)
+		at = len(entries) - 1
+	}
+	entries[at].names(session, target)
+	return entries
+}
+
+// Wrote notes that a transaction with the entries was committed: later ones of the
+// call write none.
+func (i *AuditIntent) Wrote() {
+	if i == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.written = true
+}
+
+// Of is the intent of one of several transactions that a call makes, each about a
+// session of its own.
+func (i *AuditIntent) Of(session ID) *AuditIntent {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	own := &AuditIntent{template: i.template}
+	own.template.ID = NewID()
+	own.About(session, ID{})
+	return own
+}
+
+type auditKey struct{}
+
+// WithAudit carries an intent to the store. With nil, what is stored under ctx
+// writes no entry: a change that only prepares the one that the call is about.
+func WithAudit(ctx context.Context, intent *AuditIntent) context.Context {
+	return context.WithValue(ctx, auditKey{}, intent)
+}
+
+// AuditFrom is the intent that ctx carries; nil for none.
+func AuditFrom(ctx context.Context) *AuditIntent {
+	intent, _ := ctx.Value(auditKey{}).(*AuditIntent)
+	return intent
 }

@@ -36,6 +36,7 @@ type Home struct {
 
 	worker *worker.Worker
 	hub    *live.Hub
+	audit  *engine.AuditLog
 }
 
 // Start puts a Home together, takes over turns that an earlier process left
@@ -57,8 +58,9 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	runner := worker.New(options.Store, options.Models, options.Tools, hub, options.Worker)
 	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
 	options.Store.Listen(runner)
+	audit := engine.NewAuditLog(options.Store, options.Log) //nolint:contextcheck // it lives until Close, not until ctx ends
 	verbs := engine.New(engine.Options{
-		Store: options.Store, Models: options.Models, Tools: options.Tools, Middleware: options.Worker.Middleware, Runner: runner, DryRunner: runner, Log: options.Log,
+		Store: options.Store, Models: options.Models, Tools: options.Tools, Middleware: options.Worker.Middleware, Runner: runner, DryRunner: runner, Audit: audit, Log: options.Log,
 	})
 	owner, err := verbs.LocalOwner(ctx, options.Workspace)
 	if err == nil {
@@ -66,16 +68,18 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	}
 	if err != nil {
 		hub.Close()
+		audit.Close() //nolint:contextcheck // as above
 		return nil, err
 	}
-	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub}, nil
+	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub, audit: audit}, nil
 }
 
-// Close lets running turns finish (see worker.Options.Drain) and ends what
-// Start began. The store stays open.
+// Close lets running turns finish (see worker.Options.Drain), writes down what was
+// read, and ends what Start began. The store stays open.
 func (h *Home) Close(ctx context.Context) error {
 	err := h.worker.Stop(ctx)
 	h.hub.Close()
+	h.audit.Close() //nolint:contextcheck // it has a bound of its own
 	return err
 }
 

@@ -115,11 +115,13 @@ const (
 
 // CreateAgent makes an agent in version 1. The bool reports an idempotent
 // repeat. CodeConflict when the slug is taken.
-func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency parley.Idempotency) (parley.Agent, bool, error) {
-	scope, err := authorise(principal, WriteAgents)
+func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency parley.Idempotency) (_ parley.Agent, _ bool, err error) {
+	ctx, call, err := e.enter(ctx, principal, "createAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, false, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	agent := parley.Agent{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
@@ -142,25 +144,40 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
 		return parley.Agent{}, false, err
 	}
-	return e.store.CreateAgent(ctx, agent, idempotency)
+	made, repeat, err := e.store.CreateAgent(ctx, agent, idempotency)
+	if err == nil {
+		call.about(on(made.ID))
+	}
+	return made, repeat, err
 }
 
 // Agent finds by id or slug.
-func (e *Engine) Agent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Agent, error) {
-	scope, err := authorise(principal, ReadAgents)
+func (e *Engine) Agent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Agent, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getAgent", ReadAgents)
 	if err != nil {
 		return parley.Agent{}, err
 	}
-	return e.agent(ctx, scope, idOrSlug)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	agent, err := e.agent(ctx, scope, idOrSlug)
+	if err == nil {
+		call.about(on(agent.ID))
+	}
+	return agent, err
 }
 
 // AgentVersion finds an earlier (or the current) version of an agent.
-func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, idOrSlug string, version int) (parley.Agent, error) {
-	scope, err := authorise(principal, ReadAgents)
+func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, idOrSlug string, version int) (_ parley.Agent, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getAgentVersion", ReadAgents)
 	if err != nil {
 		return parley.Agent{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	agent, err := e.agent(ctx, scope, idOrSlug)
+	if err == nil {
+		call.about(on(agent.ID))
+	}
 	if err != nil || agent.Version == version {
 		return agent, err
 	}
@@ -168,11 +185,13 @@ func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, i
 }
 
 // Agents lists.
-func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list AgentList) (Page[parley.Agent], error) {
-	scope, err := authorise(principal, ReadAgents)
+func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list AgentList) (_ Page[parley.Agent], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listAgents", ReadAgents)
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	status := parley.AgentActive
 	switch list.Status {
 	case "", AgentsActive:
@@ -225,15 +244,18 @@ const patchAttempts = 3
 
 // UpdateAgent applies a patch as a new version. CodeConflict when the new slug
 // is taken.
-func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, idOrSlug string, patch AgentPatch) (parley.Agent, error) {
-	scope, err := authorise(principal, WriteAgents)
+func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, idOrSlug string, patch AgentPatch) (_ parley.Agent, err error) {
+	ctx, call, err := e.enter(ctx, principal, "updateAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	agent, err := e.agent(ctx, scope, idOrSlug)
 	if err != nil {
 		return parley.Agent{}, err
 	}
+	call.about(on(agent.ID))
 	if err := mayPatch(principal, &agent, &patch); err != nil {
 		return parley.Agent{}, err
 	}
@@ -306,12 +328,15 @@ func (e *Engine) newOwner(ctx context.Context, scope parley.Scope, patch *AgentP
 
 // ArchiveAgent archives: its sessions stay, new ones are refused. Archiving
 // twice is no error.
-func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Agent, error) {
-	if _, err := authorise(principal, WriteAgents); err != nil {
+func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Agent, err error) {
+	ctx, call, err := e.enter(ctx, principal, "archiveAgent", WriteAgents)
+	if err != nil {
 		return parley.Agent{}, err
 	}
-	agent, err := e.agent(ctx, Scope(principal), idOrSlug)
+	defer call.end(ctx, &err)
+	agent, err := e.agent(ctx, call.Scope, idOrSlug)
 	if err == nil {
+		call.about(on(agent.ID))
 		err = ownsAgent(principal, WriteAgents, &agent)
 	}
 	if err != nil || agent.Status == parley.AgentArchived {

@@ -23,19 +23,30 @@ type DecisionInput struct {
 }
 
 // Approval reads one.
-func (e *Engine) Approval(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Approval, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Approval(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Approval, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getApproval", ReadSessions, on(id))
 	if err != nil {
 		return parley.Approval{}, err
 	}
-	return e.store.Approval(ctx, scope, id)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	approval, err := e.store.Approval(ctx, scope, id)
+	if err == nil {
+		call.about(in(approval.SessionID, id))
+	}
+	return approval, err
 }
 
 // Approvals lists those of the sessions that the principal sees.
-func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list ApprovalList) (Page[parley.Approval], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list ApprovalList) (_ Page[parley.Approval], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listApprovals", ReadSessions)
 	if err != nil {
 		return Page[parley.Approval]{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	if !list.SessionID.IsZero() {
+		call.about(of(list.SessionID))
 	}
 	switch list.State {
 	case "", parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled:
@@ -65,7 +76,12 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 }
 
 // SessionApprovals lists those of a session, and of the tool sessions below it.
-func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (Page[parley.Approval], error) {
+func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (_ Page[parley.Approval], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSessionApprovals", ReadSessions, of(sessionID))
+	if err != nil {
+		return Page[parley.Approval]{}, err
+	}
+	defer call.end(ctx, &err)
 	list.SessionID = sessionID
 	return e.Approvals(ctx, principal, list)
 }
@@ -74,11 +90,13 @@ func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principa
 // them. The turn that waits for it goes on at once, here
 // if there is a place. CodeConflict with the state for one that is answered, whose
 // time is over or whose turn has ended.
-func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parley.ID, input DecisionInput) (parley.Approval, error) {
-	scope, err := authorise(principal, AnswerApprovals)
+func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parley.ID, input DecisionInput) (_ parley.Approval, err error) {
+	ctx, call, err := e.enter(ctx, principal, "decideApproval", AnswerApprovals, on(id))
 	if err != nil {
 		return parley.Approval{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	decision := parley.Decision{Decision: input.Decision, Scope: input.Scope, Covers: input.Covers, Comment: input.Comment, By: principal.Author()}
 	if err := decision.Validate(); err != nil {
 		return parley.Approval{}, err
@@ -86,5 +104,8 @@ func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parl
 	run := e.offer(scope.WorkspaceID, true)
 	decided, err := e.store.DecideApproval(ctx, scope, id, decision, run.processID())
 	run.settle(decided.Claim)
+	if err == nil {
+		call.about(in(decided.Approval.SessionID, id))
+	}
 	return decided.Approval, err
 }

@@ -16,11 +16,13 @@ type AuditList struct {
 
 // Audit lists who did what in the workspace. A session that is gone has its
 // entries still.
-func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list AuditList) (Page[parley.AuditEntry], error) {
-	scope, err := authorise(principal, ReadAudit)
+func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list AuditList) (_ Page[parley.AuditEntry], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listAudit", ReadAudit)
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("audit", Descending)
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err

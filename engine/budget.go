@@ -31,11 +31,13 @@ type Spending struct {
 }
 
 // Budget reads what a session may spend and has spent.
-func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parley.ID) (SessionBudget, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parley.ID) (_ SessionBudget, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getBudget", ReadSessions, of(id))
 	if err != nil {
 		return SessionBudget{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	session, err := e.store.Session(ctx, scope, id)
 	if err == nil && !session.RootID.IsZero() && session.RootID != id {
 		session, err = e.store.Session(ctx, scope, session.RootID)

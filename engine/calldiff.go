@@ -37,15 +37,18 @@ const previousPage = 20
 
 // DiffCall compares a call's request with an earlier one's; without one named,
 // with that of the session's step before.
-func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, with parley.ID) (CallDiff, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, with parley.ID) (_ CallDiff, err error) {
+	ctx, entered, err := e.enter(ctx, principal, "diffCall", ReadSessions, on(id))
 	if err != nil {
 		return CallDiff{}, err
 	}
+	defer entered.end(ctx, &err)
+	scope := entered.Scope
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDiff{}, err
 	}
+	entered.about(in(call.SessionID, id))
 	var earlier *parley.Call
 	if with.IsZero() {
 		// Attempts at one step send the same bytes.

@@ -13,15 +13,18 @@ import (
 // other attempts, what it cost. A request that can no longer be rebuilt (another
 // encoder, a provider that is not configured any more) is no error: Exact is
 // false and Reason says why.
-func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (CallDetail, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (_ CallDetail, err error) {
+	ctx, entered, err := e.enter(ctx, principal, "getCall", ReadSessions, on(id))
 	if err != nil {
 		return CallDetail{}, err
 	}
+	defer entered.end(ctx, &err)
+	scope := entered.Scope
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDetail{}, err
 	}
+	entered.about(in(call.SessionID, id))
 	detail, again, err := e.reconstruct(ctx, scope, call)
 	if err != nil {
 		return CallDetail{}, err

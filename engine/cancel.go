@@ -41,11 +41,13 @@ type CancelResult struct {
 // cancelled before gives the same answer again. CodeNothingToCancel when nothing
 // ever ran; CodeConflict when the turn had finished. If ctx ends first the
 // request to stop stands.
-func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, sessionID parley.ID, input CancelInput) (CancelResult, error) {
-	scope, err := authorise(principal, CancelTurns)
+func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, sessionID parley.ID, input CancelInput) (_ CancelResult, err error) {
+	ctx, call, err := e.enter(ctx, principal, "cancelTurn", CancelTurns, of(sessionID))
 	if err != nil {
 		return CancelResult{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	asked, err := e.store.RequestCancel(ctx, scope, sessionID, input.TurnID, input.Queued)
 	if err != nil {
 		return CancelResult{}, err

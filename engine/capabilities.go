@@ -8,11 +8,13 @@ import (
 
 // Capabilities tells what is known of the model that the next turn of a session
 // uses, unless its message names another one.
-func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.ModelInfo, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.ModelInfo, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(sessionID))
 	if err != nil {
 		return parley.ModelInfo{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return parley.ModelInfo{}, err

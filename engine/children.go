@@ -9,11 +9,13 @@ import (
 
 // SessionTree is a session and the tool sessions below it that the principal may
 // see, with what each has used and the sums.
-func (e *Engine) SessionTree(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Tree, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) SessionTree(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Tree, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getSessionTree", ReadSessions, of(id))
 	if err != nil {
 		return parley.Tree{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.Tree(ctx, scope, id)
 }
 

@@ -8,41 +8,56 @@ import (
 
 // SetClientSession notes what a client (window, tab) of the principal has open
 // and tells the workspace feed.
-func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principal, client string, sessionID parley.ID) error {
-	scope, err := e.client(principal, client)
+func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principal, client string, sessionID parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "setClientSession", SetClients, of(sessionID))
 	if err != nil {
 		return err
 	}
-	return e.store.SetClientSession(ctx, scope, principal.ID, client, sessionID)
+	defer call.end(ctx, &err)
+	if err := checkClient(client); err != nil {
+		return err
+	}
+	if before, err := e.store.ClientSession(ctx, call.Scope, principal.ID, client); err == nil && before.ID == sessionID {
+		call.Unaudited() // it says that it is still there; the entry of when it came stands
+		ctx = parley.WithAudit(ctx, nil)
+	}
+	return e.store.SetClientSession(ctx, call.Scope, principal.ID, client, sessionID)
 }
 
 // ClientSession is what a client has open; CodeNotFound for nothing.
-func (e *Engine) ClientSession(ctx context.Context, principal parley.Principal, client string) (parley.Session, error) {
-	scope, err := e.client(principal, client)
+func (e *Engine) ClientSession(ctx context.Context, principal parley.Principal, client string) (session parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getClientSession", SetClients)
 	if err != nil {
 		return parley.Session{}, err
 	}
-	return e.store.ClientSession(ctx, scope, principal.ID, client)
+	defer call.end(ctx, &err)
+	if err := checkClient(client); err != nil {
+		return parley.Session{}, err
+	}
+	if session, err = e.store.ClientSession(ctx, call.Scope, principal.ID, client); err == nil {
+		call.about(of(session.ID))
+	}
+	return session, err
 }
 
 // ClearClientSession notes that a client has nothing open any more.
-func (e *Engine) ClearClientSession(ctx context.Context, principal parley.Principal, client string) error {
-	scope, err := e.client(principal, client)
+func (e *Engine) ClearClientSession(ctx context.Context, principal parley.Principal, client string) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "clearClientSession", SetClients)
 	if err != nil {
 		return err
 	}
-	return e.store.ClearClientSession(ctx, scope, principal.ID, client)
+	defer call.end(ctx, &err)
+	if err := checkClient(client); err != nil {
+		return err
+	}
+	return e.store.ClearClientSession(ctx, call.Scope, principal.ID, client)
 }
 
-func (e *Engine) client(principal parley.Principal, client string) (parley.Scope, error) {
-	scope, err := authorise(principal, SetClients)
-	if err != nil {
-		return parley.Scope{}, err
-	}
+func checkClient(client string) error {
 	if client == "" {
-		return parley.Scope{}, parley.InvalidField("client", "is empty; a client names itself")
+		return parley.InvalidField("client", "is empty; a client names itself")
 	}
-	return scope, parley.CheckText("client", client, parley.MaxNameBytes)
+	return parley.CheckText("client", client, parley.MaxNameBytes)
 }
 
 // SessionClientList is the clients that have a session open.
@@ -52,11 +67,13 @@ type SessionClientList struct {
 
 // SessionClients lists the clients that have a session open and said so within
 // ClientLease, by principal and name.
-func (e *Engine) SessionClients(ctx context.Context, principal parley.Principal, sessionID parley.ID) (SessionClientList, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) SessionClients(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ SessionClientList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSessionClients", ReadSessions, of(sessionID))
 	if err != nil {
 		return SessionClientList{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	lease := parley.Time(parley.ClientLease.Milliseconds())
 	clients, err := e.store.SessionClients(ctx, scope, sessionID, parley.Now()-lease)
 	for i := range clients {

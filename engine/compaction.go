@@ -20,11 +20,13 @@ type CompactInput struct{}
 // CompactSession has a summary written of all but the newest turn of a session. It
 // does not wait for it. CodeConflict with the reason when there is nothing to sum
 // up, when the session's policy shows no summaries, and while one is being written.
-func (e *Engine) CompactSession(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Compaction, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) CompactSession(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.Compaction, err error) {
+	ctx, call, err := e.enter(ctx, principal, "compactSession", PostMessages, of(sessionID))
 	if err != nil {
 		return parley.Compaction{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return parley.Compaction{}, err
@@ -83,39 +85,44 @@ func (e *Engine) compactable(ctx context.Context, scope parley.Scope, session *p
 }
 
 // Compaction reads a session's compaction: the one that is under way, or the last.
-func (e *Engine) Compaction(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Compaction, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Compaction(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.Compaction, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getCompaction", ReadSessions, of(sessionID))
 	if err != nil {
 		return parley.Compaction{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.Compaction(ctx, scope, sessionID)
 }
 
 // Covered lists the messages that a summary stands for, ascending, the internal
 // ones among them. CodeConflict for a message that is no summary.
-func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messageID parley.ID, paging Paging) (parley.ID, Page[parley.Message], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messageID parley.ID, paging Paging) (_ Page[parley.Message], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listCovered", ReadSessions, on(messageID))
 	if err != nil {
-		return parley.ID{}, Page[parley.Message]{}, err
+		return Page[parley.Message]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := paging.start("covered", Ascending)
 	if err != nil {
-		return parley.ID{}, Page[parley.Message]{}, err
+		return Page[parley.Message]{}, err
 	}
 	if order != Ascending {
-		return parley.ID{}, Page[parley.Message]{}, parley.InvalidField("order", "what a summary covers is listed in its order, asc")
+		return Page[parley.Message]{}, parley.InvalidField("order", "what a summary covers is listed in its order, asc")
 	}
 	summary, err := e.store.Message(ctx, scope, messageID)
 	if err != nil {
-		return parley.ID{}, Page[parley.Message]{}, err
+		return Page[parley.Message]{}, err
 	}
 	if summary.Role != parley.RoleSummary || summary.CoversThrough == nil {
-		return summary.SessionID, Page[parley.Message]{}, parley.Conflict(summary.Role, "only a summary covers messages; this message is of role %s", summary.Role)
+		return Page[parley.Message]{}, parley.Conflict(summary.Role, "only a summary covers messages; this message is of role %s", summary.Role)
 	}
+	call.about(in(summary.SessionID, messageID))
 	after := max(from.Sequence, parley.OriginOf(summary.Metadata).CoversFrom-1, 0)
 	rows, err := e.store.Messages(ctx, scope, summary.SessionID, parley.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes})
 	if err != nil {
-		return summary.SessionID, Page[parley.Message]{}, err
+		return Page[parley.Message]{}, err
 	}
 	cut := len(rows) <= limit && bytesOf(rows) >= parley.MaxPageBytes
 	for i := range rows {
@@ -127,7 +134,7 @@ func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messag
 	if cut && len(rows) > 1 { // full before its time: the last row begins the next page
 		limit = len(rows) - 1
 	}
-	return summary.SessionID, pageOf(rows, limit, func(last parley.Message) cursor {
+	return pageOf(rows, limit, func(last parley.Message) cursor {
 		return cursor{List: "covered", Order: Ascending, Sequence: last.Sequence}
 	}), nil
 }

@@ -18,7 +18,7 @@ type MoveInput struct {
 
 // SendMessage has a queued message heard now, as parley.ControlStore.SendQueued
 // says.
-func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SendInput) (parley.Posted, error) {
+func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SendInput) (_ parley.Posted, err error) {
 	verb := PostMessages
 	if input.How == "" {
 		input.How = parley.DuringSteer
@@ -30,27 +30,36 @@ func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id
 	default:
 		return parley.Posted{}, parley.InvalidField("how", "%q is not one of steer, interrupt", parley.Clip(string(input.How), 32))
 	}
-	scope, err := authorise(principal, verb)
+	ctx, call, err := e.enter(ctx, principal, "sendMessage", verb, on(id))
 	if err != nil {
 		return parley.Posted{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	run := e.offer(scope.WorkspaceID, input.How == parley.DuringInterrupt)
 	posted, err := e.store.SendQueued(ctx, scope, id, input.How, run.processID())
 	if err != nil {
 		run.settle(nil)
 		return parley.Posted{}, err
 	}
+	call.about(in(posted.Message.SessionID, id))
 	run.settle(posted.Claim)
 	return posted, nil
 }
 
 // MoveMessage gives a queued message another place in its queue.
-func (e *Engine) MoveMessage(ctx context.Context, principal parley.Principal, id parley.ID, input MoveInput) (parley.Message, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) MoveMessage(ctx context.Context, principal parley.Principal, id parley.ID, input MoveInput) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "moveMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err
 	}
-	return e.store.MoveQueued(ctx, scope, id, input.Before)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	moved, err := e.store.MoveQueued(ctx, scope, id, input.Before)
+	if err == nil {
+		call.about(in(moved.SessionID, id))
+	}
+	return moved, err
 }
 
 // ResumeInput is the body of a retry and of going on: there is nothing to say.
@@ -62,20 +71,22 @@ type resumeTurn func(context.Context, parley.Scope, parley.ID, parley.ID, parley
 // RetryTurn takes a failed or cancelled turn up again, as
 // parley.ControlStore.RetryTurn says.
 func (e *Engine) RetryTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
-	return e.resume(ctx, principal, id, idempotency, e.store.RetryTurn)
+	return e.resume(ctx, principal, id, idempotency, "retryTurn", e.store.RetryTurn)
 }
 
 // ContinueTurn has a turn go on that stopped at a limit, as
 // parley.ControlStore.ContinueTurn says.
 func (e *Engine) ContinueTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
-	return e.resume(ctx, principal, id, idempotency, e.store.ContinueTurn)
+	return e.resume(ctx, principal, id, idempotency, "continueTurn", e.store.ContinueTurn)
 }
 
-func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency, resume resumeTurn) (parley.TurnResumed, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency, action string, resume resumeTurn) (_ parley.TurnResumed, err error) {
+	ctx, call, err := e.enter(ctx, principal, action, PostMessages, on(id))
 	if err != nil {
 		return parley.TurnResumed{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.TurnResumed{}, err
 	}
@@ -83,6 +94,7 @@ func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parl
 	if err != nil {
 		return parley.TurnResumed{}, err
 	}
+	call.about(in(turn.SessionID, id))
 	run := e.offer(scope.WorkspaceID, true)
 	resumed, err := resume(ctx, scope, turn.SessionID, id, parley.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency}, run.processID())
 	if err != nil {

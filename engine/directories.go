@@ -50,11 +50,13 @@ type Directories struct {
 // Directories lists the directories in one inside the allowed roots, by name, for
 // whoever may choose them as projects. CodeNotFound for what lies outside the
 // roots or is private, whether it exists or not.
-func (e *Engine) Directories(ctx context.Context, principal parley.Principal, query DirectoryQuery) (Directories, error) {
-	scope, err := authorise(principal, WriteProjects)
+func (e *Engine) Directories(ctx context.Context, principal parley.Principal, query DirectoryQuery) (_ Directories, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listDirectories", WriteProjects)
 	if err != nil {
 		return Directories{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkTexts(textBound{"path", query.Path, maxPathBytes}, textBound{"name", query.Name, parley.MaxNameBytes}); err != nil {
 		return Directories{}, err
 	}

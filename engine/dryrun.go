@@ -61,11 +61,14 @@ type DryWatch struct {
 
 // DryRunMessage answers a user message of a session without writing anything, and
 // returns when its turn has ended. Limits hold; what it uses is counted nowhere.
-func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, watch DryWatch) (DryRun, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, watch DryWatch) (_ DryRun, err error) {
+	ctx, call, err := e.enter(ctx, principal, "postMessage", PostMessages, of(sessionID))
 	if err != nil {
 		return DryRun{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	ctx = call.runsDry(ctx)
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return DryRun{}, err
@@ -75,11 +78,14 @@ func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, 
 
 // DryRunSession is DryRunMessage for the first message of a session that is not
 // made either; one whose key exists is that session.
-func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, input SessionInput, watch DryWatch) (DryRun, error) {
-	scope, err := authorise(principal, OpenSessions)
+func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, input SessionInput, watch DryWatch) (_ DryRun, err error) {
+	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
 		return DryRun{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	ctx = call.runsDry(ctx)
 	if input.Message == nil {
 		return DryRun{}, parley.InvalidField("message", "is missing: a dry run needs something to answer")
 	}

@@ -97,6 +97,7 @@ type Options struct {
 	Middleware  []parley.Middleware   // the program's own, as the workers have it
 	Runner      parley.Runner         // nil: this process runs no turns; others find them in the store
 	DryRunner   parley.DryRunner      // nil: no dry runs and no previews here
+	Audit       *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
 	Projects    *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
 	MaxSessions int64                 // of each workspace; 0: not limited
 	MaxStorage  int64                 // bytes of each workspace's files; 0: not limited
@@ -112,6 +113,7 @@ type Engine struct {
 	runner     parley.Runner
 	dry        parley.DryRunner
 	middleware []parley.Middleware
+	audit      *AuditLog
 	projects   *projectdir.Policy
 	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
 	log        *slog.Logger
@@ -141,8 +143,8 @@ func New(options Options) *Engine {
 	}
 	e := &Engine{
 		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
-		middleware: options.Middleware,
-		projects:   projects, log: log, seed: maphash.MakeSeed(),
+		middleware: options.Middleware, audit: options.Audit,
+		projects: projects, log: log, seed: maphash.MakeSeed(),
 	}
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e

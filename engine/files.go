@@ -17,23 +17,29 @@ import (
 // are kept chunk by chunk, never whole in memory. Its type is found by looking at
 // them. CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is
 // returned as it is, and nothing is kept.
-func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (parley.File, bool, error) {
-	scope, err := authorise(principal, WriteFiles)
+func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (_ parley.File, _ bool, err error) {
+	ctx, call, err := e.enter(ctx, principal, "uploadFile", WriteFiles)
 	if err != nil {
 		return parley.File{}, false, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if name, err = fileName(name); err != nil {
 		return parley.File{}, false, err
 	}
 	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
 	quota := e.storageQuota(principal)
-	if err := e.receive(ctx, &file, from, quota); err != nil {
-		e.abandon(ctx, &file)
+	pieces := parley.WithAudit(ctx, nil) // the file is there when its last piece is
+	if err := e.receive(pieces, &file, from, quota); err != nil {
+		e.abandon(pieces, &file)
 		return parley.File{}, false, err
 	}
 	made, isNew, err := e.store.FinishUpload(ctx, file, quota)
 	if parley.ErrorCode(err) == parley.CodeConflict {
-		e.abandon(ctx, &file)
+		e.abandon(pieces, &file)
+	}
+	if err == nil {
+		call.about(on(made.ID))
 	}
 	return made, isNew, err
 }
@@ -121,20 +127,24 @@ func fileName(name string) (string, error) {
 }
 
 // File reads what is known of a file.
-func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (parley.File, error) {
-	scope, err := authorise(principal, ReadFiles)
+func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getFile", ReadFiles, on(id))
 	if err != nil {
 		return parley.File{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.File(ctx, scope, id)
 }
 
 // Files lists, newest first by default.
-func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (Page[parley.File], error) {
-	scope, err := authorise(principal, ReadFiles)
+func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (_ Page[parley.File], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listFiles", ReadFiles)
 	if err != nil {
 		return Page[parley.File]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("files", Descending)
 	if err != nil {
 		return Page[parley.File]{}, err
@@ -147,7 +157,12 @@ func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Pag
 }
 
 // FileContent opens a file's bytes.
-func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id parley.ID) (*FileReader, error) {
+func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id parley.ID) (_ *FileReader, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getFileContent", ReadFiles, on(id))
+	if err != nil {
+		return nil, err
+	}
+	defer call.end(ctx, &err)
 	file, err := e.File(ctx, principal, id)
 	if err != nil {
 		return nil, err
@@ -157,11 +172,13 @@ func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id
 
 // DeleteFile removes a file. Only who uploaded it or an admin may; CodeConflict
 // while a message uses it.
-func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) error {
-	scope, err := authorise(principal, DropFiles)
+func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "deleteFile", DropFiles, on(id))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	file, err := e.store.File(ctx, scope, id)
 	if err != nil {
 		return err

@@ -43,11 +43,13 @@ type RegenerateInput struct {
 // parley.HistoryStore.Fork says, and goes on by itself. It is the principal's, and
 // has the settings of the session that is forked unless the input says otherwise;
 // what the owner allowed its tools only when it is the owner who forks.
-func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency parley.Idempotency) (parley.Opened, error) {
-	scope, err := authorise(principal, OpenSessions)
+func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+	ctx, call, err := e.enter(ctx, principal, "forkSession", OpenSessions, of(sessionID))
 	if err != nil {
 		return parley.Opened{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if !input.At.IsZero() && input.Sequence != 0 {
 		return parley.Opened{}, parley.InvalidField("sequence", "give at or sequence, not both")
 	}
@@ -68,7 +70,8 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 		}
 		fork.First = &first
 	}
-	return e.fork(ctx, scope, fork)
+	call.about(in(sessionID, input.At))
+	return e.fork(ctx, call, fork)
 }
 
 // EditMessage asks a user's message of the record anew in other words: in a fork
@@ -77,13 +80,13 @@ func (e *Engine) EditMessage(ctx context.Context, principal parley.Principal, id
 	if len(input.Content) == 0 {
 		return parley.Opened{}, parley.InvalidField("content", "is missing: give the message as it should have been, or regenerate to ask the same again")
 	}
-	return e.askAnew(ctx, principal, id, RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput}, input.Content, idempotency)
+	return e.askAnew(ctx, principal, id, RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput}, "editMessage", input.Content, idempotency)
 }
 
 // Regenerate asks a user's message, or the one that an answer is to, again as it
 // is: in a fork that begins before it.
 func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, idempotency parley.Idempotency) (parley.Opened, error) {
-	return e.askAnew(ctx, principal, id, input, nil, idempotency)
+	return e.askAnew(ctx, principal, id, input, "regenerateMessage", nil, idempotency)
 }
 
 // writerGone is the error of a request about a message that its caller sees, whose
@@ -98,11 +101,13 @@ func writerGone(named parley.ID, err error) error {
 
 // askAnew forks before a user's message and posts it there, with other content if
 // there is any.
-func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, content json.RawMessage, idempotency parley.Idempotency) (parley.Opened, error) {
-	scope, err := authorise(principal, OpenSessions)
+func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, action string, content json.RawMessage, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+	ctx, call, err := e.enter(ctx, principal, action, OpenSessions, on(id))
 	if err != nil {
 		return parley.Opened{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {
 		return parley.Opened{}, err
@@ -128,7 +133,8 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 	if err != nil {
 		return parley.Opened{}, err
 	}
-	return e.fork(ctx, scope, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
+	call.about(in(sessionID, id))
+	return e.fork(ctx, call, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
 }
 
 // questionOf is the user's message that began the turn of an answer.
@@ -150,7 +156,8 @@ func (e *Engine) questionOf(ctx context.Context, scope parley.Scope, sessionID p
 }
 
 // fork makes a fork, and starts the turn of its first message here if it may run.
-func (e *Engine) fork(ctx context.Context, scope parley.Scope, fork parley.NewFork) (parley.Opened, error) {
+func (e *Engine) fork(ctx context.Context, call verbCall, fork parley.NewFork) (parley.Opened, error) {
+	scope := call.Scope
 	if err := checkIdempotency(fork.Idempotency); err != nil {
 		return parley.Opened{}, err
 	}
@@ -166,6 +173,7 @@ func (e *Engine) fork(ctx context.Context, scope parley.Scope, fork parley.NewFo
 	}
 	run := e.offer(scope.WorkspaceID, starts)
 	opened, err := e.store.Fork(ctx, scope, fork, run.processID())
+	call.opened(&opened, err)
 	if err != nil || opened.Posted == nil {
 		run.settle(nil)
 		return opened, err
@@ -243,11 +251,13 @@ func (e *Engine) setBranch(ctx context.Context, scope parley.Scope, session *par
 // Branches lists the sessions that were forked at a message, or that ask it anew,
 // last activity first by default; archived ones too. Who may not
 // see a branch does not see it here.
-func (e *Engine) Branches(ctx context.Context, principal parley.Principal, message parley.ID, list Paging) (Page[parley.Session], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Branches(ctx context.Context, principal parley.Principal, message parley.ID, list Paging) (_ Page[parley.Session], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listBranches", ReadSessions, on(message))
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("branches", Descending)
 	if err != nil {
 		return Page[parley.Session]{}, err

@@ -62,17 +62,28 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	return principal, nil
 }
 
-// RevokedKey finds the revoked key of a secret; CodeNotFound for any other.
-func (e *Engine) RevokedKey(ctx context.Context, secret string) (parley.Key, error) {
-	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
-		return parley.Key{}, parley.Errorf(parley.CodeNotFound, "there is no such key")
+// RefusedKey is the action of the audit for the secret of a revoked key.
+const RefusedKey = "refusedKey"
+
+// NoteRefused writes down that somebody came with the secret of a revoked key: in the
+// workspace that the key was of. Of any other secret nothing is known to write.
+func (e *Engine) NoteRefused(ctx context.Context, secret string, requestID parley.ID) {
+	if e.audit == nil || len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
+		return
 	}
-	return e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
+	key, err := e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
+	if err != nil {
+		return // it was never a key, or the store is out of reach: the log has the line
+	}
+	e.audit.record(ctx, parley.AuditEntry{
+		ID: parley.NewID(), WorkspaceID: key.WorkspaceID, At: parley.Now(), PrincipalID: key.PrincipalID, PrincipalName: key.Name,
+		Action: RefusedKey, TargetID: key.ID, RequestID: requestID,
+	})
 }
 
-// Admit counts a request of a principal whose key is limited: CodeRateLimited
-// when it comes too early. It is counted in the database, for all processes.
-func (e *Engine) Admit(ctx context.Context, principal parley.Principal) error {
+// admit counts a call of a principal whose key is limited: CodeRateLimited when it
+// comes too early. It is counted in the database, for all processes.
+func (e *Engine) admit(ctx context.Context, principal parley.Principal) error {
 	if principal.RequestsPerMinute <= 0 {
 		return nil
 	}
@@ -101,24 +112,31 @@ func (e *Engine) LocalOwner(ctx context.Context, workspace string) (parley.Princ
 func (e *Engine) HasKeys(ctx context.Context) (bool, error) { return e.store.HasKeys(ctx) }
 
 // CreateKey makes a key in the principal's own workspace.
-func (e *Engine) CreateKey(ctx context.Context, principal parley.Principal, input KeyInput) (NewKey, error) {
-	if _, err := authorise(principal, WriteKeys); err != nil {
+func (e *Engine) CreateKey(ctx context.Context, principal parley.Principal, input KeyInput) (made NewKey, err error) {
+	ctx, call, err := e.enter(ctx, principal, "createKey", WriteKeys)
+	if err != nil {
 		return NewKey{}, err
 	}
-	return e.createKey(ctx, principal.WorkspaceID, principal.Workspace, input)
+	defer call.end(ctx, &err)
+	return e.createKey(ctx, call, principal.WorkspaceID, principal.Workspace, input)
 }
 
 // CreateKeyIn makes a key in any workspace, which is made if it is new. It is
 // for the owner of this machine alone; the caller has made sure of that.
-func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInput) (NewKey, error) {
-	id, err := e.workspace(ctx, workspace)
+func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInput) (made NewKey, err error) {
+	owner, err := e.LocalOwner(ctx, workspace)
 	if err != nil {
 		return NewKey{}, err
 	}
-	return e.createKey(ctx, id, workspace, input)
+	ctx, call, err := e.enter(ctx, owner, "createKey", WriteKeys)
+	if err != nil {
+		return NewKey{}, err
+	}
+	defer call.end(ctx, &err)
+	return e.createKey(ctx, call, owner.WorkspaceID, owner.Workspace, input)
 }
 
-func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace string, input KeyInput) (NewKey, error) {
+func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parley.ID, workspace string, input KeyInput) (NewKey, error) {
 	input.Name = strings.TrimSpace(input.Name)
 	if input.Name == "" {
 		return NewKey{}, parley.InvalidField("name", "is empty; name the key after who will use it")
@@ -151,6 +169,7 @@ func (e *Engine) createKey(ctx context.Context, workspaceID parley.ID, workspace
 	if err != nil {
 		return NewKey{}, err
 	}
+	call.about(on(key.ID))
 	return NewKey{Key: key, Secret: secret}, nil
 }
 
@@ -174,21 +193,25 @@ func newSecret(prefix string) (string, error) {
 }
 
 // Keys lists the keys of the principal's workspace, without secrets.
-func (e *Engine) Keys(ctx context.Context, principal parley.Principal) (KeyList, error) {
-	scope, err := authorise(principal, ReadKeys)
+func (e *Engine) Keys(ctx context.Context, principal parley.Principal) (_ KeyList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listKeys", ReadKeys)
 	if err != nil {
 		return KeyList{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	keys, err := e.store.Keys(ctx, scope.WorkspaceID)
 	return KeyList{Data: orEmpty(keys)}, err
 }
 
 // RevokeKey ends a key at once.
-func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Key, error) {
-	scope, err := authorise(principal, WriteKeys)
+func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Key, err error) {
+	ctx, call, err := e.enter(ctx, principal, "revokeKey", WriteKeys, on(id))
 	if err != nil {
 		return parley.Key{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	key, err := e.store.RevokeKey(ctx, scope.WorkspaceID, id)
 	e.keys.clear()
 	e.signedIn.clear() // the sign-ins of the key end with it

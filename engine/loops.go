@@ -30,11 +30,13 @@ type LoopStopInput struct {
 type LoopList struct{ Paging }
 
 // StartLoop starts a loop in a session, as parley.LoopStore.StartLoop says.
-func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency parley.Idempotency) (parley.LoopStarted, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency parley.Idempotency) (_ parley.LoopStarted, err error) {
+	ctx, call, err := e.enter(ctx, principal, "startLoop", PostMessages, of(sessionID))
 	if err != nil {
 		return parley.LoopStarted{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.LoopStarted{}, err
 	}
@@ -52,6 +54,7 @@ func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sess
 		run.settle(nil)
 		return parley.LoopStarted{}, err
 	}
+	call.about(in(sessionID, started.Loop.ID))
 	run.settle(started.Claim)
 	return started, nil
 }
@@ -138,15 +141,18 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 
 // StopLoop ends a running loop, as parley.LoopStore.StopLoop says; with Now its
 // running iteration is cancelled too.
-func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id parley.ID, input LoopStopInput) (parley.Loop, error) {
-	scope, err := authorise(principal, CancelTurns)
+func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id parley.ID, input LoopStopInput) (_ parley.Loop, err error) {
+	ctx, call, err := e.enter(ctx, principal, "stopLoop", CancelTurns, on(id))
 	if err != nil {
 		return parley.Loop{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	found, err := e.store.Loop(ctx, scope, id)
 	if err != nil {
 		return parley.Loop{}, err
 	}
+	call.about(in(found.SessionID, id))
 	loop, err := e.store.StopLoop(ctx, scope, found.SessionID, id)
 	if err != nil || !input.Now {
 		return loop, err
@@ -159,20 +165,28 @@ func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id pa
 }
 
 // Loop reads one.
-func (e *Engine) Loop(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Loop, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Loop(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Loop, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getLoop", ReadSessions, on(id))
 	if err != nil {
 		return parley.Loop{}, err
 	}
-	return e.store.Loop(ctx, scope, id)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	loop, err := e.store.Loop(ctx, scope, id)
+	if err == nil {
+		call.about(in(loop.SessionID, id))
+	}
+	return loop, err
 }
 
 // Loops lists the loops of a session.
-func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionID parley.ID, list LoopList) (Page[parley.Loop], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionID parley.ID, list LoopList) (_ Page[parley.Loop], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listLoops", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("loops", Descending)
 	if err != nil {
 		return Page[parley.Loop]{}, err

@@ -61,11 +61,13 @@ type VersionList struct {
 // PostMessage records a message and, for a user message, starts its turn or
 // queues it, as parley.TurnStore.PostMessage says. A turn that may run at once
 // is started in this process when it has a free slot.
-func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency parley.Idempotency) (parley.Posted, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency parley.Idempotency) (_ parley.Posted, err error) {
+	ctx, call, err := e.enter(ctx, principal, "postMessage", PostMessages, of(sessionID))
 	if err != nil {
 		return parley.Posted{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.Posted{}, err
 	}
@@ -92,26 +94,35 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		run.settle(nil)
 		return parley.Posted{}, err
 	}
+	call.about(in(posted.Message.SessionID, posted.Message.ID))
 	run.settle(posted.Claim)
 	return posted, nil
 }
 
 // Message reads one by its id alone.
-func (e *Engine) Message(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Message, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Message(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getMessage", ReadSessions, on(id))
 	if err != nil {
 		return parley.Message{}, err
 	}
-	return e.store.Message(ctx, scope, id)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	message, err := e.store.Message(ctx, scope, id)
+	if err == nil {
+		call.about(in(message.SessionID, id))
+	}
+	return message, err
 }
 
 // UpdateMessage edits a queued message or changes marks. CodeConflict for the
 // content of a message that is in the record.
-func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, id parley.ID, patch MessagePatch) (parley.Message, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, id parley.ID, patch MessagePatch) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "updateMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	switch {
 	case patch.Content == nil && patch.Marks == nil:
 		return parley.Message{}, parley.InvalidField("content", "nothing to change: give content (while the message is queued) or marks")
@@ -132,16 +143,22 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	if err := e.checkFilesOf(ctx, scope, message.SessionID, &parley.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
 		return parley.Message{}, err
 	}
-	return e.store.EditQueued(ctx, scope, id, content)
+	edited, err := e.store.EditQueued(ctx, scope, id, content)
+	if err == nil {
+		call.about(in(edited.SessionID, id))
+	}
+	return edited, err
 }
 
 // MarkMessage changes the marks that a session has on a message; zero is the
 // session that wrote it.
-func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, sessionID, id parley.ID, marks MarksPatch) (parley.Message, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, sessionID, id parley.ID, marks MarksPatch) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "markMessage", PostMessages, in(sessionID, id))
 	if err != nil {
 		return parley.Message{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if marks.ContextEdge != nil && *marks.ContextEdge {
 		message, err := e.store.Message(ctx, scope, id)
 		if err != nil {
@@ -156,26 +173,41 @@ func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, se
 		if _, unseen := e.store.Message(ctx, scope, id); unseen == nil {
 			err = writerGone(sessionID, err)
 		}
+	} else {
+		call.about(in(either(sessionID, marked.SessionID), id)) // whose marks they are
 	}
 	return marked, err
 }
 
 // RemoveMessage takes a queued message out of the queue. CodeConflict once it
 // is in the record.
-func (e *Engine) RemoveMessage(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Message, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) RemoveMessage(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "removeMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err
 	}
-	return e.store.RemoveQueued(ctx, scope, id)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	removed, err := e.store.RemoveQueued(ctx, scope, id)
+	if err == nil {
+		call.about(in(removed.SessionID, id))
+	}
+	return removed, err
 }
 
 // Versions lists the durable pieces of a message, texts filled in.
-func (e *Engine) Versions(ctx context.Context, principal parley.Principal, id parley.ID) (VersionList, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Versions(ctx context.Context, principal parley.Principal, id parley.ID) (_ VersionList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listVersions", ReadSessions, on(id))
 	if err != nil {
 		return VersionList{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	message, err := e.store.Message(ctx, scope, id)
+	if err != nil {
+		return VersionList{}, err
+	}
+	call.about(in(message.SessionID, id))
 	versions, err := e.store.Versions(ctx, scope, id)
 	return VersionList{Data: orEmpty(versions)}, err
 }

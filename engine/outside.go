@@ -103,11 +103,13 @@ func checkOutsideModel(model parley.ModelID) error {
 
 // AppendMessage adds to a message that was opened as streaming, as
 // parley.OutsideStore.AppendOutside says.
-func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input AppendInput) (parley.OutsideGrown, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input AppendInput) (_ parley.OutsideGrown, err error) {
+	ctx, call, err := e.enter(ctx, principal, "appendMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.OutsideGrown{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	piece := parley.OutsideAppend{Kind: parley.KindText, Offset: input.Offset}
 	switch {
 	case input.Offset < 0:
@@ -122,16 +124,22 @@ func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, 
 	if err := parley.CheckText(string(piece.Kind), piece.Text, parley.MaxBodyBytes); err != nil {
 		return parley.OutsideGrown{}, err
 	}
-	return e.store.AppendOutside(ctx, scope, id, piece)
+	grown, err := e.store.AppendOutside(ctx, scope, id, piece)
+	if err == nil {
+		call.about(in(grown.SessionID, id))
+	}
+	return grown, err
 }
 
 // SettleMessage ends a message that was opened as streaming, and its turn, as
 // parley.OutsideStore.SettleOutside says.
-func (e *Engine) SettleMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SettleInput) (OutsideResult, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) SettleMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SettleInput) (_ OutsideResult, err error) {
+	ctx, call, err := e.enter(ctx, principal, "settleMessage", PostMessages, on(id))
 	if err != nil {
 		return OutsideResult{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	settle, err := settleOf(principal, input)
 	if err != nil {
 		return OutsideResult{}, err
@@ -147,6 +155,7 @@ func (e *Engine) SettleMessage(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return OutsideResult{}, err
 	}
+	call.about(in(settled.Message.SessionID, id))
 	return OutsideResult{Message: settled.Message, Turn: settled.Turn, ToolCalls: orEmpty(settled.Calls)}, nil
 }
 

@@ -53,8 +53,14 @@ type PredictedCost struct {
 }
 
 // Preview tells what would be sent for a message now: by the path that a post takes.
-func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (Preview, error) {
-	scope, session, err := e.previewed(ctx, principal, sessionID)
+func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (_ Preview, err error) {
+	ctx, call, err := e.enter(ctx, principal, "previewMessage", ReadSessions, of(sessionID))
+	if err != nil {
+		return Preview{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -66,8 +72,14 @@ func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessio
 }
 
 // Context tells what the session's window holds now, before anything else is said.
-func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
-	scope, session, err := e.previewed(ctx, principal, sessionID)
+func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ Preview, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getContext", ReadSessions, of(sessionID))
+	if err != nil {
+		return Preview{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -79,15 +91,6 @@ func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessio
 		return Preview{}, err
 	}
 	return e.preview(ctx, scope, of)
-}
-
-func (e *Engine) previewed(ctx context.Context, principal parley.Principal, sessionID parley.ID) (parley.Scope, parley.Session, error) {
-	scope, err := authorise(principal, ReadSessions)
-	if err != nil {
-		return scope, parley.Session{}, err
-	}
-	session, err := e.store.Session(ctx, scope, sessionID)
-	return scope, session, err
 }
 
 func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryTurn) (Preview, error) {

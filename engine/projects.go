@@ -22,11 +22,13 @@ type ProjectInput struct {
 // is; the bool reports that it is new. CodeInvalid when the path is no directory,
 // lies outside the allowed roots, or is private (see package projectdir);
 // CodeForbidden for all but the machine's own user while no roots are configured.
-func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, input ProjectInput) (parley.Project, bool, error) {
-	scope, err := authorise(principal, WriteProjects)
+func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, input ProjectInput) (_ parley.Project, _ bool, err error) {
+	ctx, call, err := e.enter(ctx, principal, "chooseProject", WriteProjects)
 	if err != nil {
 		return parley.Project{}, false, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkTexts(
 		textBound{"path", input.Path, maxPathBytes},
 		textBound{"name", input.Name, parley.MaxNameBytes},
@@ -41,27 +43,35 @@ func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Project{}, false, err
 	}
-	return e.store.ChooseProject(ctx, parley.Project{
+	project, isNew, err := e.store.ChooseProject(ctx, parley.Project{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Path: path,
 		Name: either(strings.TrimSpace(input.Name), parley.Clip(filepath.Base(path), parley.MaxNameBytes-4)), Icon: input.Icon,
 	})
+	if err == nil {
+		call.about(on(project.ID))
+	}
+	return project, isNew, err
 }
 
 // Project reads one.
-func (e *Engine) Project(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Project, error) {
-	scope, err := authorise(principal, ReadProjects)
+func (e *Engine) Project(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Project, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getProject", ReadProjects, on(id))
 	if err != nil {
 		return parley.Project{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.Project(ctx, scope.WorkspaceID, id)
 }
 
 // Projects lists, last access first by default.
-func (e *Engine) Projects(ctx context.Context, principal parley.Principal, list Paging) (Page[parley.Project], error) {
-	scope, err := authorise(principal, ReadProjects)
+func (e *Engine) Projects(ctx context.Context, principal parley.Principal, list Paging) (_ Page[parley.Project], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listProjects", ReadProjects)
 	if err != nil {
 		return Page[parley.Project]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("projects", Descending)
 	if err != nil {
 		return Page[parley.Project]{}, err
@@ -87,11 +97,13 @@ const (
 )
 
 // DeleteProject removes a project; the directory itself is not touched.
-func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, id parley.ID, sessions Disposal) error {
-	scope, err := authorise(principal, DropProjects)
+func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, id parley.ID, sessions Disposal) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "deleteProject", DropProjects, on(id))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if sessions == Cascade && ReachOf(principal.Role, DropSessions) != ReachAll {
 		return parley.Errorf(parley.CodeForbidden, "Only an admin may delete a project together with its sessions, for others may own them. Without cascade they are detached.")
 	}

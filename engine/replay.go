@@ -47,11 +47,13 @@ const answerFor = 4096
 // the call that the replay is, counted to the session and its budgets. No tool runs.
 // tell is told of the answer while it comes; nil: nobody. A model's failure is no
 // error: the result's call has it. ctx ends the replay; what came is kept.
-func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parley.ID, input ReplayInput, tell func(ReplayPiece) error) (ReplayResult, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parley.ID, input ReplayInput, tell func(ReplayPiece) error) (_ ReplayResult, err error) {
+	ctx, call, err := e.enter(ctx, principal, "replayCall", PostMessages, on(id))
 	if err != nil {
 		return ReplayResult{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := input.Parameters.Validate(); err != nil {
 		return ReplayResult{}, err
 	}
@@ -59,6 +61,7 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 	if err != nil {
 		return ReplayResult{}, err
 	}
+	call.about(in(original.SessionID, id))
 	r, err := e.prepareReplay(ctx, scope, original, input)
 	if err != nil {
 		return ReplayResult{}, err

@@ -7,20 +7,24 @@ import (
 )
 
 // ResponseCache tells what the workspace's response cache holds and did.
-func (e *Engine) ResponseCache(ctx context.Context, principal parley.Principal) (parley.ResponseCacheState, error) {
-	scope, err := authorise(principal, ReadCache)
+func (e *Engine) ResponseCache(ctx context.Context, principal parley.Principal) (_ parley.ResponseCacheState, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getResponseCache", ReadCache)
 	if err != nil {
 		return parley.ResponseCacheState{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.ResponseCacheState(ctx, scope.WorkspaceID)
 }
 
 // ClearResponseCache drops all answers that the workspace's response cache holds.
-func (e *Engine) ClearResponseCache(ctx context.Context, principal parley.Principal) error {
-	scope, err := authorise(principal, ClearCache)
+func (e *Engine) ClearResponseCache(ctx context.Context, principal parley.Principal) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "clearResponseCache", ClearCache)
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	_, err = e.store.ClearResponseCache(ctx, scope.WorkspaceID)
 	return err
 }

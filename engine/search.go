@@ -64,10 +64,15 @@ type Snippet struct {
 // Search finds messages and titles that the principal may read. CodeInvalid for a
 // query that nothing can be found by, CodeNotFound for an agent or a session that
 // the principal does not see.
-func (e *Engine) Search(ctx context.Context, principal parley.Principal, list SearchList) (SearchResults, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Search(ctx context.Context, principal parley.Principal, list SearchList) (_ SearchResults, err error) {
+	ctx, call, err := e.enter(ctx, principal, "search", ReadSessions)
 	if err != nil {
 		return SearchResults{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	if !list.SessionID.IsZero() {
+		call.about(of(list.SessionID))
 	}
 	query, err := e.searchQuery(ctx, scope, &list)
 	if err != nil {

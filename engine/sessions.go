@@ -103,11 +103,13 @@ type FeatureArchived struct {
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
 // message posted there. A turn that may run at once is started here.
-func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (parley.Opened, error) {
-	scope, err := authorise(principal, OpenSessions)
+func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
 		return parley.Opened{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.Opened{}, err
 	}
@@ -143,6 +145,7 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	}
 	run := e.offer(scope.WorkspaceID, creation.First != nil && !creation.First.TurnID.IsZero() && !creation.First.Streaming)
 	opened, err := e.store.EnsureSession(ctx, scope, creation, run.processID())
+	call.opened(&opened, err)
 	if err != nil || opened.Posted == nil {
 		run.settle(nil)
 		return opened, err
@@ -153,7 +156,12 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 
 // EnsureSession is OpenSession for callers that name the session: by Key, or by
 // Type, Feature and perhaps Task, which the server turns into a key.
-func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (parley.Opened, error) {
+func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
+	if err != nil {
+		return parley.Opened{}, err
+	}
+	defer call.end(ctx, &err)
 	if input.Key == "" {
 		if input.Type == "" || input.Feature == "" {
 			return parley.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
@@ -164,11 +172,13 @@ func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, 
 }
 
 // Session reads one.
-func (e *Engine) Session(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Session, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Session(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(id))
 	if err != nil {
 		return parley.Session{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.Session(ctx, scope, id)
 }
 
@@ -193,23 +203,31 @@ func (e *Engine) SessionOfAgent(ctx context.Context, principal parley.Principal,
 }
 
 // SessionByKey reads one by its key.
-func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, key string) (parley.Session, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, key string) (_ parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getSessionByKey", ReadSessions)
 	if err != nil {
 		return parley.Session{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if err := parley.CheckText("key", key, parley.MaxKeyBytes); err != nil {
 		return parley.Session{}, err
 	}
-	return e.store.SessionByKey(ctx, scope, key)
+	session, err := e.store.SessionByKey(ctx, scope, key)
+	if err == nil {
+		call.about(of(session.ID))
+	}
+	return session, err
 }
 
 // Sessions lists.
-func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list SessionList) (Page[parley.Session], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list SessionList) (_ Page[parley.Session], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSessions", ReadSessions)
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("sessions", Descending)
 	if err != nil {
 		return Page[parley.Session]{}, err
@@ -230,11 +248,13 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 
 // UpdateSession applies a patch. CodeConflict when archiving with a turn
 // unfinished; CodeForbidden when a member changes the visibility of another's.
-func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.Session, error) {
-	scope, err := authorise(principal, PatchSessions)
+func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (_ parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "updateSession", PatchSessions, of(id))
 	if err != nil {
 		return parley.Session{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	change, err := e.sessionChange(ctx, scope, principal, id, patch)
 	if err != nil {
 		return parley.Session{}, err
@@ -247,20 +267,24 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 
 // ClearContext empties what the model sees of a session: its window begins at the
 // next message. The record stays.
-func (e *Engine) ClearContext(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Session, error) {
-	scope, err := authorise(principal, PostMessages)
+func (e *Engine) ClearContext(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "clearContext", PostMessages, of(id))
 	if err != nil {
 		return parley.Session{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.ClearContext(ctx, scope, id)
 }
 
 // ArchiveFeature archives all sessions of a feature that are idle.
-func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal, feature string) (FeatureArchived, error) {
-	scope, err := authorise(principal, PatchSessions)
+func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal, feature string) (_ FeatureArchived, err error) {
+	ctx, call, err := e.enter(ctx, principal, "archiveFeature", PatchSessions)
 	if err != nil {
 		return FeatureArchived{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if feature == "" {
 		return FeatureArchived{}, parley.InvalidField("feature", "is empty; name the feature whose sessions to archive")
 	}
@@ -271,15 +295,20 @@ func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal,
 	if err != nil {
 		return FeatureArchived{}, err
 	}
+	for _, id := range archived {
+		call.about(of(id))
+	}
 	return FeatureArchived{Archived: orEmpty(archived), Busy: orEmpty(busy)}, nil
 }
 
 // DeleteSession purges a session: its owner or an admin only.
-func (e *Engine) DeleteSession(ctx context.Context, principal parley.Principal, id parley.ID) error {
-	scope, err := authorise(principal, DropSessions)
+func (e *Engine) DeleteSession(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "deleteSession", DropSessions, of(id))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if ReachOf(principal.Role, DropSessions) != ReachAll {
 		session, err := e.store.Session(ctx, scope, id)
 		if err != nil {

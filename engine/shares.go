@@ -14,10 +14,12 @@ type ShareList struct {
 // ShareSession lets a session, the reader, read another one; made is false for a
 // share that is there already.
 func (e *Engine) ShareSession(ctx context.Context, principal parley.Principal, sessionID, readerID parley.ID) (share parley.Share, made bool, err error) {
-	scope, err := authorise(principal, ShareForReading)
+	ctx, call, err := e.enter(ctx, principal, "shareSession", ShareForReading, in(sessionID, readerID), in(readerID, sessionID))
 	if err != nil {
 		return share, false, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if sessionID == readerID {
 		return share, false, parley.InvalidField("reader", "a session reads itself anyway; name another one")
 	}
@@ -25,21 +27,25 @@ func (e *Engine) ShareSession(ctx context.Context, principal parley.Principal, s
 }
 
 // UnshareSession ends a share. CodeNotFound for one that is not there.
-func (e *Engine) UnshareSession(ctx context.Context, principal parley.Principal, sessionID, readerID parley.ID) error {
-	scope, err := authorise(principal, ShareForReading)
+func (e *Engine) UnshareSession(ctx context.Context, principal parley.Principal, sessionID, readerID parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "unshareSession", ShareForReading, in(sessionID, readerID), in(readerID, sessionID))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.store.Unshare(ctx, scope, sessionID, readerID)
 }
 
 // Shares lists who reads a session or, reads set, what the session reads, oldest
 // share first.
-func (e *Engine) Shares(ctx context.Context, principal parley.Principal, sessionID parley.ID, reads bool) (ShareList, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Shares(ctx context.Context, principal parley.Principal, sessionID parley.ID, reads bool) (_ ShareList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listShares", ReadSessions, of(sessionID))
 	if err != nil {
 		return ShareList{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	query := parley.ShareQuery{SessionID: sessionID}
 	if reads {
 		query = parley.ShareQuery{ReaderID: sessionID}

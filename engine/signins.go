@@ -74,21 +74,25 @@ func (e *Engine) SignOut(ctx context.Context, secret string) error {
 }
 
 // SignIns lists the principal's own sign-ins; to admins, the workspace's.
-func (e *Engine) SignIns(ctx context.Context, principal parley.Principal) (SignInList, error) {
-	scope, err := authorise(principal, ReadSignIns)
+func (e *Engine) SignIns(ctx context.Context, principal parley.Principal) (_ SignInList, err error) {
+	ctx, call, err := e.enter(ctx, principal, "listSignIns", ReadSignIns)
 	if err != nil {
 		return SignInList{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	list, err := e.store.SignIns(ctx, scope.WorkspaceID, scope.ViewerID, parley.Now())
 	return SignInList{Data: orEmpty(list)}, err
 }
 
 // EndSignIn ends one of the principal's own sign-ins; for admins, any of the workspace.
-func (e *Engine) EndSignIn(ctx context.Context, principal parley.Principal, id parley.ID) error {
-	scope, err := authorise(principal, EndSignIns)
+func (e *Engine) EndSignIn(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "endSignIn", EndSignIns, on(id))
 	if err != nil {
 		return err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	return e.endSignIn(ctx, scope.WorkspaceID, scope.ViewerID, id)
 }
 

@@ -21,7 +21,13 @@ const thumbnailQuality = 80
 // is made when it is first asked for, once for all who ask, and kept; workspaces take
 // turns (see scaling).
 // CodeInvalid for a file that is no image, or one that is too large to be decoded.
-func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id parley.ID) (parley.File, []byte, error) {
+func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, _ []byte, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getThumbnail", ReadFiles, on(id))
+	if err != nil {
+		return parley.File{}, nil, err
+	}
+	defer call.end(ctx, &err)
+	ctx = parley.WithAudit(ctx, nil) // what is kept of it is nobody's change
 	file, err := e.File(ctx, principal, id)
 	if err != nil {
 		return parley.File{}, nil, err

@@ -20,20 +20,28 @@ type CallList struct {
 }
 
 // Turn reads one.
-func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley.ID) (parley.Turn, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Turn, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getTurn", ReadSessions, on(id))
 	if err != nil {
 		return parley.Turn{}, err
 	}
-	return e.store.Turn(ctx, scope, id)
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	turn, err := e.store.Turn(ctx, scope, id)
+	if err == nil {
+		call.about(in(turn.SessionID, id))
+	}
+	return turn, err
 }
 
 // Turns lists the turns of a session.
-func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionID parley.ID, list TurnList) (Page[parley.Turn], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionID parley.ID, list TurnList) (_ Page[parley.Turn], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listTurns", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	switch list.Status {
 	case "", parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled:
 	default:
@@ -55,11 +63,13 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 }
 
 // Calls lists the model calls of a session.
-func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionID parley.ID, list CallList) (Page[parley.Call], error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionID parley.ID, list CallList) (_ Page[parley.Call], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listCalls", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	from, order, limit, err := list.start("calls", Descending)
 	if err != nil {
 		return Page[parley.Call]{}, err
@@ -77,11 +87,13 @@ func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionI
 
 // Events reads durable events after a sequence, ascending; limit 0 means
 // parley.DefaultPage.
-func (e *Engine) Events(ctx context.Context, principal parley.Principal, sessionID parley.ID, after int64, limit int) ([]parley.Event, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Events(ctx context.Context, principal parley.Principal, sessionID parley.ID, after int64, limit int) (_ []parley.Event, err error) {
+	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadSessions, of(sessionID))
 	if err != nil {
 		return nil, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	if limit == 0 {
 		limit = parley.DefaultPage
 	}
@@ -94,15 +106,18 @@ func (e *Engine) Events(ctx context.Context, principal parley.Principal, session
 
 // AdmitWatcher checks that a principal may watch and that it sees every session
 // named, and gives the scope to watch with.
-func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (parley.Scope, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (_ parley.Scope, err error) {
+	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadSessions)
 	if err != nil {
 		return parley.Scope{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	for _, id := range sessions {
 		if _, err := e.store.Session(ctx, scope, id); err != nil {
 			return parley.Scope{}, err
 		}
+		call.about(of(id))
 	}
 	return scope, nil
 }

@@ -27,11 +27,13 @@ type UsageReport struct {
 }
 
 // Usage sums up the calls of the sessions that the principal may read.
-func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list UsageList) (UsageReport, error) {
-	scope, err := authorise(principal, ReadSessions)
+func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list UsageList) (_ UsageReport, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getUsage", ReadSessions)
 	if err != nil {
 		return UsageReport{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	switch list.Group {
 	case "":
 		list.Group = parley.UsageByDay

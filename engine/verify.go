@@ -9,18 +9,26 @@ import (
 )
 
 // Anchor is the end of the audit's chain, of all workspaces.
-func (e *Engine) Anchor(ctx context.Context, principal parley.Principal) (parley.Anchor, error) {
-	if _, err := authorise(principal, ReadAudit); err != nil {
+func (e *Engine) Anchor(ctx context.Context, principal parley.Principal) (_ parley.Anchor, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getAnchor", ReadAudit)
+	if err != nil {
 		return parley.Anchor{}, err
 	}
+	defer call.end(ctx, &err)
 	return e.store.AuditAnchor(ctx)
 }
 
 // Verify makes the next step of a verification of the whole store. Only the machine's
-// own user may, which the caller has made sure of.
-func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
-	if _, err := authorise(principal, ReadAudit); err != nil {
+// own user may, which the caller has made sure of. The first step of a verification
+// leaves an entry in the audit, the others do not.
+func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place parley.VerifyPlace, anchor *parley.Anchor) (_ parley.VerifyStep, err error) {
+	ctx, call, err := e.enter(ctx, principal, "verify", ReadAudit)
+	if err != nil {
 		return parley.VerifyStep{}, err
+	}
+	defer call.end(ctx, &err)
+	if place.Stage != "" {
+		call.Unaudited()
 	}
 	return Verify(ctx, e.store, place, anchor)
 }

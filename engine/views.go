@@ -76,8 +76,14 @@ type MessageID struct {
 }
 
 // MessageIDs is the view "ids".
-func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[MessageID], error) {
-	scope, query, order, err := messageQuery(principal, list)
+func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (_ Page[MessageID], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listMessages", ReadSessions, of(sessionID))
+	if err != nil {
+		return Page[MessageID]{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	query, order, err := messageQuery(list)
 	if err != nil {
 		return Page[MessageID]{}, err
 	}
@@ -102,8 +108,14 @@ func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, ses
 
 // messages reads one page. With extend, rows behind the page that belong to its
 // last turn are read too, so that folded views never cut a turn in two.
-func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList, extend func(last, next parley.Message) bool) (Page[parley.Message], error) {
-	scope, query, order, err := messageQuery(principal, list)
+func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList, extend func(last, next parley.Message) bool) (_ Page[parley.Message], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listMessages", ReadSessions, of(sessionID))
+	if err != nil {
+		return Page[parley.Message]{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	query, order, err := messageQuery(list)
 	if err != nil {
 		return Page[parley.Message]{}, err
 	}
@@ -164,38 +176,34 @@ func messageCursor(order Order, sequence int64, position *int64) cursor {
 	return cursor{List: "messages", Order: order, Sequence: sequence}
 }
 
-func messageQuery(principal parley.Principal, list MessageList) (parley.Scope, parley.MessageQuery, Order, error) {
-	scope, err := authorise(principal, ReadSessions)
-	if err != nil {
-		return scope, parley.MessageQuery{}, "", err
-	}
+func messageQuery(list MessageList) (parley.MessageQuery, Order, error) {
 	from, order, limit, err := list.start("messages", Ascending)
 	if err != nil {
-		return scope, parley.MessageQuery{}, "", err
+		return parley.MessageQuery{}, "", err
 	}
 	for _, role := range list.Roles {
 		if !role.Valid() {
-			return scope, parley.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+			return parley.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
 		}
 	}
 	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming && !list.Status.Settled() {
-		return scope, parley.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+		return parley.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
 	}
 	if err := checkTexts(
 		textBound{"tool_name", list.ToolName, parley.MaxNameBytes},
 		textBound{"agent_type", list.AgentType, parley.MaxNameBytes},
 	); err != nil {
-		return scope, parley.MessageQuery{}, "", err
+		return parley.MessageQuery{}, "", err
 	}
 	if list.From < 0 {
-		return scope, parley.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
+		return parley.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
 	}
 	if list.From > 0 && list.Cursor == "" {
 		if from.Sequence = list.From - 1; order == Descending {
 			from.Sequence = list.From + 1
 		}
 	}
-	return scope, parley.MessageQuery{
+	return parley.MessageQuery{
 		Roles: list.Roles, Status: list.Status, Internal: list.Internal, TurnID: list.TurnID, Iteration: list.Iteration,
 		ToolName: list.ToolName, AgentType: list.AgentType, AfterSequence: from.Sequence, AfterPosition: from.Position,
 		Descending: order == Descending, Limit: limit,

@@ -10,15 +10,18 @@ import (
 // its system prompt, to the provider once, so that the first requests of its
 // sessions find it in the provider's cache. Where nothing is gained by it nothing is
 // sent, and the answer says why.
-func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (parley.Warmed, error) {
-	scope, err := authorise(principal, WriteAgents)
+func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Warmed, err error) {
+	ctx, call, err := e.enter(ctx, principal, "warmAgent", WriteAgents)
 	if err != nil {
 		return parley.Warmed{}, err
 	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
 	agent, err := e.agent(ctx, scope, idOrSlug)
 	if err != nil {
 		return parley.Warmed{}, err
 	}
+	call.about(on(agent.ID))
 	if err := ownsAgent(principal, WriteAgents, &agent); err != nil {
 		return parley.Warmed{}, err
 	}

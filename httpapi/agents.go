@@ -22,7 +22,6 @@ func serveCreateAgent(a *api, x *exchange) error {
 		return err
 	}
 	x.w.Header().Set("Location", "/v1/agents/"+agent.ID.String())
-	x.target = agent.ID
 	return sendJSON(x, http.StatusCreated, agent)
 }
 
@@ -44,7 +43,6 @@ func serveAgent(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
@@ -57,7 +55,6 @@ func serveAgentVersion(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
@@ -70,7 +67,6 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.target = agent.ID
 	return sendJSON(x, http.StatusOK, agent)
 }
 
@@ -79,15 +75,12 @@ func serveWarmAgent(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.target = warmed.AgentID
 	return sendJSON(x, http.StatusOK, warmed)
 }
 
 func serveArchiveAgent(a *api, x *exchange) error {
-	agent, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent"))
-	if err != nil {
+	if _, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent")); err != nil {
 		return err
 	}
-	x.target = agent.ID
 	return x.sendNothing()
 }

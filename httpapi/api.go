@@ -46,7 +46,6 @@ type Options struct {
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
-	Audit   *AuditLog                   // takes down who did what; nil: nothing does
 	Limited func(parley.RateScope)      // is told of each 429 by a limit; nil: nobody is
 	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
 	WrongKey func(status int)
@@ -65,7 +64,6 @@ type api struct {
 	ready    func(context.Context) error
 	page     http.Handler
 	metrics  http.Handler
-	audit    *AuditLog
 	limited  func(parley.RateScope)
 	wrongKey func(status int)
 	guesses  *guesses
@@ -86,7 +84,7 @@ func New(options Options) (http.Handler, error) {
 	}
 	a := &api{
 		engine: options.Engine, hub: options.Hub, gate: newGate(&options),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, audit: options.Audit, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
+		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
 	for _, host := range options.Hosts {

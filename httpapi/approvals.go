@@ -52,7 +52,6 @@ func serveApproval(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(approval.SessionID, id)
 	return sendJSON(x, http.StatusOK, approval)
 }
 
@@ -69,6 +68,5 @@ func serveDecide(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(approval.SessionID, id)
 	return sendJSON(x, http.StatusOK, approval)
 }

@@ -43,10 +43,9 @@ func serveCovered(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	session, messages, err := a.engine.Covered(x.r.Context(), x.principal, id, paging)
+	messages, err := a.engine.Covered(x.r.Context(), x.principal, id, paging)
 	if err != nil {
 		return err
 	}
-	x.concerns(session, id)
 	return x.sendBytes(http.StatusOK, appendPage(nil, messages.Data, messages.Next, appendMessage))
 }

@@ -70,7 +70,6 @@ func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(resumed.Turn.SessionID, id)
 	x.turn = resumed.Turn.ID
 	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
 	if wantsStream(x.r) {

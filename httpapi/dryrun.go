@@ -16,7 +16,6 @@ type dryVerb func(ctx context.Context, watch engine.DryWatch) (engine.DryRun, er
 
 // dryRunMessage answers a message of a session without writing anything.
 func (a *api) dryRunMessage(x *exchange, id parley.ID, input engine.MessageInput, flush time.Duration) error {
-	x.concerns(id, parley.ID{})
 	return a.dryRun(x, flush, func(ctx context.Context, watch engine.DryWatch) (engine.DryRun, error) {
 		return a.engine.DryRunMessage(ctx, x.principal, id, input, watch)
 	})
@@ -35,7 +34,6 @@ const dryHeader = "Parley-Dry-Run"
 // dryRun runs a turn dry while the request lasts, and answers with its frames, or
 // with what it would have written.
 func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
-	x.dry = true
 	x.w.Header().Set(dryHeader, "true")
 	if !wantsStream(x.r) {
 		control := http.NewResponseController(x.w)
@@ -103,7 +101,6 @@ func servePreview(a *api, x *exchange) error {
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	x.concerns(id, parley.ID{})
 	preview, err := a.engine.Preview(x.r.Context(), x.principal, id, input)
 	if err != nil {
 		return err

@@ -127,10 +127,8 @@ func (x *exchange) attrs() []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method), slog.String("route", x.r.Pattern),
 	}
-	for _, c := range x.about {
-		if !c.session.IsZero() {
-			attrs = append(attrs, slog.String("session_id", c.session.String()))
-		}
+	for _, id := range x.call.Sessions() {
+		attrs = append(attrs, slog.String("session_id", id.String()))
 	}
 	if !x.turn.IsZero() {
 		attrs = append(attrs, slog.String("turn_id", x.turn.String()))

@@ -54,7 +54,8 @@ type testServer struct {
 	log    *logBuffer
 	root   string // directories that projects may lie in
 	data   string // the store's directory
-	audit  *AuditLog
+	audit  *engine.AuditLog
+	behind *behindLog
 }
 
 // subdirectory makes a directory for a project.
@@ -140,9 +141,10 @@ func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools 
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Projects: policy, Log: log})
-	s.audit = NewAuditLog(s.store, log)
-	options := Options{Audit: s.audit, Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
+	s.behind = &behindLog{AuditStore: s.store}
+	s.audit = engine.NewAuditLog(s.behind, log)
+	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
+	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
 	for _, c := range change {
 		c(&options)
 	}

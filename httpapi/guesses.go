@@ -186,27 +186,10 @@ func (a *api) wrongSecret(x *exchange, shown credential, refusal error) error {
 		x.w.Header().Set("Connection", "close")
 		refusal = parley.TooManyWrongKeys(wait)
 	} else if !shown.cookie {
-		a.auditRevoked(x, shown.secret)
+		a.engine.NoteRefused(x.r.Context(), shown.secret, x.requestID)
 	}
 	if a.wrongKey != nil {
 		a.wrongKey(status)
 	}
 	return refusal
-}
-
-// RefusedKey is the action of the audit for the secret of a revoked key.
-const RefusedKey = "refusedKey"
-
-func (a *api) auditRevoked(x *exchange, secret string) {
-	if a.audit == nil {
-		return
-	}
-	key, err := a.engine.RevokedKey(x.r.Context(), secret)
-	if err != nil {
-		return // it was never a key, or the store is out of reach: the log has the line
-	}
-	a.audit.record(x.r.Context(), parley.AuditEntry{
-		ID: parley.NewID(), WorkspaceID: key.WorkspaceID, At: parley.Now(), PrincipalID: key.PrincipalID, PrincipalName: key.Name,
-		Action: RefusedKey, TargetID: key.ID, RequestID: x.requestID,
-	})
 }

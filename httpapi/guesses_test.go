@@ -114,7 +114,7 @@ func TestARevokedKeyIsWrittenDownInItsWorkspace(t *testing.T) {
 	s.do("GET", "/v1/principal", "", "Authorization", "Bearer pk_never-was-one")
 	entries := 0
 	for _, e := range s.auditOf("") {
-		if e.Action != RefusedKey {
+		if e.Action != engine.RefusedKey {
 			continue
 		}
 		entries++

@@ -62,11 +62,9 @@ func serveBranches(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	message, err := a.engine.Message(x.r.Context(), x.principal, id)
-	if err != nil {
+	if _, err := a.engine.Message(x.r.Context(), x.principal, id); err != nil {
 		return err
 	}
-	x.concerns(message.SessionID, id)
 	branches, err := a.engine.Branches(x.r.Context(), x.principal, id, list)
 	if err != nil {
 		return err

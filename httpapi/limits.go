@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"parley"
+	"parley/engine"
 )
 
 // The bounds of a connection and a request. A stream has no total deadline.
@@ -58,19 +59,12 @@ type exchange struct {
 	query     url.Values   // of the route's parameters only, each at most once unless it repeats
 	body      []byte       // whole; nil when there is none
 	schema    *huma.Schema // of the body
-	route     string       // name of the route
-	of        *route
+	call      *engine.Call // nil before somebody was let in, and for routes open to all
 
 	turn parley.ID // that the request began, if it did
 
 	keyLimited bool // the key's own rate was asked first, and did not admit it
 	guessing   bool // wrong keys came too fast from where it does
-
-	// For the audit.
-	about   []concern
-	target  parley.ID // the row that the path names, beside its session
-	audited bool
-	dry     bool // nothing of it is to be in the database: it is logged instead
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

@@ -52,7 +52,6 @@ func serveLoop(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(loop.SessionID, id)
 	return sendJSON(x, http.StatusOK, loop)
 }
 
@@ -69,6 +68,5 @@ func serveStopLoop(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(loop.SessionID, id)
 	return sendJSON(x, http.StatusOK, loop)
 }

@@ -72,7 +72,6 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
 func (x *exchange) tellPosted(posted *parley.Posted) {
-	x.concerns(posted.Message.SessionID, posted.Message.ID)
 	x.turn = posted.Message.TurnID
 	header := x.w.Header()
 	header.Set(messageHeader, posted.Message.ID.String())
@@ -101,7 +100,7 @@ func (a *api) watchUntil(x *exchange, sessionID parley.ID, after int64, turnID p
 // relayTurn answers with a turn's frames and ends its watcher.
 func (a *api) relayTurn(x *exchange, turn *live.Watcher) {
 	defer turn.Close()
-	a.audited(x)
+	x.call.End(x.r.Context())
 	a.relay(x, newStream(x.w), turn)
 }
 
@@ -198,7 +197,6 @@ func serveMarkMessage(a *api, x *exchange) error {
 	if err := x.sendMessage(http.StatusOK, &message); err != nil {
 		return err
 	}
-	x.concerns(session, id) // whose marks they are
 	return nil
 }
 
@@ -219,11 +217,9 @@ func serveRemoveMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	removed, err := a.engine.RemoveMessage(x.r.Context(), x.principal, id)
-	if err != nil {
+	if _, err := a.engine.RemoveMessage(x.r.Context(), x.principal, id); err != nil {
 		return err
 	}
-	x.concerns(removed.SessionID, id)
 	return x.sendNothing()
 }
 
@@ -232,11 +228,6 @@ func serveVersions(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	message, err := a.engine.Message(x.r.Context(), x.principal, id)
-	if err != nil {
-		return err
-	}
-	x.concerns(message.SessionID, id)
 	versions, err := a.engine.Versions(x.r.Context(), x.principal, id)
 	if err != nil {
 		return err
@@ -245,6 +236,5 @@ func serveVersions(a *api, x *exchange) error {
 }
 
 func (x *exchange) sendMessage(status int, message *parley.Message) error {
-	x.concerns(message.SessionID, message.ID)
 	return x.sendBytes(status, appendMessage(make([]byte, 0, messageBytes), message))
 }

@@ -19,7 +19,6 @@ func serveAppendMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(grown.SessionID, id)
 	return sendJSON(x, http.StatusOK, grown)
 }
 
@@ -36,6 +35,5 @@ func serveSettleMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(settled.Message.SessionID, id)
 	return sendJSON(x, http.StatusOK, settled)
 }

@@ -26,7 +26,6 @@ func serveReplay(a *api, x *exchange) error {
 		if err != nil {
 			return err
 		}
-		x.concerns(result.Call.SessionID, id)
 		return sendJSON(x, http.StatusCreated, result)
 	}
 	sink := &replaySink{x: x}
@@ -43,7 +42,6 @@ func serveReplay(a *api, x *exchange) error {
 		sink.s.end()
 		return nil
 	}
-	x.concerns(result.Call.SessionID, id)
 	_ = sink.send("replay.completed", result) // the client may be gone: the record has it
 	sink.s.end()
 	return nil

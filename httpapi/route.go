@@ -104,7 +104,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
-	a.audited(x)
+	x.call.End(request.Context())
 	if a.log.Enabled(request.Context(), slog.LevelDebug) {
 		a.log.LogAttrs(request.Context(), slog.LevelDebug, "request answered", x.attrs()...)
 	}
@@ -118,16 +118,20 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		}
 		x.principal, x.local = who.Principal, who.local
 		letIn(x.r.Context())
-		if err := a.engine.Admit(x.r.Context(), x.principal); err != nil {
+		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
+		if err != nil {
 			x.keyLimited = true
 			return err
 		}
+		if r.unaudited() {
+			call.Unaudited()
+		}
+		x.r, x.call = x.r.WithContext(ctx), call
 	}
 	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
 		return err
 	}
 	x.schema = r.schema
-	x.route, x.of = r.name, r
 	if r.uploads {
 		return nil
 	}
@@ -218,11 +222,6 @@ func (x *exchange) pathID(name string) (parley.ID, error) {
 	if err != nil {
 		return parley.ID{}, parley.Errorf(parley.CodeNotFound, "There is no such %s: %s is not an id.", name, strconv.Quote(parley.Clip(x.r.PathValue(name), 64)))
 	}
-	if name == "session" {
-		x.concerns(id, parley.ID{})
-	} else {
-		x.target = id
-	}
 	return id, nil
 }
 
@@ -252,8 +251,8 @@ func (a *api) ofAgent(x *exchange, session parley.ID) error {
 // idempotencyHeader makes a creation safe to repeat.
 const idempotencyHeader = "Idempotency-Key"
 
-// idempotency is the request's key with the fingerprint of route, principal
-// and body; the zero value without one.
+// idempotency is the request's key with the fingerprint of what it asks for; the
+// zero value without one.
 func (x *exchange) idempotency(target string) (parley.Idempotency, error) {
 	keys := x.r.Header[idempotencyHeader]
 	if len(keys) == 0 {
@@ -262,10 +261,5 @@ func (x *exchange) idempotency(target string) (parley.Idempotency, error) {
 	if len(keys) > 1 || keys[0] == "" {
 		return parley.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
 	}
-	seen := make([]byte, 0, len(x.route)+len(target)+len(x.body)+64)
-	seen = append(append(seen, x.route...), 0)
-	seen = append(append(seen, target...), 0)
-	seen = x.principal.ID.AppendText(seen)
-	seen = append(append(seen, 0), x.body...)
-	return parley.Idempotency{Key: keys[0], Fingerprint: parley.HashOf(seen)}, nil
+	return x.call.Idempotency(keys[0], target, x.body), nil
 }

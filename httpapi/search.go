@@ -27,7 +27,6 @@ func serveSearch(a *api, x *exchange) error {
 		return err
 	}
 	if !list.SessionID.IsZero() {
-		x.concerns(list.SessionID, parley.ID{})
 	}
 	return sendJSON(x, http.StatusOK, results)
 }

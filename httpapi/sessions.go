@@ -204,14 +204,10 @@ func serveArchiveFeature(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range archived.Archived {
-		x.concerns(id, parley.ID{})
-	}
 	return sendJSON(x, http.StatusOK, archived)
 }
 
 func (x *exchange) sendSession(status int, session *parley.Session) error {
-	x.concerns(session.ID, parley.ID{})
 	return x.sendBytes(status, appendSession(make([]byte, 0, sessionBytes), session))
 }
 

@@ -43,8 +43,6 @@ func (a *api) shared(x *exchange) (id, reader parley.ID, err error) {
 	if reader, err = x.pathID("reader"); err != nil {
 		return id, reader, err
 	}
-	x.concerns(id, reader)
-	x.concerns(reader, id)
 	return id, reader, nil
 }
 

@@ -278,7 +278,7 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if !readable {
 		after = live.FromNow
 	}
-	a.audited(x)
+	x.call.End(x.r.Context())
 	watcher := a.hub.Watch(live.WatchRequest{
 		Scope: scope, Sessions: []live.Place{{SessionID: session, After: after}}, Flush: flush,
 	})
@@ -329,10 +329,7 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		x.concerns(id, parley.ID{})
-	}
-	a.audited(x)
+	x.call.End(x.r.Context())
 	watcher := a.hub.Watch(request)
 	defer watcher.Close()
 	s := newStream(x.w)

@@ -51,7 +51,6 @@ func serveTurn(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(turn.SessionID, id)
 	return sendJSON(x, http.StatusOK, turn)
 }
 
@@ -77,7 +76,6 @@ func serveCall(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(call.SessionID, id)
 	return sendExact(x, call)
 }
 
@@ -95,7 +93,6 @@ func serveDiffCall(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.concerns(diff.SessionID, id)
 	return sendJSON(x, http.StatusOK, diff)
 }
 

@@ -18,6 +18,7 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 	}
 	now := s.clock.Now()
 	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, now, now
+	audit := parley.AuditFrom(ctx)
 	var last error
 	for range lookAgain {
 		if idempotency.Key != "" {
@@ -30,9 +31,11 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 		if err := insertAgent(b, &agent, idempotency); err != nil {
 			return parley.Agent{}, false, err
 		}
+		b.audit(audit.Entries(parley.ID{}, agent.ID))
 		err := s.send(ctx, b)
 		switch index := violated(err); {
 		case err == nil, index == "agents_pkey": // by an attempt whose end was not heard
+			audit.Wrote()
 			return agent, false, nil
 		case index == "agents_slug":
 			if idempotency.Key != "" {
@@ -92,6 +95,7 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency parley.Idempotency) 
 func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
 	next := agent
 	next.Version, next.UpdatedAt = agent.Version+1, s.clock.Now()
+	audit := parley.AuditFrom(ctx)
 	var last error
 	for range lookAgain {
 		current, err := s.findAgent(ctx, agent.WorkspaceID, "a.id = $1", agent.ID)
@@ -105,6 +109,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		}
 		if current.Version != agent.Version {
 			if already, err := encode(current); err == nil && already == body { // by an attempt whose end was not heard
+				audit.Wrote()
 				return next, nil
 			}
 			return parley.Agent{}, parley.Errorf(parley.CodeConflict,
@@ -118,8 +123,10 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return parley.Agent{}, err
 		}
 		b.relimitAgent(&current, &next)
+		b.audit(audit.Entries(parley.ID{}, next.ID))
 		switch err := s.send(ctx, b); {
 		case err == nil:
+			audit.Wrote()
 			return next, nil
 		case violated(err) == "agents_slug":
 			return parley.Agent{}, errSlugTaken(next.Slug)

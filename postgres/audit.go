@@ -23,14 +23,34 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 	}
 	return s.read(ctx, func() *batch { // which repeats what is safe to repeat
 		b := system()
-		for i := range entries {
-			e := &entries[i]
-			b.write(`INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-				e.WorkspaceID, e.At, e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID)
-		}
+		b.audit(entries)
 		return b
 	})
+}
+
+const (
+	insertAudit = `INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id) `
+	auditValues = `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
+)
+
+// audit adds entries; those that are there already stay as they are.
+func (b *batch) audit(entries []parley.AuditEntry) {
+	for i := range entries {
+		b.write(insertAudit+auditValues, auditArgs(&entries[i])...)
+	}
+}
+
+// auditIf is audit for a change that takes place only where a query finds
+// something: its arguments are from $10 on, and $1 is the workspace. What it finds
+// it locks, so that the change behind it finds the same.
+func (b *batch) auditIf(entries []parley.AuditEntry, exists string, args ...arg) {
+	for i := range entries {
+		b.write(insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE EXISTS ("+exists+") ON CONFLICT DO NOTHING", append(auditArgs(&entries[i]), args...)...)
+	}
+}
+
+func auditArgs(e *parley.AuditEntry) []arg {
+	return []arg{e.WorkspaceID, e.At, e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID}
 }
 
 // Audit implements parley.AuditStore.

@@ -57,16 +57,20 @@ func scanFile(r *row) (parley.File, error) {
 // at once the unique index lets one through; the others look again.
 func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (made parley.File, isNew bool, err error) {
 	again := func(err error) bool { return unsent(err) || violated(err) != "" }
+	audit := parley.AuditFrom(ctx)
 	err = s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) (err error) {
-			made, isNew, err = finishUpload(t, file, quota)
+			made, isNew, err = finishUpload(t, file, quota, audit)
 			return err
 		})
 	}, again)
+	if err == nil {
+		audit.Wrote()
+	}
 	return made, isNew, mapError(err)
 }
 
-func finishUpload(t *conversation, file parley.File, quota parley.Quota) (parley.File, bool, error) {
+func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *parley.AuditIntent) (parley.File, bool, error) {
 	made, open, known := file, false, false
 	var stored parley.Storage
 	b := tenant(file.WorkspaceID)
@@ -118,6 +122,7 @@ func finishUpload(t *conversation, file parley.File, quota parley.Quota) (parley
 		b.write("INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 			made.ID, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name, made.MediaType, made.Size, made.SHA256, made.Width, made.Height, made.CreatedAt)
 	}
+	b.audit(audit.Entries(parley.ID{}, made.ID))
 	return made, !known, t.commit(b)
 }
 
@@ -216,7 +221,8 @@ func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID
 // looked for: a message that is about to use it holds a lock on it as well.
 func (s *Store) DeleteFile(ctx context.Context, scope parley.Scope, id parley.ID) error {
 	text, args := fileQuery(scope, id)
-	return mapError(s.trying(ctx, func() error {
+	audit := parley.AuditFrom(ctx)
+	err := s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) error {
 			found, used := false, false
 			b := tenant(scope.WorkspaceID)
@@ -238,9 +244,14 @@ func (s *Store) DeleteFile(ctx context.Context, scope parley.Scope, id parley.ID
 			}
 			b = tenant(scope.WorkspaceID)
 			b.dropFile(scope.WorkspaceID, id)
+			b.audit(audit.Entries(parley.ID{}, id))
 			return t.commit(b)
 		})
-	}, unsent))
+	}, unsent)
+	if err == nil {
+		audit.Wrote()
+	}
+	return mapError(err)
 }
 
 // dropFile deletes a file, and leaves its bytes to the outbox if they were its

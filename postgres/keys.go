@@ -131,14 +131,17 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 		key.PrincipalID = parley.NewID()
 	}
 	key.CreatedAt, key.RevokedAt = s.clock.Now(), 0
+	audit := parley.AuditFrom(ctx)
 	for range lookAgain {
 		b := tenant(key.WorkspaceID)
 		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
 		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, limitOf(key.RequestsPerMinute), limitOf(key.MaxSessions), limitOf(key.MaxStorage), key.CreatedAt)
+		b.audit(audit.Entries(parley.ID{}, key.ID))
 		err = s.send(ctx, b)
 		switch index := violated(err); {
 		case err == nil, index == "principals_pkey": // by an attempt whose end was not heard
+			audit.Wrote()
 			return key, nil
 		case index == "keys_name":
 			return parley.Key{}, parley.Errorf(parley.CodeConflict, "the workspace %q has a key named %q already; revoke it first, or choose another name", key.Workspace, key.Name)
@@ -178,11 +181,12 @@ const maxKeys = 1 << 20
 // RevokeKey ends a key; one that is revoked stays as it is, so that sending it
 // again changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key parley.Key, err error) {
-	found := false
+	found, now, audit := false, s.clock.Now(), parley.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		found = false
 		b := tenant(workspaceID)
-		b.write("UPDATE parley.keys SET revoked_at = $3 WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL", workspaceID, id, s.clock.Now())
+		b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.keys WHERE workspace_id = $1 AND id = $10 AND revoked_at IS NULL FOR UPDATE", id)
+		b.write("UPDATE parley.keys SET revoked_at = $3 WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL", workspaceID, id, now)
 		b.read("SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = $1 AND k.id = $2", func(r *row) (err error) {
 			found = true
 			key, err = scanKey(r)

@@ -116,8 +116,9 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 	if cascade {
 		work.Kind = transition.DeleteSessions
 	}
-	found := false
+	found, audit := false, parley.AuditFrom(ctx)
 	b := tenant(workspaceID)
+	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects WHERE workspace_id = $1 AND id = $10 FOR UPDATE", id)
 	b.read(`WITH gone AS (DELETE FROM parley.projects WHERE workspace_id = $1 AND id = $2 RETURNING id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now FROM gone, parley.now_ms() now RETURNING 1`, func(*row) error {
 		found = true
@@ -129,6 +130,7 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 	if !found {
 		return transition.NotFound("project")
 	}
+	audit.Wrote()
 	_, err := s.emptyProject(ctx, errand{workspaceID: workspaceID, kind: work.Kind, target: id}) // the first of them at once
 	return err
 }

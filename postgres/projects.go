@@ -18,11 +18,30 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (chos
 	if project.ID.IsZero() {
 		project.ID = parley.NewID()
 	}
-	chosen, err = one(ctx, s, tenant(project.WorkspaceID), "project", scanProject,
-		`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+	now, audit := s.clock.Now(), parley.AuditFrom(ctx)
+	err = s.read(ctx, func() *batch {
+		b := tenant(project.WorkspaceID)
+		b.read(`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
  ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at, icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
- RETURNING `+projectColumns, project.ID, project.WorkspaceID, project.Path, project.Name, project.Icon, s.clock.Now())
+ RETURNING `+projectColumns, func(r *row) (err error) {
+			chosen, err = scanProject(r)
+			return err
+		}, project.ID, project.WorkspaceID, project.Path, project.Name, project.Icon, now)
+		b.auditProject(audit.Entries(parley.ID{}, parley.ID{}), project.Path)
+		return b
+	})
+	if err == nil {
+		audit.Wrote()
+	}
 	return chosen, chosen.ID == project.ID, err
+}
+
+// auditProject adds entries that mean the project of a path, whatever its id is.
+func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
+	for i := range entries {
+		b.write(insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
+			append(auditArgs(&entries[i]), path)...)
+	}
 }
 
 // Project finds a project by id.

@@ -82,7 +82,12 @@ func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (
 
 // ClearResponseCache implements parley.ResponseCache.
 func (s *Store) ClearResponseCache(ctx context.Context, workspaceID parley.ID) (dropped int64, err error) {
+	audit := parley.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	b.counted(&dropped, "DELETE FROM parley.response_cache WHERE workspace_id = "+here)
-	return dropped, s.send(ctx, b)
+	b.audit(audit.Entries(parley.ID{}, parley.ID{}))
+	if err = s.send(ctx, b); err == nil {
+		audit.Wrote()
+	}
+	return dropped, err
 }

@@ -31,7 +31,7 @@ func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Shar
 	if err := s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err != nil {
 		return kept, false, err
 	}
-	found := false
+	found, audit := false, parley.AuditFrom(ctx)
 	share.CreatedAt = s.clock.Now()
 	err = s.read(ctx, func() *batch {
 		found = false
@@ -40,6 +40,8 @@ func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Shar
 			made = true
 			return nil
 		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt, parley.MaxShares)
+		b.auditIf(audit.Entries(parley.ID{}, parley.ID{}), "SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 AND shared_by = $12 AND created_at = $13",
+			share.SessionID, share.ReaderID, share.SharedBy.ID, share.CreatedAt)
 		b.read("SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+" AND x.session_id = $1 AND x.reader_id = $2", func(r *row) (err error) {
 			kept, err = scanShare(r)
 			found = true
@@ -51,6 +53,9 @@ func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Shar
 		if err = s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err == nil {
 			err = transition.TooManyShares()
 		}
+	}
+	if err == nil && made {
+		audit.Wrote()
 	}
 	return kept, made, err
 }
@@ -76,11 +81,16 @@ func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, read
 		return err
 	}
 	var gone int64
+	audit := parley.AuditFrom(ctx)
 	b := tenant(scope.WorkspaceID)
+	b.auditIf(audit.Entries(parley.ID{}, parley.ID{}), "SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 FOR UPDATE", sessionID, readerID)
 	b.counted(&gone, "DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2 AND reader_id = $3", scope.WorkspaceID, sessionID, readerID)
 	err := s.send(ctx, b)
 	if err == nil && gone == 0 {
 		err = transition.NotFound("share")
+	}
+	if err == nil {
+		audit.Wrote()
 	}
 	return err
 }

@@ -78,7 +78,9 @@ func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID,
 // EndSignIn implements parley.SignInStore.
 func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
 	var gone int64
+	audit := parley.AuditFrom(ctx)
 	b := tenant(workspaceID)
+	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE", id, principalID)
 	b.counted(&gone, "DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id = $2 AND ($3::uuid IS NULL OR principal_id = $3)", workspaceID, id, principalID)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
@@ -86,5 +88,6 @@ func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parl
 	if gone == 0 {
 		return transition.NotFound("sign-in")
 	}
+	audit.Wrote()
 	return nil
 }

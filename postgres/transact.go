@@ -71,6 +71,9 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 		switch {
 		case failed == nil && err == nil && (a.wrote || len(sent) == 0):
 			a.settle()
+			if a.wrote {
+				a.audit.Wrote()
+			}
 			s.tell(commits)
 			return answer, nil
 		case failed == nil && len(sent) == 0:
@@ -81,6 +84,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 		if off, err := resolved(ctx, s, sent); err != nil {
 			return none, outcome(err, len(sent))
 		} else if off != nil {
+			a.audit.Wrote()
 			s.tell(off.commits)
 			return off.answer, nil
 		}
@@ -148,7 +152,7 @@ func failure(err error) bool {
 }
 
 func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *held, care care) *attempt {
-	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}}
+	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}, audit: parley.AuditFrom(ctx)}
 	a.tx.Begin(a, s.clock.Now())
 	return a
 }

@@ -33,6 +33,8 @@ func (a *attempt) write() error {
 		return nil
 	}
 	b.statements = append(b.statements, a.extra...)
+	about := a.tx.Subject()
+	b.audit(a.audit.Entries(about.SessionID, about.TargetID))
 	for _, l := range a.heads {
 		if !l.Changes.Any() {
 			b.keepsStill(l.Head)

@@ -22,6 +22,7 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 			}
 		}
 		made, err := insertAgent(tx, agent, idempotency)
+		tx.means = made.ID
 		return created{agent: made}, err
 	})
 	return answer.agent, answer.repeat, err
@@ -84,6 +85,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		if err := freeSlug(tx.conn, &agent); err != nil {
 			return parley.Agent{}, err
 		}
+		tx.means = agent.ID
 		next := agent // the closure may run again: the caller's copy stays
 		next.Version, next.CreatedAt, next.UpdatedAt = agent.Version+1, current.CreatedAt, tx.now
 		body, tags, err := agentJSON(&next)

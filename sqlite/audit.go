@@ -20,17 +20,20 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 	if len(entries) == 0 {
 		return nil
 	}
-	return s.write(ctx, func(tx *txn) error {
-		for i := range entries {
-			e := &entries[i]
-			if _, err := tx.exec(`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
+	return s.write(ctx, func(tx *txn) error { return tx.insertAudit(entries) })
+}
+
+// insertAudit adds entries; those that are there already stay as they are.
+func (t *txn) insertAudit(entries []parley.AuditEntry) error {
+	for i := range entries {
+		e := &entries[i]
+		if _, err := t.exec(`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				e.WorkspaceID, int64(e.At), e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID); err != nil {
-				return err
-			}
+			e.WorkspaceID, int64(e.At), e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // Audit implements parley.AuditStore.

@@ -46,6 +46,15 @@ type move struct {
 
 func ok[T any](_ T, err error) error { return err }
 
+// makes runs a move as somebody's call, so that what it changes is to be written
+// down with it.
+func (a *actor) makes(t *testing.T, move move) error {
+	intent := parley.NewAuditIntent(parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
+		Action: move.name, RequestID: parley.NewID()})
+	a.ctx = parley.WithAudit(t.Context(), intent)
+	return move.run(a)
+}
+
 func (a *actor) say(text string) parley.NewMessage {
 	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: a.owner.Author(),
 		Content: json.RawMessage(`{"text":"` + text + `"}`), Metadata: json.RawMessage(`{}`)}
@@ -270,7 +279,7 @@ func (m template) play(t *testing.T, moves []move, fault func(string) error) (di
 		t.Fatal(err)
 	}
 	for _, move := range moves {
-		if err := move.run(a); err != nil {
+		if err := a.makes(t, move); err != nil {
 			t.Fatalf("%s: %v", move.name, err)
 		}
 	}
@@ -297,7 +306,7 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 	})
 	if point > 0 {
 		armed = true
-		if err := moves[last].run(a); (killedAt == "") != (err == nil) {
+		if err := a.makes(t, moves[last]); (killedAt == "") != (err == nil) {
 			t.Fatalf("%s killed at %q gives %v", moves[last].name, killedAt, err)
 		}
 	}
@@ -316,10 +325,21 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 	return tell(t, store, m.scope, a.session), killedAt, committed
 }
 
-// tell reads a session, checks it, and describes it without ids and times.
+// noSession is what a store tells that has none.
+const noSession = "there is no session"
+
+// tell reads a session and what was written down, checks it, and describes it without ids and times.
 func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.ID) string {
 	t.Helper()
 	var out strings.Builder
+	line := func(parts ...string) { out.WriteString(strings.Join(parts, " ") + "\n") }
+	entries, err := store.Audit(t.Context(), scope.WorkspaceID, parley.AuditQuery{Ascending: true, Limit: parley.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		line("audit", e.Action, strconv.FormatBool(e.SessionID == session), strconv.FormatBool(e.TargetID.IsZero()))
+	}
 	s, err := storetest.TakeSnapshot(t.Context(), store, scope, session)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		more := true
@@ -329,13 +349,12 @@ func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.
 				t.Fatalf("purging: %v", applying)
 			}
 		}
-		return "there is no session"
+		return out.String() + noSession
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Check(t)
-	line := func(parts ...string) { out.WriteString(strings.Join(parts, " ") + "\n") }
 	statistics, err := json.Marshal(s.Session.Statistics)
 	if err != nil {
 		t.Fatal(err)
@@ -365,9 +384,10 @@ func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.
 
 // TestKilledAtEveryStatement walks every statement of every transition: the
 // process dies there, and what a reopened store tells is the state before the
-// transition or behind it, never between. Each of a few thousand points is a life
-// of its own, and nothing in it runs beside anything else: `make test` runs these
-// walks without the race detector, which makes them ten times longer.
+// transition or behind it, never between, the audit's entry with it. Each of a few
+// thousand points is a life of its own, and nothing in it runs beside anything else:
+// `make test` runs these walks without the race detector, which makes them ten times
+// longer.
 func TestKilledAtEveryStatement(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each point is a life of its own: not among the short tests")
@@ -377,7 +397,7 @@ func TestKilledAtEveryStatement(t *testing.T) {
 	for name, moves := range everyScript() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := "there is no session"
+			before := noSession
 			for i, move := range moves {
 				behind, _, _ := made.run(t, moves, i+1, 0)
 				reached := false

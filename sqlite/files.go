@@ -67,6 +67,7 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 	}
 	answer, err := transact(ctx, s, func(tx *txn) (finished, error) {
 		made := file
+		defer func() { tx.means = made.ID }()
 		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", made.BlobID, made.WorkspaceID)
 		if err != nil {
 			return finished{}, err

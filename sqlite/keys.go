@@ -139,7 +139,7 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 		if key.PrincipalID.IsZero() {
 			key.PrincipalID = parley.NewID()
 		}
-		key.CreatedAt, key.RevokedAt = tx.now, 0
+		key.CreatedAt, key.RevokedAt, tx.means = tx.now, 0, key.ID
 		if err := insertPrincipal(tx, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name,
 			Kind: parley.AuthorService, Role: key.Role}, false); err != nil {
 			return parley.Key{}, err

@@ -30,7 +30,7 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 			return chosen{}, err
 		}
 		if found {
-			existing.LastAccessAt = tx.now
+			existing.LastAccessAt, tx.means = tx.now, existing.ID
 			if project.Icon != "" {
 				existing.Icon = project.Icon
 			}
@@ -42,6 +42,7 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 		if added.ID.IsZero() {
 			added.ID = parley.NewID()
 		}
+		tx.means = added.ID
 		added.CreatedAt, added.LastAccessAt = tx.now, tx.now
 		_, err = tx.exec("INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			added.ID, added.WorkspaceID, added.Path, added.Name, added.Icon, added.CreatedAt, added.LastAccessAt)

@@ -160,10 +160,11 @@ func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature 
 	if err != nil {
 		return nil, nil, err
 	}
-	yes := true
+	yes, whole := true, parley.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(ctx, scope, id, parley.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		switch _, err := s.UpdateSession(parley.WithAudit(ctx, whole.Of(id)), scope, id, parley.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
 		case "":
+			whole.Wrote()
 			archived = append(archived, id)
 		case parley.CodeConflict:
 			busy = append(busy, id)

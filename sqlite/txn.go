@@ -14,6 +14,7 @@ type txn struct {
 	core  *transition.Tx
 	now   parley.Time // of this transition
 	wrote bool
+	means parley.ID // the row that the audit is to name, where only the closure knows it
 	hints []parley.Commit
 
 	heads   map[parley.ID]*transition.Head // cache over transactions
@@ -35,12 +36,13 @@ func newTxn(store *Store, connection *conn) txn {
 func (t *txn) begin() { t.touched, t.newTexts = t.touched[:0], t.newTexts[:0] }
 
 func (t *txn) enter() {
-	t.now, t.wrote, t.hints = parley.Now(), false, nil
+	t.now, t.wrote, t.means, t.hints = parley.Now(), false, parley.ID{}, nil
 	t.core.Begin(t, t.now)
 }
 
-// leave writes what a member that was not refused changed.
-func (t *txn) leave() error {
+// leave writes what a member that was not refused changed, and beside a change
+// that it was made.
+func (t *txn) leave(intent *parley.AuditIntent) error {
 	t.hints = t.core.Finish()
 	for _, h := range t.core.Locked() {
 		if err := t.write(h); err != nil {
@@ -48,7 +50,14 @@ func (t *txn) leave() error {
 		}
 		h.Changes = transition.Changes{}
 	}
-	return nil
+	if !t.wrote {
+		return nil
+	}
+	about := t.core.Subject()
+	if !t.means.IsZero() {
+		about.TargetID = t.means
+	}
+	return t.insertAudit(intent.Entries(about.SessionID, about.TargetID))
 }
 
 // refuse forgets the heads that a refused member may have changed in memory.

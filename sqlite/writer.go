@@ -20,6 +20,8 @@ type member struct {
 	result chan error  // holds one
 	err    error       // a refusal of its own
 	hints  []parley.Commit
+	audit  *parley.AuditIntent // of the call that asks for it; nil: none
+	wrote  bool                // its last run changed something
 }
 
 // writer owns the one connection that writes. Its goroutine runs loop and is
@@ -77,7 +79,7 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	m := &member{ctx: ctx, run: run, result: make(chan error, 1)}
+	m := &member{ctx: ctx, run: run, result: make(chan error, 1), audit: parley.AuditFrom(ctx)}
 	select {
 	case <-w.store.stopping: // first: a closed store takes nothing more
 		return errStopped()
@@ -243,8 +245,9 @@ func (w *writer) together(members []*member) error {
 		m.err, m.hints = nil, nil
 		err := m.run(&w.tx)
 		if err == nil {
-			err = w.tx.leave()
+			err = w.tx.leave(m.audit)
 		}
+		m.wrote = err == nil && w.tx.wrote
 		var refusal *parley.Error
 		switch {
 		case w.broken != nil:
@@ -279,6 +282,11 @@ func (w *writer) together(members []*member) error {
 		return err
 	}
 	w.tx.settled()
+	for _, m := range members {
+		if m.wrote {
+			m.audit.Wrote()
+		}
+	}
 	w.commits.Add(1)
 	w.transitions.Add(int64(len(members)))
 	return w.ask(FaultCommitted)

@@ -68,7 +68,8 @@ func (w *world) notes() (names []string) {
 }
 
 // TestBatch: members of one transaction share its fate only when nobody failed
-// unforeseen; a refusal is the member's own, and so is an unexpected error.
+// unforeseen; a refusal is the member's own, and so is an unexpected error. Each
+// is somebody's call: what was written is in the audit once, and nothing else is.
 func TestBatch(t *testing.T) {
 	refusal := parley.Errorf(parley.CodeConflict, "no")
 	broken := errors.New("the disk hums")
@@ -92,9 +93,11 @@ func TestBatch(t *testing.T) {
 	w := newWorld(t, Options{})
 	release := w.hold()
 	results := make([]chan error, len(members))
+	workspace := parley.NewID()
 	for i, m := range members {
 		results[i] = make(chan error, 1)
-		go func() { results[i] <- w.store.write(context.Background(), m.run) }() // ends with its answer
+		ctx := parley.WithAudit(context.Background(), parley.NewAuditIntent(parley.AuditEntry{WorkspaceID: workspace, Action: m.name, PrincipalID: parley.NewID(), RequestID: parley.NewID()}))
+		go func() { results[i] <- w.store.write(ctx, m.run) }() // ends with its answer
 		waiting(w.store.writer.queue, i+1)
 	}
 	release()
@@ -105,6 +108,17 @@ func TestBatch(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"note a", "note c", "note e"}, w.notes()); diff != "" {
 		t.Error(diff)
+	}
+	entries, err := w.store.Audit(t.Context(), workspace, parley.AuditQuery{Ascending: true, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var actions []string
+	for _, e := range entries {
+		actions = append(actions, e.Action)
+	}
+	if diff := cmp.Diff([]string{"note a", "note c", "note e"}, actions); diff != "" {
+		t.Errorf("the audit: %s", diff)
 	}
 }
 

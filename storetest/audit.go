@@ -12,6 +12,11 @@ func testAudit(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"it is listed by session and principal": testAuditLists,
 		"entries outlive their session":         testAuditOutlives,
+		"a change and its entry are one":        testAuditWithChange,
+		"of several changes the first writes":   testAuditFirstChange,
+		"a session that is found is named":      testAuditFound,
+		"of many at once each has its own":      testAuditAtOnce,
+		"every change writes its entry":         testAuditEveryChange,
 		"EntriesAndHeadsAreLinkedOnce":          testAuditLinks,
 		"LinkersFenceEachOther":                 testAuditLinkers,
 		"LateEntriesAreLinkedLater":             testAuditLate,

@@ -21,6 +21,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 	for name, test := range map[string]func(*testing.T, *world, *world){
 		"InTurns":                          sharedInTurns,
 		"ARefusalIsNotRemembered":          sharedRefusals,
+		"EachLeavesItsEntry":               sharedAudit,
 		"WhatAnotherTookIsFenced":          sharedFenced,
 		"ConcurrentPostsHaveNoGap":         sharedPosts,
 		"ClaimedOnce":                      sharedClaims,

@@ -47,9 +47,9 @@ type server struct {
 	relay     *postgres.Relay // nil with SQLite
 	models    parley.ModelSource
 	providers []closer
-	sources   []closer          // of tools
-	worker    *worker.Worker    // nil with roleAPI
-	audit     *httpapi.AuditLog // nil with roleWorker
+	sources   []closer         // of tools
+	worker    *worker.Worker   // nil with roleAPI
+	audit     *engine.AuditLog // nil with roleWorker
 	listener  net.Listener
 	loopback  bool // the listener's address
 	kernel    kernel
@@ -205,9 +205,10 @@ func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Han
 	if err != nil {
 		return nil, err
 	}
-	s.audit = httpapi.NewAuditLog(s.store, s.log)
+	s.audit = engine.NewAuditLog(s.store, s.log)
+	options.Audit = s.audit
 	return httpapi.New(httpapi.Options{
-		Page: page, Audit: s.audit, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
+		Page: page, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
 		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,

@@ -193,6 +193,7 @@ func (t *Tx) createSession(wanted parley.NewSession) *Head {
 	s.Metadata = metadata(s.Metadata)
 	h := &Head{Session: s, Back: 1, NextCall: 1}
 	t.take(h)
+	t.about.SessionID = s.ID
 	h.status = s.Status
 	h.Changes.New = &Creation{Idempotency: wanted.Idempotency, Accepted: s.Accepted}
 	h.Accepted = nil // it is kept beside the session, and read when it is needed

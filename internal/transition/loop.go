@@ -42,6 +42,7 @@ func (t *Tx) StartLoop(scope parley.Scope, sessionID parley.ID, starting parley.
 		return parley.LoopStarted{}, err
 	}
 	started.Loop, started.Claim = loop, posted.Claim
+	t.about.TargetID = loop.ID
 	return started, nil
 }
 

@@ -33,6 +33,7 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 		}
 	}
 	m := t.messageOf(h, posting)
+	t.about.TargetID = m.ID
 	if m.Role == parley.RoleUser {
 		if err := t.file(h, m.ID, m.Content); err != nil {
 			return parley.Posted{}, err

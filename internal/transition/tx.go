@@ -20,14 +20,26 @@ type Tx struct {
 	now    parley.Time
 	locked []*Head
 	known  knownAgent // the one that was read last
+
+	about Subject
 }
+
+// Subject is what a transition that a caller asked for is about, for the audit: the
+// session that it makes, else the one that the caller named or got.
+type Subject struct {
+	SessionID parley.ID // zero: none
+	TargetID  parley.ID // the row of it that is made; zero: none
+}
+
+// Subject is what the transition is about. It stands once the transition has run.
+func (t *Tx) Subject() Subject { return t.about }
 
 // New makes a Tx that logs to log what cannot be told to anybody else.
 func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 
 // Begin starts a transition that reads rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
-	t.rows, t.now, t.known = rows, now, knownAgent{}
+	t.rows, t.now, t.known, t.about = rows, now, knownAgent{}, Subject{}
 	clear(t.locked)
 	t.locked = t.locked[:0]
 }
@@ -116,6 +128,9 @@ func (t *Tx) lock(scope parley.Scope, id parley.ID) (*Head, error) {
 	}
 	if h == nil || h.DeletedAt != 0 || !visible(scope, &h.Session) {
 		return nil, NotFound("session")
+	}
+	if t.about.SessionID.IsZero() {
+		t.about.SessionID = id
 	}
 	return h, nil
 }

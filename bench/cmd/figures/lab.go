@@ -26,6 +26,7 @@ type lab struct {
 	ownDir   bool
 	self     string
 	parley   string
+	before   string // an earlier build, to compare with; "" for none
 	provider *bench.Process
 	proxy    *bench.Process
 

@@ -69,7 +69,7 @@ func parts() []part {
 		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
 		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures}, {"tools", toolFigures},
 		{"context", contextFigures}, {"compaction", compactionFigures}, {"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures}, {"cancel", cancelFigures}, {"death", deathFigures},
-		{"prefix", prefixFigures}, {"fair", fairFigures}, {"search", searchFigures},
+		{"pairs", pairFigures}, {"prefix", prefixFigures}, {"fair", fairFigures}, {"search", searchFigures},
 	}
 }
 
@@ -79,6 +79,7 @@ func figures(ctx context.Context, args []string, out io.Writer) error {
 	rounds := flags.Int("rounds", 3, "rounds of each figure, medians are printed")
 	data := flags.String("dir", "", "where to put data; a temporary directory when empty")
 	messages := flags.Int("messages", 20_000, "messages that searches are measured among")
+	before := flags.String("before", "", "the binary of an earlier build, for pairs")
 	binary := flags.String("parley", "", "the binary to measure; built when empty")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -87,7 +88,7 @@ func figures(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	l.messages = *messages
+	l.messages, l.before = *messages, *before
 	for _, p := range parts() {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), p.name) {
 			continue

@@ -1,0 +1,98 @@
+package conversation_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+	"parley/conversation"
+	"parley/engine"
+	"parley/postgres"
+	"parley/sqlite"
+	"parley/tool/builtin"
+)
+
+// TestAProgramIsAudited: what a program does without a server is in the audit like
+// what is asked over HTTP: changes with the change, readings when the home closes.
+func TestAProgramIsAudited(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		audited(t, store)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		store, err := postgres.Open(t.Context(), databases.New(t), postgres.Options{MaxConns: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		audited(t, store)
+	})
+}
+
+type act struct {
+	Action          string
+	Session, Target parley.ID
+}
+
+func audited(t *testing.T, store parley.Store) {
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx := t.Context()
+	home, err := conversation.Start(ctx, conversation.Options{Store: store, Models: models(), Tools: builtin.Tools()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() (acts []act) {
+		t.Helper()
+		entries, err := store.Audit(ctx, home.Owner.WorkspaceID, parley.AuditQuery{Ascending: true, Limit: parley.MaxPage})
+		must(err)
+		for _, e := range entries {
+			if e.PrincipalID != home.Owner.ID || e.RequestID.IsZero() {
+				t.Errorf("an entry that says too little: %+v", e)
+			}
+			acts = append(acts, act{e.Action, e.SessionID, e.TargetID})
+		}
+		return acts
+	}
+	chat, reader := open(t, home, with("sim/echo")), open(t, home, engine.SessionInput{})
+	turn, err := chat.Say(ctx, "hello")
+	must(err)
+	_, err = turn.All(ctx)
+	must(err)
+	must(chat.ShareWith(ctx, reader.ID))
+	must(chat.Clear(ctx))
+	if _, err := chat.Retry(ctx, turn.ID); parley.ErrorCode(err) != parley.CodeConflict {
+		t.Fatalf("a turn that completed is taken up again: %v", err)
+	}
+	changes := []act{
+		{"createSession", chat.ID, parley.ID{}}, {"createSession", reader.ID, parley.ID{}}, {"postMessage", chat.ID, turn.Message.ID},
+		{"shareSession", chat.ID, reader.ID}, {"shareSession", reader.ID, chat.ID}, {"clearContext", chat.ID, parley.ID{}},
+	}
+	if diff := cmp.Diff(changes, told()); diff != "" {
+		t.Errorf("before anything is written behind (-want +got):\n%s", diff)
+	}
+	_, err = chat.Session(ctx)
+	must(err)
+	_, err = home.Engine.Message(ctx, home.Owner, turn.Message.ID)
+	must(err)
+	if _, err := home.Engine.Message(ctx, home.Owner, parley.NewID()); parley.ErrorCode(err) != parley.CodeNotFound {
+		t.Fatalf("no message: %v", err)
+	}
+	must(home.Close(context.Background()))
+	if diff := cmp.Diff(append(changes, act{"getSession", chat.ID, parley.ID{}}, act{"getMessage", chat.ID, turn.Message.ID}), told()); diff != "" {
+		t.Errorf("all (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,61 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"parley"
+	"parley/engine"
+	"parley/llm"
+)
+
+// interrupted refuses the first batches, as a store does whose disk is full.
+type interrupted struct {
+	parley.AuditStore
+	mu       sync.Mutex // guards refusals
+	refusals int
+}
+
+func (i *interrupted) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.refusals > 0 {
+		i.refusals--
+		return errors.New("no room")
+	}
+	return i.AuditStore.AppendAudit(ctx, entries)
+}
+
+// TestAuditSurvivesARefusal: entries that the store does not take wait, and the
+// last ones are written when the log is closed.
+func TestAuditSurvivesARefusal(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nobody)
+	session := h.open(t, engine.SessionInput{})
+	log := engine.NewAuditLog(&interrupted{AuditStore: h.store, refusals: 1}, slog.New(slog.DiscardHandler))
+	reading := engine.New(engine.Options{Store: h.store, Models: new(llm.Registry), Audit: log})
+	const reads = 300 // more than a batch
+	for range reads {
+		if _, err := reading.Session(t.Context(), h.member, session.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.Close()
+	entries := h.auditOf(t, parley.AuditQuery{SessionID: session.ID, Without: []string{"createSession"}, Limit: parley.MaxPage})
+	if len(entries) != reads {
+		t.Errorf("%d entries of %d", len(entries), reads)
+	}
+}
+
+// auditOf reads what was written down, whoever may read it.
+func (h *house) auditOf(t *testing.T, query parley.AuditQuery) []parley.AuditEntry {
+	t.Helper()
+	entries, err := h.store.Audit(t.Context(), h.admin.WorkspaceID, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"parley"
+)
+
+// One way in. Every verb begins with enter, which asks whether the principal may
+// use it, counts the call against the rate of its key, and notes what is to be
+// written down of it. A request over HTTP is one Call, however many verbs it takes:
+// httpapi begins it and ends it. A program that calls a verb by itself gets a Call
+// for that verb.
+//
+// What a call changes is written down in the transaction of the change: the intent
+// travels in the context, and the store finds it there (parley.AuditIntent). What
+// only reads, or turns out to change nothing, goes to the AuditLog when it ends.
+
+// Caller says who uses the engine, and what for.
+type Caller struct {
+	Principal parley.Principal
+	RequestID parley.ID // zero: the call gets an id of its own
+	Action    string    // what the audit calls it: an operationId of the API
+}
+
+// Call is one use of the engine: a request, or a verb that a program calls. It is
+// for one goroutine.
+type Call struct {
+	Caller
+	engine *Engine
+	intent *parley.AuditIntent
+	over   atomic.Bool // its entry was left, or it leaves none
+	dry    bool
+}
+
+type callKey struct{}
+
+// Begin admits a caller: CodeRateLimited when its key is used too often. Verbs that
+// are called with the context returned belong to the call; End ends it.
+func (e *Engine) Begin(ctx context.Context, caller Caller) (context.Context, *Call, error) {
+	if err := e.admit(ctx, caller.Principal); err != nil {
+		return ctx, nil, err
+	}
+	if caller.RequestID.IsZero() {
+		caller.RequestID = parley.NewID()
+	}
+	call := &Call{Caller: caller, engine: e, intent: parley.NewAuditIntent(parley.AuditEntry{
+		WorkspaceID: caller.Principal.WorkspaceID, PrincipalID: caller.Principal.ID, PrincipalName: caller.Principal.Name,
+		Action: caller.Action, RequestID: caller.RequestID,
+	})}
+	return parley.WithAudit(context.WithValue(ctx, callKey{}, call), call.intent), call, nil
+}
+
+// End leaves the entry of a call that was answered, unless a change left it
+// already. What was refused does not end: it leaves none. A nil Call has no entry.
+func (c *Call) End(ctx context.Context) {
+	if c == nil || c.over.Swap(true) {
+		return
+	}
+	for _, entry := range c.intent.Entries(parley.ID{}, parley.ID{}) {
+		switch {
+		case c.dry:
+			c.engine.log.LogAttrs(ctx, slog.LevelInfo, "dry run", slog.String("action", entry.Action), slog.String("principal_id", entry.PrincipalID.String()),
+				slog.String("principal", entry.PrincipalName), slog.String("session_id", entry.SessionID.String()), slog.String("request_id", entry.RequestID.String()))
+		case c.engine.audit != nil:
+			c.engine.audit.record(ctx, entry)
+		}
+	}
+}
+
+// Unaudited has a call leave no entry when it ends: what it tells is nobody's
+// data, or was written down before.
+func (c *Call) Unaudited() { c.over.Store(true) }
+
+// Sessions are those that the call is known to be about, as far as it came. A nil
+// Call has none.
+func (c *Call) Sessions() []parley.ID {
+	if c == nil {
+		return nil
+	}
+	return c.intent.Sessions()
+}
+
+// Idempotency makes a creation safe to repeat: the key, and the fingerprint of who
+// asks for what. target is what the request's path names.
+func (c *Call) Idempotency(key, target string, body []byte) parley.Idempotency {
+	seen := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
+	seen = append(append(seen, c.Action...), 0)
+	seen = append(append(seen, target...), 0)
+	seen = c.Principal.ID.AppendText(seen)
+	seen = append(append(seen, 0), body...)
+	return parley.Idempotency{Key: key, Fingerprint: parley.HashOf(seen)}
+}
+
+// concern is something that a call is about.
+type concern struct{ session, target parley.ID }
+
+// of is a session, on a row whose session is not known, in a row of a session.
+func of(session parley.ID) concern         { return concern{session: session} }
+func on(target parley.ID) concern          { return concern{target: target} }
+func in(session, target parley.ID) concern { return concern{session, target} }
+
+// verbCall is a verb's part in a Call.
+type verbCall struct {
+	*Call
+	Scope parley.Scope // what the principal sees
+	whole bool         // the call is this verb's alone
+}
+
+// enter is how every verb begins. action is what the audit calls it when nobody
+// began a call before: the operationId of the API that does the same.
+func (e *Engine) enter(ctx context.Context, principal parley.Principal, action string, verb Verb, about ...concern) (context.Context, verbCall, error) {
+	scope, err := authorise(principal, verb)
+	if err != nil {
+		return ctx, verbCall{}, err
+	}
+	call, _ := ctx.Value(callKey{}).(*Call)
+	whole := call == nil || call.Principal.ID != principal.ID || call.Principal.WorkspaceID != principal.WorkspaceID
+	if whole {
+		caller := Caller{Principal: principal, Action: action}
+		if call != nil { // the request of somebody else, who may act in another workspace
+			caller.RequestID = call.RequestID
+		}
+		if ctx, call, err = e.Begin(ctx, caller); err != nil {
+			return ctx, verbCall{}, err
+		}
+	}
+	v := verbCall{call, scope, whole}
+	for _, c := range about {
+		v.about(c)
+	}
+	return ctx, v, nil
+}
+
+// about notes what the call turns out to be about.
+func (v verbCall) about(c concern) { v.intent.About(c.session, c.target) }
+
+// opened notes the session that was made or found, and what was posted there.
+func (v verbCall) opened(opened *parley.Opened, err error) {
+	switch {
+	case err != nil:
+	case opened.Posted != nil:
+		v.intent.About(opened.Session.ID, opened.Posted.Message.ID)
+	default:
+		v.intent.About(opened.Session.ID, parley.ID{})
+	}
+}
+
+// runsDry has what follows leave no trace but a line in the log.
+func (v verbCall) runsDry(ctx context.Context) context.Context {
+	v.dry = true
+	return parley.WithAudit(ctx, nil)
+}
+
+// end ends the call if it is this verb's alone and was not refused.
+func (v verbCall) end(ctx context.Context, err *error) {
+	if v.whole && *err == nil {
+		v.End(ctx)
+	}
+}

@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unaccompanied are the methods of an Engine that anybody may call without a Call,
+// with the reason.
+var unaccompanied = map[string]string{
+	"Authenticate": "it finds out who calls",
+	"LocalOwner":   "it finds out who calls",
+	"HasKeys":      "it tells how callers are told apart",
+	"SignIn":       "it lets somebody in who has shown a key",
+	"SignedIn":     "it finds out who calls",
+	"SignOut":      "whoever has the secret may end it",
+	"NoteRefused":  "nobody is let in",
+}
+
+// TestEveryVerbEnters: no exported method of an Engine reaches the store but
+// through enter, directly or by another method, and nothing but enter authorises.
+func TestEveryVerbEnters(t *testing.T) {
+	t.Parallel()
+	set := token.NewFileSet()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]*ast.FuncDecl{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range file.Decls {
+			if method, ok := declared.(*ast.FuncDecl); ok && receiver(method) == "Engine" {
+				methods[method.Name.Name] = method
+			}
+		}
+	}
+	verbs := 0
+	for name, method := range methods {
+		if !ast.IsExported(name) || name == "Begin" {
+			continue
+		}
+		store := reaches(methods, name, "store", nil)
+		enters := reaches(methods, name, "enter", nil)
+		if store && enters {
+			verbs++
+		}
+		if reason := unaccompanied[name]; store && !enters && reason == "" {
+			t.Errorf("%s reads or changes the store without enter (%s)", name, set.Position(method.Pos()))
+		}
+		if unaccompanied[name] != "" && enters {
+			t.Errorf("%s enters; take it off the list", name)
+		}
+		if at := firstUse(method, "store"); enters && at.IsValid() && firstUse(method, "enter").IsValid() && at < firstUse(method, "enter") {
+			t.Errorf("%s reaches the store before it enters (%s)", name, set.Position(at))
+		}
+	}
+	if verbs < 60 {
+		t.Errorf("only %d verbs were found; the test looks in the wrong place", verbs)
+	}
+}
+
+func receiver(method *ast.FuncDecl) string {
+	if method.Recv == nil {
+		return ""
+	}
+	star, ok := method.Recv.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return ""
+	}
+	name, ok := star.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return name.Name
+}
+
+// firstUse is where a method says e.<name> first.
+func firstUse(method *ast.FuncDecl, name string) (at token.Pos) {
+	ast.Inspect(method.Body, func(node ast.Node) bool {
+		selected, ok := node.(*ast.SelectorExpr)
+		if ok && !at.IsValid() && isEngine(selected.X) && selected.Sel.Name == name {
+			at = selected.Pos()
+		}
+		return true
+	})
+	return at
+}
+
+func isEngine(x ast.Expr) bool {
+	name, ok := x.(*ast.Ident)
+	return ok && name.Name == "e"
+}
+
+// reaches reports whether a method says e.<name>, by itself or by methods that it
+// calls.
+func reaches(methods map[string]*ast.FuncDecl, from, name string, passed []string) (found bool) {
+	method := methods[from]
+	if method == nil || slices.Contains(passed, from) {
+		return false
+	}
+	if firstUse(method, name).IsValid() {
+		return true
+	}
+	ast.Inspect(method.Body, func(node ast.Node) bool {
+		selected, ok := node.(*ast.SelectorExpr)
+		if ok && !found && isEngine(selected.X) && selected.Sel.Name != name {
+			found = reaches(methods, selected.Sel.Name, name, append(passed, from))
+		}
+		return !found
+	})
+	return found
+}
