@@ -124,7 +124,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         <Place to="/settings/models" icon={<Settings size={16} />}>
           Settings
         </Place>
-        {me?.kind === 'service' && (
+        {me?.sign_in_id && (
           <div className="flex h-8 items-center gap-2.5 pl-2 text-sm text-soft">
             <UserRound size={16} aria-hidden />
             <span className="min-w-0 flex-1 truncate" title={`${me.role} in the workspace ${me.workspace}`}>
