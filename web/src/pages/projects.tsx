@@ -24,17 +24,17 @@ export function ProjectsPage() {
   );
   return (
     <Page title="Projects" about="Directories on the server’s machine. An agent’s file tools see the project of their conversation, and nothing outside it." actions={add}>
+      {chooses === false && !reader && (
+        <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
+          No directories are set for projects on this server, so only its own user adds some. Whoever runs it can name them with <code className="rounded bg-sunken px-1 font-mono text-xs">--project-root</code>.
+        </p>
+      )}
       {projects.isPending && <Loading what="projects" />}
       {projects.isError && <Failed error={projects.error} onRetry={() => void projects.refetch()} />}
       {projects.data?.length === 0 && (
         <Empty icon={<Folder size={28} />} title="No project yet.">
           {reader ? 'Members add directories, to let agents read and write files in them.' : chooses && 'Add a directory to let agents read and write files in it.'}
         </Empty>
-      )}
-      {chooses === false && !reader && (
-        <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
-          No directories are set for projects on this server, so only its own user adds some. Whoever runs it can name them with <code className="rounded bg-sunken px-1 font-mono text-xs">--project-root</code>.
-        </p>
       )}
       <ul className="divide-y divide-line rounded-2xl border border-line empty:border-0">
         {projects.data?.map((project) => (
