@@ -145,7 +145,7 @@ func testAuditGraves(t *testing.T, w *world) {
 		t.Helper()
 		found, err := w.store.HeadsFound(w.ctx, heads)
 		must(t, "HeadsFound", err)
-		if !found[0].Deleted || found[0].There != there {
+		if !found[0].Deleted || !found[0].Explained || found[0].There != there {
 			t.Errorf("the deleted session is %+v", found[0])
 		}
 		if diff := cmp.Diff([]parley.HeadFound{{There: true, Hash: record[1].ContentHash}, {There: true}, {}}, found[1:]); diff != "" {
