@@ -10,14 +10,12 @@ import (
 
 // linkable is what the next links are of, and behind what.
 type linkable struct {
-	held    bool
 	anchor  parley.Anchor
 	now     parley.Time
 	entries []parley.AuditEntry // as they are listed as unlinked
 	stale   []parley.AuditEntry // listed, and linked before
 	gone    []parley.AuditEntry // listed, and neither linked nor there: only their keys
 	heads   []parley.LinkedHead
-	looked  []parley.ID // by the pass
 }
 
 // listed is how many entries are listed as unlinked.
