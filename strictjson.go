@@ -104,7 +104,7 @@ func (s *jsonScan) run() error {
 
 func (s *jsonScan) open(isObject bool) error {
 	if s.depth == MaxJSONDepth {
-		return s.refuse("nests deeper than %d levels", MaxJSONDepth)
+		return s.refuseAt(1, "nests deeper than %d levels", MaxJSONDepth) // all its steps would help nobody
 	}
 	s.levels[s.depth] = jsonLevel{isObject: isObject, from: s.known}
 	s.depth++
@@ -245,8 +245,13 @@ const maxFieldBytes = 128
 
 // refuse is the error about where the scan stands.
 func (s *jsonScan) refuse(format string, args ...any) error {
+	return s.refuseAt(s.depth, format, args...)
+}
+
+// refuseAt is refuse, with so many steps of the path.
+func (s *jsonScan) refuseAt(steps int, format string, args ...any) error {
 	var path strings.Builder
-	for i := range s.depth {
+	for i := range steps {
 		level := &s.levels[i]
 		step := strconv.Itoa(int(level.index))
 		if level.isObject {

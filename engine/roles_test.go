@@ -163,6 +163,14 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.CreateKey(ctx, p, engine.KeyInput{Name: parley.NewID().String()})
 			return err
 		},
+		engine.ReadSignIns: func(p parley.Principal, _ parley.ID) error { _, err := h.SignIns(ctx, p); return err },
+		engine.EndSignIns: func(p parley.Principal, _ parley.ID) error {
+			err := h.EndSignIn(ctx, p, parley.NewID())
+			if parley.ErrorCode(err) == parley.CodeNotFound {
+				return nil // allowed, and there is none such
+			}
+			return err
+		},
 		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(p) },
 	}
 	// expect is the code of a verb with a reach, on a session that the principal
@@ -201,7 +209,8 @@ func TestRolesAndVerbs(t *testing.T) {
 			} {
 				session := h.open(t, engine.SessionInput{Visibility: visibility})
 				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents // which everybody sees
-				want := expect(who.reach, who.owns, shared || agents)
+				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns // of which there are none
+				want := expect(who.reach, who.owns, shared || agents || signIns)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
 				}

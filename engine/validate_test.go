@@ -78,7 +78,7 @@ func TestMessageRules(t *testing.T) {
 		{"role", engine.MessageInput{Role: "summary", Content: text("x")}},
 		{"role", engine.MessageInput{Role: "robot", Content: text("x")}},
 		{"metadata", engine.MessageInput{Content: text("x"), Metadata: json.RawMessage(`[1]`)}},
-		{"metadata", engine.MessageInput{Content: text("x"), Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`)}},
+		{"metadata.a", engine.MessageInput{Content: text("x"), Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}`)}},
 		{"during", engine.MessageInput{Content: text("x"), During: "maybe"}},
 		{"internal", engine.MessageInput{Content: text("x"), Internal: true}},
 		{"tool_call_id", engine.MessageInput{Content: text("x"), ToolCallID: "c1"}},

@@ -126,7 +126,7 @@ func TestLoopsThatMakeNoSense(t *testing.T) {
 		`{}`: "prompt", `{"prompt":" "}`: "prompt", `{"prompt":"x","max":0}`: "max", `{"prompt":"x","max":1001}`: "max",
 		`{"prompt":"x","until":{}}`: "until", `{"prompt":"x","until":{"tool_called":"a","text_matches":"b"}}`: "until",
 		`{"prompt":"x","until":{"tool_called":"a b"}}`: "until.tool_called", `{"prompt":"x","until":{"text_matches":"("}}`: "until.text_matches",
-		`{"prompt":"x","until":{"schema":{"$ref":"https://example.com/x"}}}`: "until.schema", `{"prompt":"x","until":{"schema":7}}`: "until.schema", `{"prompt":"x","until":{"schema":{"type":"nonsense"}}}`: "is no type",
+		`{"prompt":"x","until":{"schema":{"$ref":"https://example.com/x"}}}`: "until.schema", `{"prompt":"x","until":{"schema":7}}`: "until.schema", `{"prompt":"x","until":{"schema":{"type":"nonsense"}}}`: "is not a type",
 		`{"prompt":"x","context":"stale"}`: `context: is \"fresh\"`, `{"prompt":"x","context":{"recent":0}}`: `context: is \"fresh\"`, `{"prompt":"x","stop":1}`: "stop",
 	} {
 		got := s.do("POST", loops, body)

@@ -116,7 +116,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		if err != nil {
 			return err
 		}
-		x.principal, x.local = who.Principal, who.local
+		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context())
 		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
 		if err != nil {

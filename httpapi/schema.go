@@ -176,7 +176,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if p == nil {
 			continue
 		}
-		if isAlways(property) {
+		if isAlways(property) && !(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may be the admins' alone
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {

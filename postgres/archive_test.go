@@ -17,7 +17,7 @@ import (
 
 // own are the tables that do not move with a database, and heads.revision counts
 // for the processes of one.
-var own = []string{"goose_db_version", "compatibility", "processes", "deaths", "response_cache", "response_counts", "audit_unlinked", "linked_heads", "audit_linker", "search_logs", "search_rows", "search_pass"}
+var own = []string{"goose_db_version", "compatibility", "processes", "deaths", "sign_ins", "response_cache", "response_counts", "audit_unlinked", "linked_heads", "audit_linker", "search_logs", "search_rows", "search_pass"}
 
 func archived(t *testing.T, store *Store) *Archive {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 )
 
 // own are the tables that do not move with a database.
-var own = []string{"goose_db_version", "sqlite_sequence", "processes", "deaths", "response_cache", "response_counts",
+var own = []string{"goose_db_version", "sqlite_sequence", "processes", "deaths", "sign_ins", "response_cache", "response_counts",
 	"audit_unlinked", "linked_heads", "search_logs", "search_rows", "search_pass", "search_words", "search_words_data", "search_words_idx", "search_words_docsize", "search_words_config"}
 
 // TestEveryColumnMoves holds the description of what a copy moves against the

@@ -150,6 +150,9 @@ func (h *house) do(method, path, body string, headers ...string) (status int, an
 		reader = strings.NewReader(body)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, h.url+path, reader)
+	if err == nil {
+		request.Header.Set("Authorization", "Bearer token")
+	}
 	if err != nil {
 		h.Fatal(err)
 	}

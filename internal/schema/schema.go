@@ -124,7 +124,7 @@ func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong str
 		return "", c.err
 	}
 	if err != nil {
-		return "they are not a JSON object: " + err.Error(), nil
+		return "they are not a JSON object: " + err.Error(), nil //nolint:nilerr // that is what is wrong with them
 	}
 	if given.kind != object {
 		return "they are not a JSON object", nil
