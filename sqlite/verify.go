@@ -103,14 +103,14 @@ func (s *Store) RecordRows(ctx context.Context, _, sessionID parley.ID, after in
 }
 
 const recordRows = `SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
- author_kind, author_name, model, created_at, metadata, content_hash
+ author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`
 
 func scanRecordRow(r *row) parley.RecordRow {
 	return parley.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
 		Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 		CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(),
+		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 	}, Hash: r.hash()}
 }
 
