@@ -41,6 +41,10 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
+	if got := s.ask("", "POST", "/v1/sign-in", fmt.Sprintf(`{"key":%q}`, owner)); got.status != 200 {
+		s.Fatalf("sign in: status %d: %s", got.status, got.body)
+	}
+	e.ids["sign_in"] = s.first(owner, "/v1/sign-ins")
 	directory := filepath.Join(s.projects, mark)
 	if err := os.Mkdir(directory, 0o700); err != nil {
 		s.Fatal(err)

@@ -58,7 +58,7 @@ func bodyOf(r *httpapi.Route) string {
 }
 
 // openRoutes are those that answer without a key, and tell nothing of anybody.
-var openRoutes = []string{"getDocs", "getDocsScript", "getHealth", "getOpenAPI", "getOpenAPIYAML", "getReadiness", "signIn", "signOut"}
+var openRoutes = []string{"getDocs", "getDocsScript", "getHealth", "getOpenAPI", "getOpenAPIYAML", "getReadiness", "signIn", "signInByCode", "signOut"}
 
 // Without a key, or with one that nobody has, no route but the open ones answers
 // anything, whatever ids it is given.
@@ -77,7 +77,8 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 		for _, key := range []string{"", "pk_wrong", e.ids["key"]} {
 			asked := e.fill(path)
 			got := s.ask(key, r.Method, asked, bodyOf(r))
-			if got.status != http.StatusUnauthorized {
+			slowed := key != "" && got.status == http.StatusTooManyRequests // many wrong ones from one address
+			if got.status != http.StatusUnauthorized && !slowed {
 				t.Errorf("%s %s with the key %q: status %d, want 401: %.200s", r.Method, path, key, got.status, got.body)
 			}
 			if told := e.tells(got, asked); told != "" {
@@ -164,12 +165,12 @@ func rolesOnShared(t *testing.T, s *target) {
 	} {
 		e := s.build("shared-with-"+string(role), owner, admin, true)
 		each(t, func(r *httpapi.Route, path string) {
-			if r.Open || r.Verb == "" {
+			if r.Open || r.Verb == "" || r.Name == "verify" { // which is the machine's own user's
 				return
 			}
 			got := s.ask(key, r.Method, e.fill(path), bodyOf(r))
 			reach := engine.ReachOf(role, r.Verb)
-			if denied := reach == engine.ReachNone || reach == engine.ReachOwn; denied && got.status != http.StatusForbidden {
+			if denied := reach == engine.ReachNone || reach == engine.ReachOwn && r.Name != "createAgent"; denied && got.status != http.StatusForbidden {
 				t.Errorf("%s %s as a %s (%s): status %d, want 403: %.200s", r.Method, path, role, reach, got.status, got.body)
 			} else if !denied && (got.status == http.StatusForbidden || got.status == http.StatusUnauthorized || got.status >= http.StatusInternalServerError) {
 				t.Errorf("%s %s as a %s (%s): status %d: %.200s", r.Method, path, role, reach, got.status, got.body)
