@@ -95,6 +95,7 @@ type RecordHead struct {
 	SessionID    ID
 	LastSequence int64
 	LastHash     Hash
+	Listed       bool // its row among the sessions is there; set by RecordHeads
 }
 
 // RecordRow is a message of a record as the hash chain sees it.

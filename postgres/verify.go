@@ -96,9 +96,11 @@ func quote(name string) string { return `"` + name + `"` }
 // RecordHeads implements parley.VerifyStore.
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]parley.RecordHead, error) {
 	return all(ctx, s, system(), func(r *row) (parley.RecordHead, error) {
-		return parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()}, nil
-	}, `SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM parley.heads WHERE session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
- AND deleted_at IS NULL ORDER BY session_id, workspace_id LIMIT $2`, limit, after, limit)
+		return parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()}, nil
+	}, `SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash,
+ EXISTS (SELECT 1 FROM parley.sessions s WHERE s.workspace_id = h.workspace_id AND s.id = h.session_id)
+ FROM parley.heads h WHERE h.session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
+ AND h.deleted_at IS NULL ORDER BY h.session_id, h.workspace_id LIMIT $2`, limit, after, limit)
 }
 
 // RecordRows implements parley.VerifyStore.

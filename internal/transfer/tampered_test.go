@@ -71,6 +71,14 @@ func (p place) literal(id parley.ID) string {
 	return "'" + id.String() + "'"
 }
 
+// yes is true in a statement.
+func (p place) yes() string {
+	if p.kind == "sqlite" {
+		return "1"
+	}
+	return "true"
+}
+
 // verified makes a whole verification, and demands that it ends.
 func verified(t *testing.T, store parley.VerifyStore, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
 	t.Helper()
@@ -113,7 +121,7 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		}
 		early := audited(t, store, filled, 7)[6] // that is not linked yet
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
-		marked, buried := filled.Sessions[4], filled.Sessions[8]
+		marked, buried, unlisted := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7]
 		change := func(sequence int, what string) string {
 			return fmt.Sprintf("UPDATE messages SET %s WHERE session_id = %s AND sequence = %d", what, p.literal(plain), sequence)
 		}
@@ -121,6 +129,7 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		p.tamper(t,
 			change(3, "author_name = 'Eve'"), change(4, "model = 'sim/other'"), change(5, "created_at = created_at + 1"),
 			change(6, `metadata = '{"a":1}'`), change(7, "author_kind = 'service'"), change(8, "content = replace(content, 'answer', 'lie')"),
+			change(2, "internal = "+p.yes()), "DELETE FROM sessions WHERE id = "+p.literal(unlisted),
 			"DELETE FROM messages WHERE session_id = "+p.literal(cut)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(cut)+")",
 			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(cut),
 			"DELETE FROM heads WHERE session_id = "+p.literal(gone), "DELETE FROM messages WHERE session_id = "+p.literal(gone),
@@ -134,11 +143,12 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		)
 		link(t, store)
 		findings, _ := verified(t, store, nil)
-		for _, sequence := range []int{3, 4, 5, 6, 7, 8} {
+		for _, sequence := range []int{2, 3, 4, 5, 6, 7, 8} {
 			findings = finds(t, findings, "session "+plain.String(), fmt.Sprintf("message %d is not what its hash says", sequence))
 		}
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
+		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is not there")
 		for _, forged := range []parley.ID{marked, buried} {
 			findings = finds(t, findings, "session "+forged.String(), "no entry of the audit says by whom")
 		}
