@@ -105,7 +105,8 @@ func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
 func serve(t *testing.T, database string) *target {
 	t.Helper()
 	s := &target{T: t, dir: t.TempDir(), database: database, projects: t.TempDir(), http: &http.Client{Timeout: requestDeadline}}
-	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects)
+	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects,
+		"--trusted-proxy", "127.0.0.1") // so that an attack may come from many addresses
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
