@@ -39,8 +39,8 @@ type LinkedHead struct {
 	Hash        Hash
 }
 
-// Anchor names the end of the audit's chain. Kept where nobody can write who writes
-// to the database, it shows later whether the chain up to there is the same.
+// Anchor names the end of the audit's chain. Kept out of reach of those who can write
+// to the database, it shows later whether the chain up to there is still the same.
 type Anchor struct {
 	Number int64 `json:"number"`
 	Hash   Hash  `json:"hash"`
@@ -49,7 +49,7 @@ type Anchor struct {
 // String is "number:hash".
 func (a Anchor) String() string { return strconv.FormatInt(a.Number, 10) + ":" + a.Hash.String() }
 
-// LinkStep is what a linker did.
+// LinkStep reports one step of a linker.
 type LinkStep struct {
 	Held   bool // this linker links; else another one does
 	Linked int  // links made
@@ -65,7 +65,7 @@ type AuditLinker interface {
 	// links, whichever asks when the lease has run out. A link of another linker
 	// meanwhile is CodeFenced, and nothing is written.
 	LinkAudit(ctx context.Context, linker ID, lease time.Duration, changed []ID, after *ID) (LinkStep, error)
-	// AuditAnchor is the end of the chain; number 0 while there is no link.
+	// AuditAnchor is the end of the chain; number 0 before the first link.
 	AuditAnchor(ctx context.Context) (Anchor, error)
 }
 

@@ -100,7 +100,7 @@ func (v *verification) pages() error {
 const (
 	doRecord = "compare it with a backup: parley restore puts one into another directory; until then do not trust this session's record"
 	doFile   = "upload the file again, or take it from a backup"
-	doAudit  = "compare the audit with a backup or with what was exported; who did this can write to the database by another way than Parley"
+	doAudit  = "compare the audit with a backup or with what was exported; somebody can write to the database outside Parley"
 )
 
 func (v *verification) records() error {

@@ -54,7 +54,8 @@ type exchange struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal parley.Principal
-	local     bool // the principal is the machine's own user
+	local     bool      // the principal is the machine's own user
+	signIn    parley.ID // of the browser that asks; zero when something else let it in
 	requestID parley.ID
 	query     url.Values   // of the route's parameters only, each at most once unless it repeats
 	body      []byte       // whole; nil when there is none
@@ -65,6 +66,7 @@ type exchange struct {
 
 	keyLimited bool // the key's own rate was asked first, and did not admit it
 	guessing   bool // wrong keys came too fast from where it does
+	person     bool // somebody opened the address: a problem is a page with its sentence
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

@@ -118,7 +118,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		if err != nil {
 			return err
 		}
-		x.principal, x.local = who.Principal, who.local
+		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context())
 		if r.local && !x.local {
 			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+

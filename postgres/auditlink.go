@@ -9,13 +9,11 @@ import (
 
 // linkable is what the next links are of, and behind what.
 type linkable struct {
-	held    bool
 	anchor  parley.Anchor
 	now     parley.Time
 	entries []parley.AuditEntry // as they are listed as unlinked
 	stale   []parley.AuditEntry // listed, and linked before or not there
 	heads   []parley.LinkedHead
-	looked  []parley.ID // by the pass
 }
 
 const lastLink = "SELECT number, hash FROM parley.audit_links ORDER BY number DESC LIMIT 1"

@@ -254,8 +254,8 @@ func (w *world) changes(t *testing.T) []audited {
 	project := parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: "/srv/audited", Name: "audited"}
 	file := w.newFile("audited.txt", pieces(9))
 	w.append(t, file.BlobID, pieces(9))
-	one, reader, shared := w.session(t), w.session(t), concern{}
-	shared = concern{one, reader}
+	one, reader := w.session(t), w.session(t)
+	shared := concern{one, reader}
 	queueing := w.session(t)
 	w.post(t, queueing, w.say("first"))
 	queued, second := w.post(t, queueing, w.say("second")).Message.ID, w.post(t, queueing, w.say("third")).Message.ID
@@ -289,7 +289,10 @@ func (w *world) changes(t *testing.T) []audited {
 			return err
 		}, only(project.ID), no},
 		{"delete project", []parley.ID{project.ID}, false, func(ctx context.Context) error { return w.store.DeleteProject(ctx, workspace, project.ID, false) }, only(project.ID), parley.CodeNotFound},
-		{"upload file", nil, false, func(ctx context.Context) error { _, _, err := w.store.FinishUpload(ctx, file, parley.Quota{}); return err }, only(file.ID), parley.CodeConflict},
+		{"upload file", nil, false, func(ctx context.Context) error {
+			_, _, err := w.store.FinishUpload(ctx, file, parley.Quota{})
+			return err
+		}, only(file.ID), parley.CodeConflict},
 		{"delete file", []parley.ID{file.ID}, false, func(ctx context.Context) error { return w.store.DeleteFile(ctx, w.scope, file.ID) }, only(file.ID), parley.CodeNotFound},
 		{"share", nil, true, func(ctx context.Context) error {
 			parley.AuditFrom(ctx).About(one, reader)

@@ -105,11 +105,9 @@ func (t *turn) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	}
 	switch {
 	case t.ctx.Err() != nil: // the call is left open or settled with the turn, and does not run
-	case errors.Is(err, schema.ErrBudget) || schema.OutOfBounds(err): // an earlier version let the schema pass
+	case err != nil: // a check without an end, or a schema that an earlier version let pass
 		t.log().WarnContext(t.ctx, "a tool's schema cannot be checked against", "tool", call.name, "error", err)
 		return fmt.Sprintf(resultUncheckable, err)
-	case err != nil: // it held together when the agent was made, by an earlier version perhaps
-		t.log().WarnContext(t.ctx, "the arguments of a call could not be checked", "tool", call.name, "error", err)
 	case wrong != "":
 		return fmt.Sprintf(resultUnfit, wrong)
 	}
