@@ -27,6 +27,7 @@ type route struct {
 	about  string // description
 	verb   engine.Verb
 	open   bool // answers without a principal
+	signs  bool // in or out: it finds out itself who calls
 
 	query   []parameter
 	headers []parameter
@@ -118,15 +119,12 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		}
 		x.principal, x.local = who.Principal, who.local
 		letIn(x.r.Context())
-		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
-		if err != nil {
-			x.keyLimited = true
+		if err := a.begin(x, r.name); err != nil {
 			return err
 		}
 		if r.unaudited() {
-			call.Unaudited()
+			x.call.Unaudited()
 		}
-		x.r, x.call = x.r.WithContext(ctx), call
 	}
 	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
 		return err
@@ -136,6 +134,17 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		return nil
 	}
 	return a.readBody(x) // of a route without input it is dropped
+}
+
+// begin makes the request a call of the principal's.
+func (a *api) begin(x *exchange, action string) error {
+	ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: action})
+	if err != nil {
+		x.keyLimited = true
+		return err
+	}
+	x.r, x.call = x.r.WithContext(ctx), call
+	return nil
 }
 
 // idOf reads the request id back from the answer's headers.

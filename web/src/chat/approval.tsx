@@ -2,10 +2,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { ShieldQuestion } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
-import { principal } from '../api/queries';
+import { principal, sessionOf } from '../api/queries';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
-import { useReader } from '../components/role';
+import { useReader, useRole } from '../components/role';
 import { Button, cx } from '../components/ui';
 import { focusComposer } from './focus';
 
@@ -15,6 +15,8 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const reader = useReader();
   const me = useQuery(principal()).data?.id ?? '';
   const asked = approval.requester_ids.includes(me);
+  const admin = useRole() === 'admin';
+  const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader }).data?.owner_id === me; // a yes for longer is theirs
   const approved = approval.approved_by.some(({ id }) => id === me);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
@@ -49,10 +51,13 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
           {approved ? 'You approved' : 'Approve once'}
         </Button>
         {approval.explanation ? (
-          <Button disabled={busy} onClick={() => void decide('approve', 'change')}>
-            Accept for this conversation
-          </Button>
+          owner && (
+            <Button disabled={busy} onClick={() => void decide('approve', 'change')}>
+              Accept for this conversation
+            </Button>
+          )
         ) : (
+          (owner || admin) &&
           approval.approvers === 1 &&
           approval.requester_ids.length === 0 && (
             <Button disabled={busy} onClick={() => void decide('approve', 'session')}>
