@@ -121,7 +121,7 @@ func (r ToolRef) Digest() string {
 
 // canonicalDefinition is a definition whose schema is the same however it was written.
 func canonicalDefinition(definition ToolDefinition) ToolDefinition {
-	definition.Parameters, _ = CanonicalJSON(definition.Parameters) // one that is no JSON has none
+	definition.Parameters, _ = CanonicalJSON(definition.Parameters) // invalid JSON becomes null
 	if definition.Parameters == nil {
 		definition.Parameters = json.RawMessage("null")
 	}

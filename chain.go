@@ -152,7 +152,7 @@ func withoutFileIDs(content json.RawMessage) (json.RawMessage, error) {
 	}
 	var parts []map[string]json.RawMessage
 	if json.Unmarshal(members["parts"], &parts) != nil || parts == nil {
-		return content, nil // it is a member of something else
+		return content, nil //nolint:nilerr // it is a member of something else
 	}
 	for _, part := range parts {
 		delete(part, "file_id")

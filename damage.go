@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Damage is what a store has noticed of its database being damaged, or not its own
-// any more. It stays until the process ends: what is damaged does not mend itself.
+// Damage records the first sign that a store's database is damaged or was replaced.
+// It stays until the process ends: damage does not mend itself.
 type Damage struct {
 	Says string // a sentence for people
 	At   Time   // of the first time

@@ -24,7 +24,7 @@ const (
 // SessionsQuotaReached refuses a session beyond a quota of the workspace's, or of the
 // principal's.
 func SessionsQuotaReached(ofPrincipal bool, most int64) error {
-	whose, raise := "This workspace has", "have whoever runs the server raise max_sessions"
+	whose, raise := "This workspace has", "ask the operator to raise max_sessions"
 	if ofPrincipal {
 		whose, raise = "This key owns", "ask an admin for a key with a larger max_sessions"
 	}
@@ -33,7 +33,7 @@ func SessionsQuotaReached(ofPrincipal bool, most int64) error {
 
 // StorageQuotaReached refuses bytes of a file beyond a quota.
 func StorageQuotaReached(ofPrincipal bool, most int64) error {
-	whose, raise := "The files of this workspace", "have whoever runs the server raise max_storage"
+	whose, raise := "The files of this workspace", "ask the operator to raise max_storage"
 	if ofPrincipal {
 		whose, raise = "The files that this key has uploaded", "ask an admin for a key with a larger max_storage"
 	}

@@ -244,7 +244,9 @@ func (s *jsonScan) twice() error {
 const maxFieldBytes = 128
 
 // refuse is the error about where the scan stands.
-func (s *jsonScan) refuse(format string, args ...any) error { return s.refuseAt(s.depth, format, args...) }
+func (s *jsonScan) refuse(format string, args ...any) error {
+	return s.refuseAt(s.depth, format, args...)
+}
 
 // refuseAt is refuse, with so many steps of the path.
 func (s *jsonScan) refuseAt(steps int, format string, args ...any) error {

@@ -27,7 +27,7 @@ func TraceParentFrom(ctx context.Context) string {
 const TraceParentField = "traceparent"
 
 // w3cTraceParent is a traceparent of any version, without what later ones may add.
-var w3cTraceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`) //nolint:gochecknoglobals // never written
+var w3cTraceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // TraceParentOf is the traceparent in a message's metadata, "" for none and for what
 // is not one: a client may have put there what it likes.

@@ -113,9 +113,10 @@ type LinkRow struct {
 
 // HeadFound is what there is of a linked head.
 type HeadFound struct {
-	Deleted bool // the session was, by Parley
-	There   bool // the session is
-	Hash    Hash // of the message at the head's sequence; zero when there is none
+	Deleted   bool // the session is marked as deleted
+	Explained bool // by an entry of the audit
+	There     bool // the session is
+	Hash      Hash // of the message at the head's sequence; zero when there is none
 }
 
 // StoredBlob names bytes of files.

@@ -240,6 +240,17 @@ func (c *Client) RevokeKey(ctx context.Context, id parley.ID) error {
 	return err
 }
 
+// SignIns lists the browsers that are signed in: one's own, to admins the workspace's.
+func (c *Client) SignIns(ctx context.Context) (Page[parley.SignIn], error) {
+	return read[Page[parley.SignIn]](ctx, c, "/v1/sign-ins", nil)
+}
+
+// EndSignIn ends the sign-in of a browser.
+func (c *Client) EndSignIn(ctx context.Context, id parley.ID) error {
+	_, err := call[none, none](ctx, c, http.MethodDelete, "/v1/sign-ins/"+id.String(), nil, nil, nil)
+	return err
+}
+
 // Audit lists who did what; query holds the list parameters of the API.
 func (c *Client) Audit(ctx context.Context, query url.Values) (Page[parley.AuditEntry], error) {
 	return read[Page[parley.AuditEntry]](ctx, c, "/v1/audit", query)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,7 +119,8 @@ func keys(t *testing.T, at place) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Key == "" {
 		t.Fatalf("keys create --json printed %q", out)
 	}
-	startAt(t, at)
+	s := startAt(t, at)
+	signInsEnd(t, at, s.url, made.Key)
 	if _, errOut, err := at.parley(t, "--key", "no-such-key", "sessions", "list"); exitCode(err) != 1 || strings.Contains(errOut, "no-such-key") {
 		t.Errorf("a wrong key: %v %q", err, errOut)
 	}
@@ -142,5 +144,35 @@ func keys(t *testing.T, at place) {
 	wal, _ := os.ReadFile(filepath.Join(at.dir, "parley.db-wal"))
 	if strings.Contains(string(raw)+string(wal), made.Key) {
 		t.Error("the key's secret stands in the database")
+	}
+}
+
+// signInsEnd signs a browser in by a key, and ends that from the terminal.
+func signInsEnd(t *testing.T, at place, url, key string) {
+	t.Helper()
+	answer, err := http.Post(url+"/v1/sign-in", "application/json", strings.NewReader(`{"key":"`+key+`"}`)) //nolint:noctx // the client of the test ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK || len(answer.Cookies()) != 1 {
+		t.Fatalf("sign in: status %d", answer.StatusCode)
+	}
+	list := func() (found []struct{ ID string }) {
+		out, errOut, err := at.parley(t, "--key", key, "keys", "sign-ins", "list", "--json")
+		if err != nil || json.Unmarshal([]byte(out), &found) != nil {
+			t.Fatalf("keys sign-ins list: %v %s\n%s", err, errOut, out)
+		}
+		return found
+	}
+	found := list()
+	if len(found) != 1 {
+		t.Fatalf("%d sign-ins, want the browser's", len(found))
+	}
+	if out, errOut, err := at.parley(t, "--key", key, "keys", "sign-ins", "end", found[0].ID); err != nil || out != "" {
+		t.Errorf("keys sign-ins end: %v %s %s", err, errOut, out)
+	}
+	if left := list(); len(left) != 0 {
+		t.Errorf("%d sign-ins are left", len(left))
 	}
 }

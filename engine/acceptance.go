@@ -8,9 +8,9 @@ import (
 	"parley"
 )
 
-// accepts is what somebody agrees to let run unasked who opens a session of an
-// agent, or makes a version of it: the agent as it is, those that its tools are, and
-// the server's tools of all of them. More are what else the session is to have.
+// accepts collects what opening a session of an agent, or making a version of it,
+// agrees to let run unasked: the agent as it is, the agents among its tools, and the
+// server's tools of all of them. More are further tools that the session gets.
 func (e *Engine) accepts(ctx context.Context, scope parley.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
 	accepted := &parley.Accepted{Agents: map[parley.ID]int{agent.ID: agent.Version}}
 	pending := [][]parley.ToolRef{agent.Tools, more}

@@ -70,8 +70,8 @@ func (c *Call) End(ctx context.Context) {
 	}
 }
 
-// Unaudited has a call leave no entry when it ends: what it tells is nobody's
-// data, or was written down before.
+// Unaudited drops the entry that the call would leave at its end: it concerns
+// nobody's data, or was written before.
 func (c *Call) Unaudited() { c.over.Store(true) }
 
 // Sessions are those that the call is known to be about, as far as it came. A nil
@@ -109,8 +109,8 @@ type verbCall struct {
 	whole bool         // the call is this verb's alone
 }
 
-// enter is how every verb begins. action is what the audit calls it when nobody
-// began a call before: the operationId of the API that does the same.
+// enter begins every verb. action names it in the audit if no call has begun yet: the
+// operationId of the route that does the same.
 func (e *Engine) enter(ctx context.Context, principal parley.Principal, action string, verb Verb, about ...concern) (context.Context, verbCall, error) {
 	scope, err := authorise(principal, verb)
 	if err != nil {

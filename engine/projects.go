@@ -110,6 +110,12 @@ func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, 
 	return e.store.DeleteProject(ctx, scope.WorkspaceID, id, sessions == Cascade)
 }
 
+// MayChooseDirectories reports whether a principal may list directories and make
+// projects of them, so that nobody is offered what would be refused.
+func (e *Engine) MayChooseDirectories(principal parley.Principal) bool {
+	return ReachOf(principal.Role, WriteProjects) != ReachNone && e.mayChoose(principal) == nil
+}
+
 // mayChoose refuses whoever may not choose directories: without configured roots
 // that is left to the machine's own user.
 func (e *Engine) mayChoose(principal parley.Principal) error {

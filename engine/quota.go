@@ -20,7 +20,7 @@ func (e *Engine) storageQuota(principal parley.Principal) parley.Quota {
 	return parley.Quota{Workspace: e.quotas.storage, Principal: principal.MaxStorage}
 }
 
-// hasRoom refuses an upload on its way that has no room any more: what it has stored
+// hasRoom refuses an upload in progress that exceeds the quota: what it has stored
 // is in the workspace's bytes already. The store decides when it is finished.
 func (e *Engine) hasRoom(ctx context.Context, file *parley.File, quota parley.Quota, next int) error {
 	if quota == (parley.Quota{}) {

@@ -35,7 +35,7 @@ type job struct {
 	done chan struct{} // closed when data and err stand
 	data []byte
 	err  error
-	left bool // whoever began it went away before its turn came
+	left bool // the first caller left before its turn
 }
 
 // slot is the leave to decode an image.

@@ -11,7 +11,7 @@ import (
 type secrets[T any] struct {
 	mu      sync.Mutex // guards the rest
 	known   map[parley.Hash]knownSecret[T]
-	cleared int // counts clear, so that an answer of before is not kept
+	cleared int // counts clear, so that a stale answer is not cached
 }
 
 type knownSecret[T any] struct {

@@ -50,7 +50,7 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 }
 
 // SignedIn finds who a sign-in's secret belongs to. CodeUnauthenticated for one that
-// counts no more; an end in another process is noticed within two seconds, one in this
+// has ended; an end in another process is noticed within two seconds, one in this
 // process at once.
 func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, signInPrefix) {

@@ -239,7 +239,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listTools", reflect.TypeFor[page[engine.ToolInfo]](), 200, "GET", "/v1/tools", "")
 	do("listProviders", reflect.TypeFor[providerPage](), 200, "GET", "/v1/providers", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
-	do("getPrincipal", reflect.TypeFor[parley.Principal](), 200, "GET", "/v1/principal", "")
+	do("getPrincipal", reflect.TypeFor[whoAmI](), 200, "GET", "/v1/principal", "")
 	do("archiveFeature", reflect.TypeFor[engine.FeatureArchived](), 200, "POST", "/v1/sessions/archive", `{"feature":"f"}`)
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")

@@ -59,7 +59,8 @@ func newGate(options *Options) *gate {
 // caller is who sends a request.
 type caller struct {
 	parley.Principal
-	local bool // the server's own user, who may act in every workspace
+	local  bool      // the server's own user, who may act in every workspace
+	signIn parley.ID // of the browser; zero when something else let it in
 }
 
 // caller finds who sends r, or fails with CodeUnauthenticated.
@@ -85,7 +86,7 @@ func (g *gate) caller(r *http.Request) (caller, error) {
 			return caller{}, err
 		}
 		owner, err := g.owner(r.Context(), "")
-		return caller{owner, true}.inNamedWorkspace(r, err)
+		return caller{Principal: owner, local: true}.inNamedWorkspace(r, err)
 	case refusal == nil:
 		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create")
 	}
@@ -102,19 +103,19 @@ func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
 			return caller{}, errSignedOut()
 		case err == nil && in.Local && r.Header.Get(workspaceHeader) != "":
 			owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
-			return caller{owner, true}, err
+			return caller{owner, true, in.ID}, err
 		}
-		return caller{in.Principal, in.Local}.inNamedWorkspace(r, err)
+		return caller{in.Principal, in.Local, in.ID}.inNamedWorkspace(r, err)
 	}
 	if sum := sha256.Sum256([]byte(shown.secret)); g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
 		owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))
-		return caller{owner, true}, err
+		return caller{Principal: owner, local: true}, err
 	}
 	principal, err := g.engine.Authenticate(r.Context(), shown.secret)
 	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
 		return caller{}, errUnknownKey()
 	}
-	return caller{principal, false}.inNamedWorkspace(r, err)
+	return caller{Principal: principal}.inNamedWorkspace(r, err)
 }
 
 // inNamedWorkspace refuses a request that names another workspace than its caller's.

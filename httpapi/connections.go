@@ -15,8 +15,8 @@ import (
 
 // The bounds of connections.
 const (
-	StrangersPerAddress = 256             // connections of one address that nobody was let in by yet
-	strangerTime        = 5 * time.Second // which a connection has at least to be let in, on a busy machine too
+	StrangersPerAddress = 256             // unauthenticated connections of one address
+	strangerTime        = 5 * time.Second // the least that a connection gets to authenticate, on a busy machine too
 	closedTold          = time.Minute     // between two lines of the log about closed connections
 	closedAtOnce        = 16              // when there are no descriptors left
 )
@@ -44,8 +44,8 @@ type guest struct {
 	closed bool
 }
 
-// connections is a listener that keeps its connections within bounds, so that none who
-// only hold them keep others out. A stranger is closed before anybody who was let in,
+// connections is a listener that keeps its connections within bounds, so that idle
+// holders cannot shut others out. A stranger is closed before anybody who was let in,
 // and the oldest of the address that has the most before others.
 type connections struct {
 	net.Listener
@@ -259,7 +259,7 @@ func (c *connections) proxy(from netip.Prefix) bool {
 
 func guestAt(place *list.Element) *guest { return place.Value.(*guest) } //nolint:forcetypeassert // the lists hold nothing else
 
-// addressBits of an IPv6 address stand for one sender: who has one has its network.
+// addressBits of an IPv6 address stand for one sender: its holder controls the whole network.
 const addressBits = 64
 
 // network is what stands for a sender: an IPv4 address, or the /64 of an IPv6 one.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"html"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -167,11 +168,39 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	header.Del("Location")
 	header.Del(eventSequenceHeader)
 	header.Del(messageHeader)
-	body := appendProblem(make([]byte, 0, 512), problem)
-	header.Set("Content-Type", "application/problem+json")
+	body, media := appendProblem(make([]byte, 0, 512), problem), "application/problem+json"
+	if x.person {
+		body, media = problemPage(problem), "text/html; charset=utf-8"
+		header.Set("Content-Security-Policy", problemPolicy)
+	}
+	header.Set("Content-Type", media)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(problem.Status)
 	_, _ = x.w.Write(body) // the client may be gone; there is nobody left to tell
+}
+
+// problemPolicy lets the page of a problem look like something, and do nothing.
+const problemPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// problemPage says a problem to a person, in what light their browser prefers.
+func problemPage(p Problem) []byte {
+	return []byte(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Not signed in – Parley</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.25rem }
+</style>
+<main>
+<h1>Not signed in</h1>
+<p>` + html.EscapeString(p.Detail) + `</p>
+<p><a href="/">To the page</a></p>
+</main>
+</html>
+`)
 }
 
 func appendProblem(to []byte, p Problem) []byte {

@@ -89,6 +89,7 @@ const (
 	providersExample   = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY","default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample        = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin","unusable":null}`
 	principalExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
+	whoAmIExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin","may_choose_directories":true,"sign_in_id":null}`
 	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"max_sessions":1000,"max_storage":null,"created_at":"` + timeExample + `","revoked_at":null`
 	keyExample         = `{` + keyFields + `}`
 	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`

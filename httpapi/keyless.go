@@ -9,19 +9,19 @@ import (
 	"parley"
 )
 
-// ErrCannotTell says that nobody knows whose a connection is: the system does not tell.
+// ErrCannotTell says that the system does not tell whose a connection is.
 var ErrCannotTell = errors.New("httpapi: this system does not tell whose a connection is")
 
-// keyless is who is let in without a key, on loopback while none exists. Everybody on
-// the machine can connect there: that is not enough to be its user.
+// keyless decides who may enter without a key, on loopback while none exists. Everybody
+// on the machine can connect there, so connecting alone does not make its user.
 type keyless struct {
 	loopback bool
 	open     bool                        // to every user of the machine, by its owner's wish
 	own      func(context.Context) error // nil: nobody is known
 }
 
-// admit lets the server's own user pass. A request that somebody passed on needs a
-// key whoever did: the connection is then the proxy's, not the sender's.
+// admit lets the server's own user pass. A forwarded request always needs a key: its
+// connection is the proxy's, not the sender's.
 func (k *keyless) admit(r *http.Request) error {
 	if header := forwarding(r.Header); header != "" {
 		return parley.Errorf(parley.CodeUnauthenticated, "This request was passed on by a proxy (it has the header %s), "+

@@ -57,4 +57,14 @@ func serveRevokeKey(a *api, x *exchange) error {
 	return x.sendNothing()
 }
 
-func servePrincipal(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, x.principal) }
+// whoAmI is the principal of a request, with what depends on the server and on how it
+// was let in.
+type whoAmI struct {
+	parley.Principal
+	MayChooseDirectories bool      `json:"may_choose_directories" doc:"Whether it may list directories and make projects of them."`
+	SignInID             parley.ID `json:"sign_in_id" doc:"The sign-in of the browser that asks; null when something else let it in."`
+}
+
+func servePrincipal(a *api, x *exchange) error {
+	return sendJSON(x, http.StatusOK, whoAmI{x.principal, a.engine.MayChooseDirectories(x.principal), x.signIn})
+}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/caught"
 )
 
 // The bounds of a connection and a request. A stream has no total deadline.
@@ -54,7 +54,8 @@ type exchange struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal parley.Principal
-	local     bool // the principal is the machine's own user
+	local     bool      // the principal is the machine's own user
+	signIn    parley.ID // of the browser that asks; zero when something else let it in
 	requestID parley.ID
 	query     url.Values   // of the route's parameters only, each at most once unless it repeats
 	body      []byte       // whole; nil when there is none
@@ -65,6 +66,7 @@ type exchange struct {
 
 	keyLimited bool // the key's own rate was asked first, and did not admit it
 	guessing   bool // wrong keys came too fast from where it does
+	person     bool // somebody opened the address: a problem is a page with its sentence
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,
@@ -99,8 +101,9 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
+	of := caught.New(cause)
 	a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", id.String()),
-		slog.String("route", r.Pattern), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+		slog.String("route", r.Pattern), slog.String("panic", of.What()), slog.String("stack", of.Stack()))
 	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic")) //nolint:contextcheck // the exchange holds the request with its context
 }
 

@@ -191,13 +191,7 @@ func serveMarkMessage(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if session.IsZero() {
-		session = message.SessionID
-	}
-	if err := x.sendMessage(http.StatusOK, &message); err != nil {
-		return err
-	}
-	return nil
+	return x.sendMessage(http.StatusOK, &message)
 }
 
 func (a *api) updateMessage(x *exchange, patch engine.MessagePatch) error {

@@ -117,7 +117,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		if err != nil {
 			return err
 		}
-		x.principal, x.local = who.Principal, who.local
+		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context())
 		if err := a.begin(x, r.name); err != nil {
 			return err

@@ -255,7 +255,7 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/tools"}, name: "listTools", tag: "tools", verb: engine.ReadTools,
 			says: "List tools", about: "Of the server, by name: what agents may name. An agent's tool may end in * and then stands for all that begin so.", serve: serveTools, answers: listed[engine.ToolInfo](toolExample)},
 		{method: http.MethodGet, paths: []string{"/v1/principal"}, name: "getPrincipal", tag: "keys",
-			says: "Who am I", about: "The principal that this request acts as.", serve: servePrincipal, answers: found[parley.Principal]("The principal.", principalExample)},
+			says: "Who am I", about: "The principal that this request acts as.", serve: servePrincipal, answers: found[whoAmI]("The principal.", whoAmIExample)},
 		{method: http.MethodPost, paths: []string{"/v1/sign-in"}, name: "signIn", tag: "keys", open: true, signs: true,
 			says: "Sign a browser in", about: "The browser gets a cookie with a secret of its own, not the key, which scripts cannot read and other sites' pages do not send. It ends with the key, when it is ended here, after 7 days without use, and after 30 days. Programs send keys in the header Authorization instead.", input: inputOf[signInInput](`{"key":"pk_…"}`), serve: serveSignIn,
 			answers: found[parley.Principal]("Who the key belongs to.", principalExample)},

@@ -26,7 +26,5 @@ func serveSearch(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if !list.SessionID.IsZero() {
-	}
 	return sendJSON(x, http.StatusOK, results)
 }

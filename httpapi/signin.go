@@ -44,6 +44,7 @@ func serveSignIn(a *api, x *exchange) error {
 
 // serveSignInByCode is where the address with the one-time code leads.
 func serveSignInByCode(a *api, x *exchange) error {
+	x.person = strings.Contains(x.r.Header.Get("Accept"), "text/html")
 	args := x.arguments()
 	code := args.text("code")
 	if args.err != nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,8 +50,15 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 		t.Error("behind TLS the cookie is not Secure")
 	}
 	cookie, _, _ := strings.Cut(set, ";")
-	if who := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Cookie", cookie); who.ID != key.PrincipalID {
+	who := want[whoAmI](s, http.StatusOK, "GET", "/v1/principal", "", "Cookie", cookie)
+	if who.ID != key.PrincipalID {
 		t.Errorf("the cookie is of %+v, want the key's principal", who)
+	}
+	if own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie).Data; !slices.ContainsFunc(own, func(one parley.SignIn) bool { return one.ID == who.SignInID }) {
+		t.Errorf("the browser's sign-in is %s, listed is %+v", who.SignInID, own)
+	}
+	if by := want[whoAmI](s, http.StatusOK, "GET", "/v1/principal", "", "Authorization", "Bearer "+key.Secret); !by.SignInID.IsZero() {
+		t.Errorf("a program with a key has the sign-in %s", by.SignInID)
 	}
 	_, secret, _ := strings.Cut(cookie, "=")
 	if got := s.do("GET", "/v1/principal", "", "Authorization", "Bearer "+secret); got.status != http.StatusUnauthorized {
@@ -188,6 +196,16 @@ func TestTheOneTimeCodeSignsInOnce(t *testing.T) {
 	}
 	if got := s.do("GET", "/sign-in?code="+code, ""); got.status != http.StatusUnauthorized {
 		t.Errorf("the code again: status %d", got.status)
+	}
+	for _, address := range []string{"/sign-in?code=" + code, "/sign-in?code=guess"} {
+		shown := s.do("GET", address, "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+		if shown.status < 400 || !strings.HasPrefix(shown.header.Get("Content-Type"), "text/html") || !strings.Contains(string(shown.body), "<h1>Not signed in</h1>") ||
+			!strings.HasPrefix(shown.header.Get("Content-Security-Policy"), "default-src 'none'") || shown.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s, opened by a person: status %d, headers %v\n%s", address, shown.status, shown.header, shown.body)
+		}
+	}
+	if got := s.do("GET", "/sign-in?code="+code, "", "Accept", "application/json"); got.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("a program gets %q", got.header.Get("Content-Type"))
 	}
 	if strings.Contains(s.log.String(), code) {
 		t.Error("the log holds the code")

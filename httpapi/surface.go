@@ -7,7 +7,7 @@ import (
 	"parley/engine"
 )
 
-// Route is one way into the server, as whoever asks every one of them needs it.
+// Route is one way into the server, for tests that enumerate all of them.
 type Route struct {
 	Method  string
 	Paths   []string // templates; all of them do the same, the first alone is documented

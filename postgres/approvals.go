@@ -176,7 +176,7 @@ func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAcce
 func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error) {
 	return one(ctx, s, tenant(workspaceID), "session", func(r *row) (parley.Accepted, error) {
 		kept, err := scanAccepted(r)
-		return transition.AcceptedBefore(kept, r.id(), int(r.int())), err
+		return transition.AcceptedBefore(kept, r.id(), r.int()), err
 	}, `SELECT s.accepted, s.agent_id, a.version_before FROM parley.sessions s JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
  WHERE s.workspace_id = $1 AND s.id = $2`, workspaceID, sessionID)
 }

@@ -270,9 +270,9 @@ func orNothing(cost *parley.Money) int64 {
 }
 
 // What counts a request: a subject's time moves by what one takes, if that is not
-// more than a minute ahead; else early is how far beyond it would be. A time that is
-// further ahead was counted before the database's clock went back, and counts no
-// more, or nobody would get in until the clock is there again.
+// more than a minute ahead; else early is how far beyond it would be. A time further
+// ahead is ignored: it predates a step back of the database's clock, and would keep
+// everybody out until the clock is there again.
 const (
 	takenRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n

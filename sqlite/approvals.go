@@ -208,7 +208,7 @@ func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) 
 		found, err := c.one(`SELECT s.accepted, s.agent_id, a.version_before FROM sessions s JOIN agents a ON a.id = s.agent_id
  WHERE s.id = ? AND s.workspace_id = ?`, func(r *row) error {
 			kept, err := scanAccepted(r)
-			accepted = transition.AcceptedBefore(kept, r.id(), int(r.int()))
+			accepted = transition.AcceptedBefore(kept, r.id(), r.int())
 			return err
 		}, sessionID, workspaceID)
 		if err == nil && !found {

@@ -55,7 +55,7 @@ func TestALockFileOfAnotherIsNoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close() //nolint:errcheck // of a test
+	defer other.Close()
 	w.store.lookAtFiles()
 	if w.store.Stats().Damage == nil {
 		t.Error("nothing is noted")
@@ -122,7 +122,7 @@ func (w *world) damage(table string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // of a test
+	defer file.Close()
 	noise := make([]byte, size)
 	for i := range noise {
 		noise[i] = 0xa5

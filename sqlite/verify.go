@@ -33,12 +33,18 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "table " + table, Says: says,
 			Do: "stop the server, keep the file, and put a backup back: parley restore --replace"})
 	}
-	err = c.each(fmt.Sprintf("PRAGMA integrity_check(%s)", literal(table)), func(r *row) error {
-		if says := r.text(); says != "ok" && len(findings) < pageFindings {
-			found(says)
-		}
-		return nil
-	})
+	check := func() error {
+		findings = nil
+		return c.eachUntil(ctx, fmt.Sprintf("PRAGMA integrity_check(%s)", literal(table)), func(r *row) error {
+			if says := r.text(); says != "ok" && len(findings) < pageFindings {
+				found(says)
+			}
+			return ctx.Err()
+		})
+	}
+	if err = check(); isReadError(err) {
+		err = check() // a disk may fail once
+	}
 	if isDamage(err) || isReadError(err) {
 		found(err.Error())
 		err = nil
@@ -150,11 +156,12 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (foun
 		found = make([]parley.HeadFound, len(heads))
 		for i := range heads {
 			if _, err := c.one(`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
+ EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+parley.DeleteSessionAction+`'),
  EXISTS (SELECT 1 FROM heads WHERE session_id = ?1), (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2 WHERE h.session_id = ?1)`,
 				func(r *row) error {
-					found[i] = parley.HeadFound{Deleted: r.bool(), There: r.bool(), Hash: r.hash()}
+					found[i] = parley.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
 					return nil
-				}, heads[i].SessionID, heads[i].Sequence); err != nil {
+				}, heads[i].SessionID, heads[i].Sequence, heads[i].WorkspaceID); err != nil {
 				return err
 			}
 		}

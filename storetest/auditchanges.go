@@ -255,8 +255,8 @@ func (w *world) changes(t *testing.T) []audited {
 	project := parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: "/srv/audited", Name: "audited"}
 	file := w.newFile("audited.txt", pieces(9))
 	w.append(t, file.BlobID, pieces(9))
-	one, reader, shared := w.session(t), w.session(t), concern{}
-	shared = concern{one, reader}
+	one, reader := w.session(t), w.session(t)
+	shared := concern{one, reader}
 	queueing := w.session(t)
 	w.post(t, queueing, w.say("first"))
 	queued, second := w.post(t, queueing, w.say("second")).Message.ID, w.post(t, queueing, w.say("third")).Message.ID

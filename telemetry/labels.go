@@ -12,7 +12,7 @@ const (
 	MaxTools     = 200
 	MaxSources   = 50
 
-	maxLabelBytes = 128 // of a name; a longer one is other, and so is what is no text
+	maxLabelBytes = 128 // of a name; longer or invalid names become "other"
 )
 
 // other stands for every name beyond a bound.

@@ -99,15 +99,20 @@ func newFile(name, notice string) *file {
 	}
 }
 
-// noticeBox shows a notice over whatever the page shows, and takes no click.
+// noticeStyle makes room above the page for a notice; src/styles.css has --notice.
+const noticeStyle = `<style>:root { --notice: 24px } @media (max-width: 32rem) { :root { --notice: 40px } } body { padding-top: var(--notice) }</style>
+  </head>`
+
+// noticeBox shows a notice above whatever the page shows.
 const noticeBox = `<body>
-    <div role="note" style="position:fixed;top:0;left:50%;transform:translateX(-50%);z-index:1000;pointer-events:none;` +
-	`max-width:100%;padding:2px 12px;border-radius:0 0 8px 8px;background:#b91c1c;color:#fff;font:12px/18px sans-serif">`
+    <section aria-label="Notice" style="position:fixed;inset:0 0 auto;z-index:1000;height:var(--notice);display:flex;align-items:center;justify-content:center;` +
+	`padding:0 12px;text-align:center;background:#b91c1c;color:#fff;font:12px/16px sans-serif">`
 
 func read(name, notice string) content {
 	body, _ := dist.ReadFile(name) // the walk has found it in the program
 	if notice != "" {
-		body = bytes.Replace(body, []byte("<body>"), []byte(noticeBox+html.EscapeString(notice)+"</div>"), 1)
+		body = bytes.Replace(body, []byte("</head>"), []byte(noticeStyle), 1)
+		body = bytes.Replace(body, []byte("<body>"), []byte(noticeBox+html.EscapeString(notice)+"</section>"), 1)
 	}
 	sum := sha256.Sum256(body)
 	return content{body: body, etag: hex.EncodeToString(sum[:16])}

@@ -116,8 +116,8 @@ func (t *turn) chosen() bool {
 	return trigger.Overrides.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
 }
 
-// ownVersion is the latest version of the agent that the session's owner made
-// themself: who makes a version accepts what it holds.
+// ownVersion is the latest version of the agent that the session's owner made:
+// making a version accepts it.
 func (t *turn) ownVersion() (*parley.Agent, error) {
 	if t.accepted.own != nil {
 		return t.accepted.own, nil

@@ -174,7 +174,7 @@ func (e *estate) calls(project string, calls ...toolCall) []string {
 	if err != nil {
 		e.Fatal(err)
 	}
-	message, err := json.Marshal(map[string]map[string]string{"content": map[string]string{"text": string(text)}})
+	message, err := json.Marshal(map[string]map[string]string{"content": {"text": string(text)}})
 	if err != nil {
 		e.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"parley/internal/projectdir"
 )
 
-// The modes of what is the server's user's alone. Others may neither read it nor
-// put something else in its place.
+// Modes of files that only the server's user may access. Others may neither read them
+// nor put something else in their place.
 const (
 	privateDirectory fs.FileMode = 0o700
 	privateFile      fs.FileMode = 0o600

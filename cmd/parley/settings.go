@@ -246,7 +246,7 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	if v := env("PARLEY_MAX_SESSIONS"); v != "" {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {
-			return parley.Errorf(parley.CodeInvalid, "PARLEY_MAX_SESSIONS: %q is no number", v)
+			return parley.Errorf(parley.CodeInvalid, "PARLEY_MAX_SESSIONS: %q is not a number", v)
 		}
 		s.MaxSessions = n
 	}

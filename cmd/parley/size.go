@@ -21,7 +21,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > parley.MaxQuota/unit {
-		return fmt.Errorf("%q is no size: write 1048576, 500MiB or 10GiB", text)
+		return fmt.Errorf("%q is not a valid size: write 1048576, 500MiB or 10GiB", text)
 	}
 	*s = size(n * unit)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -49,12 +50,12 @@ func TestDamageIsToldByProbesAndDoctor(t *testing.T) {
 		t.Errorf("/readyz: %v", err)
 	}
 	answer := httptest.NewRecorder()
-	probes(srv.ready, srv.telemetry.Metrics()).ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
+	probes(srv.ready, srv.telemetry.Metrics()).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), "damaged") {
 		t.Errorf("/readyz of a worker: %d %s", answer.Code, answer.Body)
 	}
 	metrics := httptest.NewRecorder()
-	srv.telemetry.Metrics().ServeHTTP(metrics, httptest.NewRequest("GET", "/metrics", nil))
+	srv.telemetry.Metrics().ServeHTTP(metrics, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if !strings.Contains(metrics.Body.String(), "\nparley_database_damaged 1\n") {
 		t.Error("the metrics do not tell")
 	}
@@ -76,7 +77,7 @@ func TestVerifyGoesOnWhereItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // of a test
+	defer store.Close()
 	term := terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 	interrupted := errors.New("interrupted")
 	run := func(state *verified, stopAt int) (steps int, err error) {

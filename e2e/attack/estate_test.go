@@ -71,15 +71,19 @@ func (s *target) first(key, path string) string {
 // await asks until a session has a status.
 func (s *target) await(key, path, status string) {
 	s.Helper()
-	deadline := time.Now().Add(settleDeadline)
-	for {
-		got := s.ask(key, "GET", path, "")
+	s.until(path+" to be "+status, func() bool {
 		var session struct{ Status string }
-		if json.Unmarshal([]byte(got.body), &session) == nil && session.Status == status {
-			return
-		}
+		return json.Unmarshal([]byte(s.ask(key, "GET", path, "").body), &session) == nil && session.Status == status
+	})
+}
+
+// until asks until something is so.
+func (s *target) until(what string, so func() bool) {
+	s.Helper()
+	deadline := time.Now().Add(settleDeadline)
+	for !so() {
 		if time.Now().After(deadline) {
-			s.Fatalf("GET %s: want it %s: status %d: %s", path, status, got.status, got.body)
+			s.Fatalf("waited %s for %s", settleDeadline, what)
 		}
 		select {
 		case <-time.After(pollEvery):

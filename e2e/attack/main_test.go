@@ -29,6 +29,12 @@ const (
 	mostBytes       = 4 << 20 // of an answer
 )
 
+// What the server keeps for itself: the credential of every provider and tool.
+const (
+	secretName = "HOSTILE_CREDENTIAL"
+	secret     = "sk-attacked-0123456789abcdef"
+)
+
 var binary string // built once for all tests
 
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
@@ -75,6 +81,7 @@ func command(ctx context.Context, dir, database string, args ...string) *exec.Cm
 			c.Env = append(c.Env, entry)
 		}
 	}
+	c.Env = append(c.Env, secretName+"="+secret)
 	if database != "" {
 		c.Env = append(c.Env, "PARLEY_DATABASE_URL="+database, "PARLEY_DRAIN_WAIT=0s")
 	}
@@ -85,6 +92,7 @@ func command(ctx context.Context, dir, database string, args ...string) *exec.Cm
 type target struct {
 	*testing.T
 	url, dir, database, projects string
+	log                          string // file of what the server says beside its answers
 	http                         *http.Client
 }
 
@@ -93,18 +101,28 @@ func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		attack(t, serve(t, ""))
+		attack(t, serve(t, "", nil))
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		t.Parallel()
-		attack(t, serve(t, databases.New(t)))
+		attack(t, serve(t, databases.New(t), nil))
 	})
 }
 
-// serve runs a server that is killed at the end of the test.
-func serve(t *testing.T, database string) *target {
+// serve runs a server with a configuration, or without one, that is killed at the
+// end of the test.
+func serve(t *testing.T, database string, settings map[string]any) *target {
 	t.Helper()
 	s := &target{T: t, dir: t.TempDir(), database: database, projects: t.TempDir(), http: &http.Client{Timeout: requestDeadline}}
+	if settings != nil {
+		text, err := json.Marshal(settings) // which is YAML too
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.dir, "parley.yaml"), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects)
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -114,7 +132,7 @@ func serve(t *testing.T, database string) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Stderr = said
+	server.Stderr, s.log = said, said.Name()
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

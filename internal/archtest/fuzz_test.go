@@ -16,8 +16,8 @@ import (
 
 // readers are the packages that read bytes from outside: each has a fuzz target.
 var readers = []string{
-	".", "cmd/parley", "engine", "internal/schema", "internal/transfer", "internal/words", "llm/anthropic", "llm/openai", "llm/sim",
-	"llm/sse", "llm/wire", "prompt", "tool/builtin", "tool/httptool", "tool/mcp",
+	".", "cmd/parley", "engine", "httpapi", "internal/peer", "internal/schema", "internal/transfer", "internal/words", "llm/anthropic",
+	"llm/openai", "llm/sim", "llm/sse", "llm/wire", "prompt", "tool/builtin", "tool/httptool", "tool/mcp",
 }
 
 // TestFuzzTargetsAreRun holds what `make fuzz` runs against the targets that the
@@ -69,7 +69,9 @@ func TestFuzzTargetsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(makefile), "\n\t.ci/fuzz\n") {
-		t.Error("the Makefile does not run .ci/fuzz")
+	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n", "\n\t@.ci/stage fuzz $(MAKE) fuzz FUZZTIME=1s\n"} {
+		if !strings.Contains(string(makefile), line) {
+			t.Errorf("the Makefile has no line %q", line)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func described(body []byte) (socket, error) {
 }
 
 // owner is the user of a live socket that is exactly the one asked for. A socket that
-// was closed has no inode, and says 0 for its user: it is nobody's. A look-up that
+// was closed has no inode, and says 0 for its user: its owner is unknown. A look-up that
 // finds no connection may answer with a listener.
 func (s *socket) owner(asked pair) (uint32, error) {
 	if s.pair != asked || s.state != established || s.inode == 0 {

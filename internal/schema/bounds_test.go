@@ -54,7 +54,7 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 		"long names on the way":             `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
 	} {
 		_, err := Read(json.RawMessage(raw))
-		if !OutOfBounds(err) {
+		if bound := (*BoundError)(nil); !errors.As(err, &bound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,7 +8,6 @@ package schema
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"parley"
@@ -49,13 +48,6 @@ type BoundError struct{ Text string }
 func (e *BoundError) Error() string { return e.Text }
 
 func bound(format string, args ...any) error { return &BoundError{fmt.Sprintf(format, args...)} }
-
-// OutOfBounds reports that an error of Read is a BoundError: not a mistake, but a
-// schema that nobody should be given to check.
-func OutOfBounds(err error) bool {
-	var bound *BoundError
-	return errors.As(err, &bound)
-}
 
 // ErrBudget is a check that needed more than MaxSteps. The value counts as refused.
 var ErrBudget = fmt.Errorf("checking it against the schema takes more than %d steps", MaxSteps)
@@ -132,7 +124,7 @@ func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong str
 		return "", c.err
 	}
 	if err != nil {
-		return "they are not a JSON object: " + err.Error(), nil
+		return "they are not a JSON object: " + err.Error(), nil //nolint:nilerr // that is what is wrong with them
 	}
 	if given.kind != object {
 		return "they are not a JSON object", nil

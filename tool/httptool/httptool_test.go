@@ -164,6 +164,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"name: use":          func(c *httptool.Config) { c.Name = "a b" },
 		"description: is":    func(c *httptool.Config) { c.Description = " " },
 		"method: ":           func(c *httptool.Config) { c.Method = "CONNECT" },
+		"is no address":      func(c *httptool.Config) { c.URL = "http://:80/" },
 		"is no URL":          func(c *httptool.Config) { c.URL = "example.com" },
 		"write http://":      func(c *httptool.Config) { c.URL = "ftp://example.com/" },
 		"without arguments":  func(c *httptool.Config) { c.URL = "https://{id}.example.com/" },

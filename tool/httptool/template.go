@@ -36,13 +36,14 @@ func parseTemplate(text string) (template, error) {
 	}
 	origin, err := url.Parse(text[:end])
 	switch {
-	case err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https":
+	case err != nil || origin.Hostname() == "" || origin.Scheme != "http" && origin.Scheme != "https":
 		return template{}, parley.InvalidField("url", "%q is no address of a server: write http:// or https:// and a host without arguments", parley.Clip(text[:end], 128))
 	case origin.User != nil:
 		return template{}, parley.InvalidField("url", "credentials do not belong into the URL; give them as secret_headers")
 	case strings.Contains(text, "#"):
 		return template{}, parley.InvalidField("url", "a fragment is never sent; leave it out")
 	}
+	origin.Host = strings.TrimSuffix(origin.Host, ":") // as requests have it, which are held against it
 	t := template{origin: origin}
 	query := false
 	for rest := text[end:]; rest != ""; {

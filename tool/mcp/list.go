@@ -73,15 +73,11 @@ func (l *link) make(given []*sdk.Tool) ([]*tool, []parley.ToolFault) {
 	made := make([]*tool, 0, len(given))
 	var faults []parley.ToolFault
 	for _, g := range given {
-		t, unchecked, err := newTool(l, g)
+		t, err := newTool(l, g)
 		if err != nil {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
 			faults = append(faults, parley.ToolFault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()})
 			continue
-		}
-		if unchecked != nil {
-			l.warn("schema "+g.Name, "the schema of an MCP tool cannot be read here; its arguments go to the server unchecked",
-				"tool", t.definition.Name, "error", unchecked)
 		}
 		made = append(made, t)
 	}

@@ -30,28 +30,29 @@ type tool struct {
 	original    string // the server's name for it
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
-	schema      schema.Schema // the zero one: arguments go unchecked
+	schema      schema.Schema
 }
 
 var _ parley.Tool = (*tool)(nil)
 
-// newTool reads what a server says of a tool. An error says why it is left out;
-// unchecked, why its arguments cannot be checked.
-func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
+// newTool reads what a server says of a tool. An error says why it is left out: a
+// schema that cannot be read here among the reasons, since nothing could be checked
+// against it.
+func newTool(l *link, given *sdk.Tool) (made *tool, err error) {
 	raw := noArguments
 	if given.InputSchema != nil {
 		if raw, err = json.Marshal(given.InputSchema); err != nil {
-			return nil, nil, fmt.Errorf("its input schema is no JSON: %w", err)
+			return nil, fmt.Errorf("its input schema is no JSON: %w", err)
 		}
 	}
 	switch {
 	case len(raw) > MaxSchemaBytes:
-		return nil, nil, fmt.Errorf("its input schema is longer than %d bytes", MaxSchemaBytes)
+		return nil, fmt.Errorf("its input schema is longer than %d bytes", MaxSchemaBytes)
 	case !bytes.HasPrefix(raw, []byte("{")):
-		return nil, nil, errors.New("its input schema is no object")
+		return nil, errors.New("its input schema is no object")
 	}
 	if err := parley.CheckJSONBounds(raw); err != nil {
-		return nil, nil, fmt.Errorf("its input schema cannot be kept: %w", err)
+		return nil, fmt.Errorf("its input schema cannot be kept: %w", err)
 	}
 	made = &tool{
 		link: l, original: given.Name,
@@ -62,10 +63,10 @@ func newTool(l *link, given *sdk.Tool) (made *tool, unchecked, err error) {
 		},
 		annotations: l.server.annotations(given),
 	}
-	if made.schema, unchecked = schema.Read(raw); schema.OutOfBounds(unchecked) {
-		return nil, nil, fmt.Errorf("its input schema cannot be used: %w", unchecked)
+	if made.schema, err = schema.Read(raw); err != nil {
+		return nil, fmt.Errorf("its input schema cannot be used: %w", err)
 	}
-	return made, unchecked, nil
+	return made, nil
 }
 
 // describe is the server's description, else its title.

@@ -23,16 +23,17 @@ export const once = process.env.PARLEY_DATABASE_URL ? () => undefined : test;
 
 // Server is one `parley serve` that can be killed and started again where it was.
 export class Server {
-  static async start(data = mkdtempSync(path.join(tmpdir(), 'parley-page-'))) {
+  static async start(...flags) {
     const server = new Server();
-    server.data = data;
+    server.data = mkdtempSync(path.join(tmpdir(), 'parley-page-'));
+    server.flags = flags;
     server.port = 0;
     await server.begin();
     return server;
   }
 
   async begin() {
-    this.process = spawn(binary, ['serve', '--data', this.data, '--addr', `127.0.0.1:${this.port}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(binary, ['serve', '--data', this.data, '--addr', `127.0.0.1:${this.port}`, ...this.flags], { stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     this.process.stderr.on('data', (chunk) => (said += chunk));
     this.url = await new Promise((resolve, reject) => {

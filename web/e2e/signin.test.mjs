@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accessible, browser, open, Server } from './harness.mjs';
+import { accessible, browser, open, Server, until } from './harness.mjs';
 
 test('where a key is wanted the page asks for it, and no script ever has it', async () => {
   const server = await Server.start();
@@ -29,9 +29,17 @@ test('where a key is wanted the page asks for it, and no script ever has it', as
     await other.getByRole('link', { name: 'With a key' }).click();
     await other.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
     const visitor = await (await fetch(`${server.url}/v1/keys`, { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key.key}` }, body: JSON.stringify({ name: 'visitor', role: 'member' }) })).json();
+    const streams = async () => {
+      const answer = await fetch(`${server.url}/metrics`, { headers: { Authorization: `Bearer ${key.key}` } });
+      const found = [...(await answer.text()).matchAll(/^parley_watchers(?:\{[^}]*\})? (\d+)/gm)];
+      assert.ok(found.length > 0, 'the server tells its streams');
+      return found.reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+    await until(async () => (await streams()) > 0, 'both tabs follow');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('Sign in to Parley').waitFor();
     await other.getByText('Sign in to Parley').waitFor();
+    await until(async () => (await streams()) === 0, 'the streams end with the sign-in');
     await page.getByLabel('Key').fill(visitor.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('visitor').waitFor();

@@ -414,6 +414,18 @@ export interface Principal {
   name: string;
   kind: string;
   role: 'admin' | 'member' | 'reader';
+  may_choose_directories: boolean;
+  sign_in_id: ID | null;
+}
+
+// SignIn is a browser that is signed in.
+export interface SignIn {
+  id: ID;
+  principal_id: ID;
+  principal_name: string;
+  created_at: string;
+  last_used_at: string;
+  expires_at: string;
 }
 
 export interface Key {

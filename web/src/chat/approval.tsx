@@ -16,8 +16,10 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const me = useQuery(principal()).data?.id ?? '';
   const asked = approval.requester_ids.includes(me);
   const admin = useRole() === 'admin';
-  const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader }).data?.owner_id === me; // a yes for longer is theirs
   const approved = approval.approved_by.some(({ id }) => id === me);
+  const named = approval.approvers > 1 || approval.requester_ids.length > 0; // who names people wants each call looked at
+  const changed = approval.explanation !== null;
+  const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader && !named }).data?.owner_id;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change') => {
@@ -38,32 +40,23 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       <p className="flex items-center gap-2 font-medium text-warn">
         <ShieldQuestion size={15} aria-hidden /> May {approval.tool_name} run with exactly these arguments?
       </p>
-      {approval.explanation && <p className="mt-1 text-sm">{approval.explanation} Once approves this call alone.</p>}
+      {changed && <p className="mt-1 text-sm">{approval.explanation} Once approves this call alone.</p>}
       {approval.approvers > 1 && (
         <p className="mt-1 text-sm">
           {approval.approved_by.length} of {approval.approvers} approved{approval.approved_by.length > 0 && `: ${approval.approved_by.map(({ name }) => name).join(', ')}`}.
         </p>
       )}
+      {owner && owner !== me && <p className="mt-1 text-sm text-soft">Only the owner of the conversation accepts the change.</p>}
       {asked && <p className="mt-1 text-sm text-soft">You asked for this call, so somebody else has to approve it.</p>}
       {reader && <p className="mt-1 text-sm text-soft">Somebody who may write decides.</p>}
       <div className={cx('mt-2 flex flex-wrap items-center gap-2', reader && 'hidden')}>
         <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide('approve')}>
           {approved ? 'You approved' : 'Approve once'}
         </Button>
-        {approval.explanation ? (
-          owner && (
-            <Button disabled={busy} onClick={() => void decide('approve', 'change')}>
-              Accept for this conversation
-            </Button>
-          )
-        ) : (
-          (owner || admin) &&
-          approval.approvers === 1 &&
-          approval.requester_ids.length === 0 && (
-            <Button disabled={busy} onClick={() => void decide('approve', 'session')}>
-              Always in this conversation
-            </Button>
-          )
+        {!named && (owner === me || (admin && !changed)) && (
+          <Button disabled={busy} onClick={() => void decide('approve', changed ? 'change' : 'session')}>
+            {changed ? 'Accept for this conversation' : 'Always in this conversation'}
+          </Button>
         )}
         <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>
           Deny

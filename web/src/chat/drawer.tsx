@@ -50,7 +50,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         event.preventDefault(); // it stops no turn
         onClose();
       }}
-      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
+      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-page max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">
         <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-[13px]">

@@ -33,7 +33,7 @@ export function Shell() {
   if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
   if (refused.current) return <SignIn />;
   return (
-    <div className="flex h-dvh">
+    <div className="flex h-page">
       <a href="#main" className="sr-only z-50 rounded-lg bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
         Skip to the conversation
       </a>
@@ -66,7 +66,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         if (!wide() && event.target instanceof Element && event.target.closest('a')) onClose(); // it lies over what was chosen
       }}
       className={cx(
-        'fixed inset-y-0 left-0 z-30 flex w-72 shrink-0 flex-col border-r border-line bg-raised md:static md:z-auto',
+        'fixed inset-y-page left-0 z-30 flex w-72 shrink-0 flex-col border-r border-line bg-raised md:static md:z-auto',
         !open && 'hidden',
       )}
     >
@@ -124,7 +124,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         <Place to="/settings/models" icon={<Settings size={16} />}>
           Settings
         </Place>
-        {me?.kind === 'service' && (
+        {me?.sign_in_id && (
           <div className="flex h-8 items-center gap-2.5 pl-2 text-sm text-soft">
             <UserRound size={16} aria-hidden />
             <span className="min-w-0 flex-1 truncate" title={`${me.role} in the workspace ${me.workspace}`}>

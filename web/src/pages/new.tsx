@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { BookOpen } from 'lucide-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { request } from '../api/http';
-import { agentList, modelList, projectList } from '../api/queries';
+import { agentList, modelList, principal, projectList } from '../api/queries';
 import type { Session } from '../api/types';
 import { Composer } from '../chat/composer';
 import { writeOn } from '../chat/focus';
@@ -27,6 +27,7 @@ export function NewPage() {
   const models = useQuery(modelList());
   const projects = useQuery(projectList());
   const reader = useReader();
+  const chooses = useQuery(principal()).data?.may_choose_directories;
   const [looking, setLooking] = useState(false);
   useEffect(() => {
     document.title = 'New conversation – Parley';
@@ -70,7 +71,7 @@ export function NewPage() {
       <div className="mx-auto mb-2 flex w-full max-w-3xl flex-wrap gap-2 px-4">
         <Choose name="Agent" value={agent?.id ?? ''} onChange={(id) => choose({ agent: id || undefined })} none="Parley" options={(agents.data ?? []).filter((one) => one.slug !== 'parley').map((one) => [one.id, one.name])} />
         <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={`Agent’s own: ${own || 'default'}`} options={[...unlisted, ...(models.data?.data ?? []).map((one): [string, string] => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])]} />
-        <Choose name="Project" value={choice.project ?? ''} onChange={(id) => (id === OTHER ? setLooking(true) : choose({ project: id || undefined }))} none="No project" options={[...(projects.data ?? []).map((one): [string, string] => [one.id, one.name]), [OTHER, 'Choose a directory…']]} />
+        <Choose name="Project" value={choice.project ?? ''} onChange={(id) => (id === OTHER ? setLooking(true) : choose({ project: id || undefined }))} none="No project" options={[...(projects.data ?? []).map((one): [string, string] => [one.id, one.name]), ...(chooses ? [[OTHER, 'Choose a directory…'] as [string, string]] : [])]} />
         {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={EFFORTS.map((effort) => [effort, effort])} />}
       </div>
       {looking && (

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Folder, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { projectList } from '../api/queries';
+import { principal, projectList } from '../api/queries';
 import { time } from '../components/format';
 import { useReader } from '../components/role';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
@@ -16,18 +16,24 @@ export function ProjectsPage() {
   useEffect(() => {
     document.title = 'Projects – Parley';
   }, []);
-  const add = !reader && (
+  const chooses = useQuery(principal()).data?.may_choose_directories;
+  const add = chooses && (
     <Button look="primary" onClick={() => setAdding(true)}>
       <FolderPlus size={15} aria-hidden /> Add a directory
     </Button>
   );
   return (
     <Page title="Projects" about="Directories on the server’s machine. An agent’s file tools see the project of their conversation, and nothing outside it." actions={add}>
+      {chooses === false && !reader && (
+        <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
+          No directories are set for projects on this server, so only its own user adds some. Whoever runs it can name them with <code className="rounded bg-sunken px-1 font-mono text-xs">--project-root</code>.
+        </p>
+      )}
       {projects.isPending && <Loading what="projects" />}
       {projects.isError && <Failed error={projects.error} onRetry={() => void projects.refetch()} />}
       {projects.data?.length === 0 && (
         <Empty icon={<Folder size={28} />} title="No project yet.">
-          {reader ? 'Members add directories, to let agents read and write files in them.' : 'Add a directory to let agents read and write files in it.'}
+          {reader ? 'Members add directories, to let agents read and write files in them.' : chooses && 'Add a directory to let agents read and write files in it.'}
         </Empty>
       )}
       <ul className="divide-y divide-line rounded-2xl border border-line empty:border-0">

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { Check, Compass, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
@@ -10,6 +10,8 @@ import { signOut } from '../components/person';
 import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
+
+const SignIns = lazy(() => import('./signins').then((module) => ({ default: module.SignIns })));
 
 const SECTIONS = [
   ['models', 'Models'],
@@ -133,7 +135,7 @@ function Keys() {
       {me && (
         <p className="flex flex-wrap items-center gap-3 text-sm">
           You are {me.name} <Badge>{me.role}</Badge> in the workspace {me.workspace}.
-          {me.kind === 'service' && <Button onClick={signOut}>Sign out</Button>}
+          {me.sign_in_id && <Button onClick={signOut}>Sign out</Button>}
         </p>
       )}
       {me?.role === 'admin' && <KeyList />}
@@ -142,6 +144,9 @@ function Keys() {
           For one of another role, or for somebody else, ask an admin of this workspace.
         </Empty>
       )}
+      <Suspense>
+        <SignIns />
+      </Suspense>
     </div>
   );
 }

@@ -12,7 +12,7 @@ export function SignIn() {
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);
   return (
-    <div className="flex h-dvh items-center justify-center bg-raised p-4">
+    <div className="flex h-page items-center justify-center bg-raised p-4">
       <main className="w-full max-w-sm rounded-2xl border border-line bg-bg p-6 shadow-pop">
         <img src="/icon.svg" alt="" className="size-10" />
         <h1 className="mt-4 text-lg font-semibold">Sign in to Parley</h1>
