@@ -11,7 +11,7 @@ import (
 type accepted struct {
 	parley.Accepted
 	agent parley.Agent  // in the version that the owner accepted; without grants when none is
-	any   bool          // the agent is newer than acceptances and the session older: all counts as accepted
+	any   bool          // nobody keeps acceptances here: neither the session nor its agent has any, or a version from before
 	own   *parley.Agent // the latest version that the owner made; set once looked for, without a version when there is none
 }
 
@@ -33,16 +33,17 @@ func (t *turn) readAccepted() error {
 		if a.agent, err = t.w.store.AgentVersion(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID, version); err != nil {
 			return err
 		}
-	case kept.Before:
+	case kept.Before && len(kept.Agents) == 0:
 		a.agent, a.any = t.claim.Agent, true
 	}
 	t.accepted = a
 	return nil
 }
 
-// forChild is what the session of a call begins with: it accepts nothing by being opened.
+// forChild is what the session of a call begins with: it accepts nothing by being
+// opened, nor does one of an agent that is newer than the session above.
 func (a *accepted) forChild() *parley.Accepted {
-	if a.Before && len(a.Changes) == 0 {
+	if a.any {
 		return nil
 	}
 	return a.Clone()
