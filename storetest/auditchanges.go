@@ -314,7 +314,7 @@ func (w *world) changes(t *testing.T) []audited {
 			return err
 		}, []concern{{Session: one}}, no},
 		{"edit queued", []parley.ID{queued}, false, func(ctx context.Context) error {
-			_, err := w.store.EditQueued(ctx, w.scope, queued, []byte(`{"text":"second, better"}`))
+			_, err := w.store.EditQueued(ctx, w.scope, w.owner.ID, queued, []byte(`{"text":"second, better"}`))
 			return err
 		}, []concern{{queueing, queued}}, no},
 		{"move queued", []parley.ID{second}, false, func(ctx context.Context) error {

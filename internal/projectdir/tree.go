@@ -197,31 +197,48 @@ func (t *Tree) directory(name, at string) error {
 // old text or the new one. Directories that are missing are made. created reports
 // that there was no such file.
 func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
+	next := name
 	for range maxLinks {
-		if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
-			return false, err
+		if next, created, err = t.replaceOnce(next, data); next == "" || err != nil {
+			return created, err
 		}
-		folder, at, err := t.folder(path.Dir(name))
-		if err != nil {
-			return false, err
-		}
-		// A link's target is replaced, not the link; one that leads outside is refused.
-		if target, err := folder.Readlink(path.Base(name)); err == nil {
-			_ = folder.Close() // nothing was written
-			relative, ok := below(t.path, filepath.Join(at, target))
-			if filepath.IsAbs(target) || !ok {
-				return false, parley.InvalidField("path", "%q leads out of the project", parley.Clip(name, 128))
-			}
-			name = filepath.ToSlash(relative)
-			continue
-		}
-		created, err = t.replaceIn(folder, name, data)
+	}
+	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
+}
+
+// replaceOnce is a step of Replace: the file is replaced, or next is where a link of
+// its name leads.
+func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool, err error) {
+	if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
+		return "", false, err
+	}
+	if namesGit(name) { // two writes at once may not make what neither may
+		t.rules.adding.Lock()
+		defer t.rules.adding.Unlock()
+	}
+	folder, at, err := t.folder(path.Dir(name))
+	if err != nil {
+		return "", false, err
+	}
+	defer func() {
 		if closing := folder.Close(); err == nil {
 			err = closing
 		}
-		return created, err
+	}()
+	base := path.Base(name)
+	// A link's target is replaced, not the link; one that leads outside is refused.
+	if target, err := folder.Readlink(base); err == nil {
+		relative, ok := below(t.path, filepath.Join(at, target))
+		if filepath.IsAbs(target) || !ok {
+			return "", false, parley.InvalidField("path", "%q leads out of the project", parley.Clip(name, 128))
+		}
+		return filepath.ToSlash(relative), false, nil
 	}
-	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
+	if err := t.addable(folder, base, name); err != nil {
+		return "", false, err
+	}
+	created, err = t.replaceIn(folder, name, data)
+	return "", created, err
 }
 
 // writable refuses what may be read and not written too.
@@ -246,7 +263,14 @@ func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
 	if err != nil || missing == "" {
 		return above, at, err
 	}
-	defer func() { _ = above.Close() }() // the one below it is given
+	defer func() { _ = above.Close() }()             // the one below it is given
+	first, _, _ := strings.Cut(missing, "/")         // those below it are new, with one entry each
+	if _, err := above.Readlink(first); err == nil { // making what it stands for is not checked
+		return nil, "", parley.InvalidField("path", "%q is a link that leads nowhere", parley.Clip(path.Join(existing, first), 128))
+	}
+	if err := t.addable(above, first, name); err != nil {
+		return nil, "", err
+	}
 	if err := above.MkdirAll(missing, 0o755); err != nil {
 		return nil, "", FileError(name, err)
 	}
@@ -272,21 +296,6 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 		return nil, "", err
 	}
 	return folder, at, nil
-}
-
-// inRepository reports whether a directory, or one above it, is a repository's own
-// (a .git under another name, that of a bare repository or of a worktree).
-func inRepository(at string) bool {
-	has := func(directory, name string) bool {
-		_, err := os.Lstat(filepath.Join(directory, name))
-		return err == nil
-	}
-	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if has(at, "HEAD") && (has(at, "commondir") || has(at, "objects") && has(at, "refs")) {
-			return true
-		}
-	}
-	return false
 }
 
 // replaceIn replaces a file of an open directory by its last name, which no link

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -214,6 +215,77 @@ func TestWhereWithoutTheKernel(t *testing.T) {
 	for _, name := range []string{"a/other", "a/none"} {
 		if at, err := resolvedAgain(file, filepath.Join(base, name)); parley.ErrorCode(err) != parley.CodeConflict || strings.Contains(err.Error(), base) {
 			t.Errorf("%s: %q, %v", name, at, err)
+		}
+	}
+}
+
+// Nor does a write make a repository, in whatever order its parts are written.
+func TestNoWriteMakesARepository(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "bare/objects", "spelled", "tree", "back", "linked", "objects", "plain", "deep/refs")
+	for _, name := range []string{"bare/HEAD", "linked/HEAD", "plain/HEAD", "HEAD"} {
+		put(t, filepath.Join(base, name), "ref: refs/heads/main\n")
+	}
+	if err := os.Symlink("../deep", filepath.Join(base, "linked/objects")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("linked", filepath.Join(base, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("bare/refs", filepath.Join(base, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	tree := opened(t, policy(t, Options{Roots: []string{base}}), base)
+	for _, step := range []struct {
+		name string
+		may  bool
+	}{
+		{"b2/config", true}, {"b2/objects/a", true}, {"b2/refs/a", true}, {"b2/HEAD", false}, {"b2/refs/b", true},
+		{"b3/HEAD", true}, {"b3/objects/a", true}, {"b3/refs/a", false}, {"b3/refs", false}, {"b3/notes", true},
+		{"bare/refs/heads/a", false}, {"bare/config", true}, {"dangling", false},
+		{"spelled/Head", true}, {"spelled/OBJ\u200dECTS/a", true}, {"spelled/reFs/a", false},
+		{"tree/config", true}, {"tree/HEAD", true}, {"tree/commondir", false}, {"tree/CommonDir", false}, {"tree/gitdir", false}, {"tree/HEAD", true},
+		{"back/gitdir", true}, {"back/HEAD", false}, {"linked/refs/a", false}, {"alias/refs/a", false},
+		{"refs/heads/main", false}, {"commondir", false}, // of the project itself
+		{"plain/objects/refs/HEAD", true}, {"deep/HEAD", true}, {"deep/deep/objects", true}, {"plain/HEAD", true},
+	} {
+		_, err := tree.Replace(step.name, []byte("x"))
+		if step.may && err != nil || !step.may && parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("writing %s: %v", step.name, err)
+		}
+	}
+	for _, name := range []string{"dangling/a", "dangling/heads/a"} {
+		if _, err := tree.Replace(name, []byte("x")); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	for _, name := range []string{"b3/refs", "bare/refs", "spelled/reFs", "linked/refs", "refs"} {
+		if _, err := os.Lstat(filepath.Join(base, name)); err == nil {
+			t.Errorf("a refused write has made %s", name)
+		}
+	}
+	for _, name := range []string{"b2/refs/a", "b3/HEAD", "bare/objects", "tree/HEAD"} {
+		if _, err := os.Lstat(filepath.Join(base, name)); err != nil {
+			t.Errorf("a refused write has removed %s", name)
+		}
+	}
+}
+
+// Two writes at once make none either.
+func TestWritesAtOnceMakeNoRepository(t *testing.T) {
+	t.Parallel()
+	base := plot(t)
+	p := policy(t, Options{Roots: []string{base}})
+	for round := range 20 {
+		in := "r" + strconv.Itoa(round)
+		var writing sync.WaitGroup
+		for _, name := range []string{"HEAD", "objects/a", "refs/a"} {
+			tree := opened(t, p, base)
+			writing.Go(func() { _, _ = tree.Replace(in+"/"+name, []byte("x")) }) // one of them is refused
+		}
+		writing.Wait()
+		if inRepository(filepath.Join(base, in)) {
+			t.Fatalf("round %d has made a repository", round)
 		}
 	}
 }
