@@ -67,6 +67,15 @@ func (c *check) refuse(format string, args ...any) bool {
 	return false
 }
 
+// explain is refuse for a sentence that takes work to make, about so many bytes. It
+// is made, and paid for, where somebody is told.
+func (c *check) explain(bytes int, sentence func() string) bool {
+	if c.quiet == 0 && c.look(bytes) {
+		return c.refuse("%s", sentence())
+	}
+	return false
+}
+
 // silently asks without noting why something does not fit.
 func (c *check) silently(n *node, v *value, seen *evaluated) bool {
 	c.quiet++
@@ -124,6 +133,9 @@ func (c *check) meets(n *node, v *value, seen *evaluated) bool {
 // dynamic is what a $dynamicRef leads to: the outermost resource with the anchor has it.
 func (c *check) dynamic(n *node) *node {
 	if n.dynamicName == "" {
+		return n.dynamicTo
+	}
+	if !c.spend(len(c.scope)) {
 		return n.dynamicTo
 	}
 	for _, resource := range c.scope {

@@ -19,7 +19,7 @@ func (c *check) scalar(n *node, v *value) bool {
 			return false
 		}
 		if !whole || !n.enum[string(key)] {
-			return c.refuse("must be %s", choices(n.enum))
+			return c.explain(n.enumSize, func() string { return "must be " + choices(n.enum) })
 		}
 	}
 	switch v.kind {
