@@ -10,8 +10,9 @@ import (
 
 const (
 	bytesPerStep = 64   // of a text that is looked at
+	keyPerStep   = 4    // bytes of a value's key, which takes more than looking at it
 	namesPerStep = 8    // that are looked up
-	lookEvery    = 4096 // steps between looks at the context
+	lookEvery    = 1024 // steps between looks at the context
 	shownBytes   = 64   // of a name or text in a sentence about it
 )
 

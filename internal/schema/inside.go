@@ -139,7 +139,7 @@ func (c *check) unique(v *value) bool {
 		if !whole {
 			c.err = ErrBudget
 		}
-		if !c.spend(1 + len(key)/bytesPerStep) {
+		if !c.spend(1 + len(key)/keyPerStep) {
 			return false
 		}
 		if before, twice := seen[string(key)]; twice {
