@@ -1,7 +1,10 @@
 package parley
 
 import (
+	"context"
+	"errors"
 	"iter"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -19,11 +22,12 @@ type Middleware interface {
 	// for a recorded call is made again by it.
 	Name() string
 
-	// Request may change a request. It is a pure function of its arguments. What the
-	// request's slices and byte strings hold belongs to others: replace, do not
+	// Request may change a request. It is a pure function of its arguments, but for
+	// ctx, whose end ends it with an error: the turn's time is over, it was cancelled,
+	// or nobody waits for the answer any more. What the request's slices and byte strings hold belongs to others: replace, do not
 	// write. The filter that it returns reads the answers; nil leaves them alone.
 	// CodeInvalid ends the turn with its message.
-	Request(exchange Exchange, request *ModelRequest) (AnswerFilter, error)
+	Request(ctx context.Context, exchange Exchange, request *ModelRequest) (AnswerFilter, error)
 }
 
 // AnswerFilter reads the chunks of an answer and yields those that take their
@@ -77,6 +81,7 @@ const (
 	MaxRedactPatterns  = 32      // of one scope
 	MaxRedactName      = 32      // bytes
 	MaxRedactPattern   = 512     // bytes
+	MaxRedactSize      = 2 << 10 // instructions that all of one scope compile to, as CompilePattern counts
 	MaxPatternSize     = 4 << 10 // instructions that one compiles to, as CompilePattern counts
 	MaxContextNoteLine = 512     // bytes of one field that user_context tells
 )
@@ -150,6 +155,7 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 	if len(patterns) > MaxRedactPatterns {
 		return InvalidField(field, "at most %d patterns", MaxRedactPatterns)
 	}
+	size := 0
 	for i, p := range patterns {
 		if !isRedactName(p.Name) {
 			return InvalidField(field, "%q is no name of a pattern: use 1 to %d letters, digits and _", Clip(p.Name, MaxRedactName), MaxRedactName)
@@ -165,9 +171,9 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if err := CheckText(field, p.Pattern, MaxRedactPattern); err != nil {
 			return err
 		}
-		compiled, _, err := CompilePattern(p.Pattern, MaxPatternSize)
-		if ErrorCode(err) == CodeTooLarge {
-			return InvalidField(field, "%s: the pattern is too large once its repetitions are written out; repeat less", p.Name)
+		compiled, own, err := CompilePattern(p.Pattern, MaxRedactSize-size)
+		if size += own; ErrorCode(err) == CodeTooLarge || tooRepetitive(err) {
+			return InvalidField(field, "%s: the pattern is too large once its repetitions are written out, alone or with those before it; repeat less, or use fewer", p.Name)
 		}
 		if err != nil {
 			return InvalidField(field, "%s: the pattern is no regular expression in Go's syntax (RE2: no look-around, no back references)", p.Name)
@@ -177,6 +183,12 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		}
 	}
 	return nil
+}
+
+// tooRepetitive reports that an expression is one, but repeats more than any may.
+func tooRepetitive(err error) bool {
+	var wrong *syntax.Error
+	return errors.As(err, &wrong) && (wrong.Code == syntax.ErrLarge || wrong.Code == syntax.ErrInvalidRepeatSize)
 }
 
 func isRedactName(name string) bool {

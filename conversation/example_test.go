@@ -137,7 +137,7 @@ type capitals struct{}
 
 func (capitals) Name() string { return "capitals@1" }
 
-func (capitals) Request(_ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (capitals) Request(_ context.Context, _ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
 	request.System += "Answer in capitals." // the models that listen
 	return func(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
 		return func(yield func(parley.Chunk, error) bool) {

@@ -44,6 +44,11 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 	}
 	defer entered.end(ctx, &err)
 	scope := entered.Scope
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return CallDiff{}, err
+	}
+	defer leave()
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDiff{}, err

@@ -20,6 +20,11 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 	}
 	defer entered.end(ctx, &err)
 	scope := entered.Scope
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	defer leave()
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDetail{}, err

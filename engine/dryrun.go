@@ -68,6 +68,11 @@ func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	leave, err := e.rehearsals.enter(principal)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer leave()
 	ctx = call.runsDry(ctx)
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
@@ -85,6 +90,11 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	leave, err := e.rehearsals.enter(principal)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer leave()
 	ctx = call.runsDry(ctx)
 	if input.Message == nil {
 		return DryRun{}, parley.InvalidField("message", "is missing: a dry run needs something to answer")

@@ -122,6 +122,8 @@ type Engine struct {
 
 	scaling scaling
 
+	looks, rehearsals room
+
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
 	patching [patchStripes]sync.Mutex
@@ -146,6 +148,8 @@ func New(options Options) *Engine {
 		middleware: options.Middleware, audit: options.Audit,
 		projects: projects, log: log, seed: maphash.MakeSeed(),
 	}
+	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
+	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e
 }

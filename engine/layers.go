@@ -28,7 +28,7 @@ func (e *Engine) encodeFiltered(ctx context.Context, scope parley.Scope, call *p
 		return parley.EncodedRequest{}, nil, err
 	}
 	request.CacheKey = call.Manifest.CacheKey
-	filter, err := layers.Request(parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request)
+	filter, err := layers.Request(ctx, parley.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request)
 	if err != nil {
 		return parley.EncodedRequest{}, nil, err
 	}

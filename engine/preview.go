@@ -60,6 +60,11 @@ func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessio
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return Preview{}, err
+	}
+	defer leave()
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return Preview{}, err
@@ -79,6 +84,11 @@ func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessio
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return Preview{}, err
+	}
+	defer leave()
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return Preview{}, err

@@ -54,6 +54,11 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	leave, err := e.rehearsals.enter(principal)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	defer leave()
 	if err := input.Parameters.Validate(); err != nil {
 		return ReplayResult{}, err
 	}

@@ -28,7 +28,7 @@ func FuzzThinkTags(f *testing.F) {
 	f.Add("<thi", uint8(3))
 	f.Add("a<think><think></think>", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
-		filter, err := thinkTags{}.Request(parley.Exchange{}, &parley.ModelRequest{})
+		filter, err := thinkTags{}.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

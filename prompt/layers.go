@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -125,11 +126,11 @@ func (l Layers) Text() []byte { return l.text }
 func (l Layers) Hash() parley.Hash { return l.hash }
 
 // Request passes a request through all layers and returns what reads its
-// answers; nil when nothing does.
-func (l Layers) Request(exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+// answers; nil when nothing does. The end of ctx is an error.
+func (l Layers) Request(ctx context.Context, exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
 	var filters []parley.AnswerFilter
 	for _, m := range l.all {
-		filter, err := m.Request(exchange, request)
+		filter, err := m.Request(ctx, exchange, request)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -80,7 +81,7 @@ func thinking() *bool { yes := true; return &yes }
 // their own, renumbered behind one another, nothing lost.
 func TestThinkTagsAreReasoning(t *testing.T) {
 	layers := mustLayers(t, prompt.LayersInput{Settings: parley.MiddlewareSettings{ThinkTags: thinking()}})
-	filter, err := layers.Request(parley.Exchange{}, &parley.ModelRequest{})
+	filter, err := layers.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestRedactHidesAndRestores(t *testing.T) {
 			{Kind: parley.PartToolCall, CallID: "c", Name: "mail", Arguments: inside, ProviderData: exact}}},
 		{Role: parley.RequestTool, Parts: []parley.RequestPart{{Kind: parley.PartToolResult, CallID: "c", Text: "sent to ada@example.org"}}},
 	}}
-	filter, err := layers.Request(exchange, &request)
+	filter, err := layers.Request(t.Context(), exchange, &request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestRedactHidesAndRestores(t *testing.T) {
 
 	for same, workspace := range map[bool]parley.ID{true: exchange.WorkspaceID, false: parley.NewID()} {
 		other := parley.ModelRequest{System: "ada@example.org"}
-		if _, err := layers.Request(parley.Exchange{WorkspaceID: workspace}, &other); err != nil {
+		if _, err := layers.Request(t.Context(), parley.Exchange{WorkspaceID: workspace}, &other); err != nil {
 			t.Fatal(err)
 		}
 		if (other.System == address) != same {
@@ -217,7 +218,7 @@ func TestRedactHidesAndRestores(t *testing.T) {
 type signed string
 
 func (n signed) Name() string { return string(n) }
-func (n signed) Request(_ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (n signed) Request(_ context.Context, _ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
 	request.System += " " + string(n)
 	return func(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
 		return func(yield func(parley.Chunk, error) bool) {
@@ -255,7 +256,7 @@ func TestLayersHaveOneOrder(t *testing.T) {
 	var systems []string
 	for _, l := range []prompt.Layers{layers, again} {
 		request := parley.ModelRequest{System: "x@y.org"}
-		filter, err := l.Request(exchange, &request)
+		filter, err := l.Request(t.Context(), exchange, &request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -98,7 +99,7 @@ func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 			}
 			request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), turn, r.tail(at)))
 			request.CacheKey = "key"
-			if _, err := layers.Request(parley.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
+			if _, err := layers.Request(context.Background(), parley.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
 				t.Fatal(err)
 			}
 			encoded, err := models[id].Encode(request)

@@ -1,11 +1,14 @@
 package prompt
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"parley"
 )
@@ -21,7 +24,9 @@ import (
 // does not know the workspace's id, cannot find the value by trying.
 type redactor struct {
 	names []string       // upper case, by pattern
-	match *regexp.Regexp // a group for what looks like a placeholder, and one for each pattern
+	size  int            // instructions of all patterns: what reading a rune may cost
+	first *regexp.Regexp // a group for what looks like a placeholder, and one for each pattern
+	next  *regexp.Regexp // the same behind a rune, which is only looked at: for the rest of a text
 }
 
 // placeholderDigits is the length of the number in a placeholder: with 40 bits
@@ -36,14 +41,19 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 		if err != nil { // its text stays out of the error: a pattern may hold a secret
 			return nil, parley.InvalidField("middleware.redact", "%s: the pattern is no regular expression", parley.Clip(p.Name, parley.MaxRedactName))
 		}
-		if _, _, err := parley.CompilePattern(p.Pattern, parley.MaxPatternSize); err != nil { // an earlier version let it pass
-			return nil, parley.InvalidField("middleware.redact", "%s: the pattern is too large once its repetitions are written out", parley.Clip(p.Name, parley.MaxRedactName))
+		_, size, err := parley.CompilePattern(p.Pattern, mostRedactSize-r.size)
+		if err != nil { // an earlier version let it pass
+			return nil, parley.InvalidField("middleware.redact", "%s: with this pattern the server's and the agent's or session's are too large, once their repetitions are written out; repeat less, or use fewer", parley.Clip(p.Name, parley.MaxRedactName))
 		}
+		r.size += size
 		r.names = append(r.names, strings.ToUpper(p.Name))
 		groups.WriteString("|(" + ungrouped(parsed).String() + ")")
 	}
+	all := `(\[(?:` + strings.Join(r.names, "|") + `)_[0-9a-f]{10}\])` + groups.String()
 	var err error
-	r.match, err = regexp.Compile(`(\[(?:` + strings.Join(r.names, "|") + `)_[0-9a-f]{10}\])` + groups.String())
+	if r.first, err = regexp.Compile(all); err == nil {
+		r.next, err = regexp.Compile(`\A(?s:.)(?s:.*?)(?:` + all + `)`)
+	}
 	if err != nil {
 		return nil, parley.InvalidField("middleware.redact", "the patterns are too large together")
 	}
@@ -63,9 +73,13 @@ func ungrouped(e *syntax.Regexp) *syntax.Regexp {
 
 func (r *redactor) Name() string { return redactName }
 
-// Request puts placeholders into a request.
-func (r *redactor) Request(exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
-	h := hiding{redactor: r, salt: exchange.WorkspaceID, values: map[string]string{}}
+// Request puts placeholders into a request. One that is too much work, or whose
+// context ends, is refused: nothing of it may be sent.
+func (r *redactor) Request(ctx context.Context, exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+	h := hiding{redactor: r, salt: exchange.WorkspaceID, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
+	if int64(bytesIn(request))*h.each > maxRedactWork {
+		return nil, tooMuchWork()
+	}
 	request.System = h.text(request.System)
 	for i := range request.Messages {
 		parts := request.Messages[i].Parts
@@ -73,15 +87,31 @@ func (r *redactor) Request(exchange parley.Exchange, request *parley.ModelReques
 			h.part(&parts[j])
 		}
 	}
+	if h.err != nil {
+		return nil, h.err
+	}
 	if len(h.values) == 0 {
 		return nil, nil
 	}
 	return restoring(h.values), nil
 }
 
+// bytesIn counts what is searched.
+func bytesIn(request *parley.ModelRequest) int {
+	bytes := len(request.System)
+	for i := range request.Messages {
+		for j := range request.Messages[i].Parts {
+			part := &request.Messages[i].Parts[j]
+			bytes += len(part.Text) + len(part.Arguments) + len(part.ProviderData)
+		}
+	}
+	return bytes
+}
+
 // hiding is the work on one request.
 type hiding struct {
 	*redactor
+	reading
 	salt   parley.ID
 	values map[string]string // by placeholder
 }
@@ -108,33 +138,57 @@ func (h *hiding) text(text string) string { return h.hide(text, false) }
 // returned hides what is found in what a provider gave: its placeholders are ours.
 func (h *hiding) returned(text string) string { return h.hide(text, true) }
 
+// hide replaces what is found, from left to right, as FindAll of package regexp does.
 func (h *hiding) hide(text string, keep bool) string {
-	places := h.match.FindAllStringSubmatchIndex(text, -1)
-	if places == nil {
-		return text
-	}
 	var out strings.Builder
-	last := 0
-	for _, place := range places {
-		value, group := text[place[0]:place[1]], 1
-		for place[2*group] < 0 {
-			group++
+	last, ended := 0, -1
+	for at := 0; at <= len(text); {
+		from, to, group := h.find(text, at)
+		if group == 0 {
+			break
 		}
-		var name string
-		switch {
-		case group > 1:
-			name = h.names[group-2]
-		case keep:
+		empty := to == at
+		if at = to; empty {
+			_, width := utf8.DecodeRuneInString(text[at:])
+			at += max(width, 1)
+		}
+		before := ended
+		if ended = to; empty && from == before || group == 1 && keep {
 			continue
-		default:
+		}
+		value, name := text[from:to], ""
+		if group > 1 {
+			name = h.names[group-2]
+		} else {
 			name = value[1 : len(value)-placeholderDigits-2]
 		}
-		out.WriteString(text[last:place[0]])
+		out.WriteString(text[last:from])
 		out.WriteString(h.placeholder(name, value))
-		last = place[1]
+		last = to
+	}
+	if last == 0 && out.Len() == 0 {
+		return text
 	}
 	out.WriteString(text[last:])
 	return out.String()
+}
+
+// find finds what matches first at a place of a text or behind it, and in which
+// group; group 0 is nothing.
+func (h *hiding) find(text string, at int) (from, to, group int) {
+	expression := h.first
+	if at > 0 { // what stands before it counts: \b looks at it, and ^ must not match
+		_, width := utf8.DecodeLastRuneInString(text[:at])
+		expression, at = h.next, at-width
+	}
+	h.rest = text[at:]
+	places := expression.FindReaderSubmatchIndex(&h.reading)
+	if h.err != nil || places == nil {
+		return 0, 0, 0
+	}
+	for group = 1; places[2*group] < 0; group++ {
+	}
+	return at + places[2*group], at + places[2*group+1], group
 }
 
 func (h *hiding) placeholder(name, value string) string {
@@ -142,4 +196,45 @@ func (h *hiding) placeholder(name, value string) string {
 	placeholder := "[" + name + "_" + hex.EncodeToString(sum[:])[:placeholderDigits] + "]"
 	h.values[placeholder] = value
 	return placeholder
+}
+
+const (
+	// mostRedactSize is for the server's patterns and those of an agent or session.
+	mostRedactSize = 2 * parley.MaxRedactSize
+	// maxRedactWork bounds the search of one request: instructions of the patterns
+	// times what they read. It is a second to some ten.
+	maxRedactWork = 1 << 29
+	// workPerLook is what is done between two looks at the context.
+	workPerLook = 1 << 20
+)
+
+func tooMuchWork() error {
+	return parley.Errorf(parley.CodeInvalid, "Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller patterns, or a shorter context.")
+}
+
+// reading hands texts to regular expressions rune by rune. It counts what they
+// read, which is more than the text where what follows a match was looked at, and
+// ends them when that is too much or the context ends.
+type reading struct {
+	ctx  context.Context //nolint:containedctx // one request's, asked as the reading goes
+	rest string
+	each int64 // work of a rune
+	left int64
+	err  error // why the reading stopped: what was found is not all
+}
+
+// ReadRune implements io.RuneReader.
+func (r *reading) ReadRune() (rune, int, error) {
+	if r.rest == "" || r.err != nil {
+		return 0, 0, io.EOF
+	}
+	before := r.left
+	if r.left -= r.each; r.left < 0 {
+		r.err = tooMuchWork()
+	} else if before/workPerLook != r.left/workPerLook {
+		r.err = context.Cause(r.ctx)
+	}
+	c, width := utf8.DecodeRuneInString(r.rest)
+	r.rest = r.rest[width:]
+	return c, width, nil
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"context"
 	"iter"
 	"strings"
 
@@ -26,7 +27,7 @@ func (thinkTags) Name() string { return thinkTagsName }
 
 // Request has nothing to change: reasoning is sent back only as its provider gave
 // it, and these providers take none back.
-func (thinkTags) Request(parley.Exchange, *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (thinkTags) Request(context.Context, parley.Exchange, *parley.ModelRequest) (parley.AnswerFilter, error) {
 	return func(chunks chunkStream) chunkStream {
 		return func(yield func(parley.Chunk, error) bool) {
 			t := tagReader{renumbered: map[int]int{}, yield: yield}

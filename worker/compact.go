@@ -201,6 +201,9 @@ func (s *summary) ask(claim *parley.CompactionClaim) (parley.CompactionSettle, e
 	q := &question{system: s.settings.System}
 	var err error
 	if q.encoded, q.filter, err = s.encode(&request, &manifest); err != nil {
+		if s.ctx.Err() != nil {
+			return parley.CompactionSettle{}, context.Cause(s.ctx)
+		}
 		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	q.call = parley.Call{

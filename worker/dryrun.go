@@ -265,8 +265,12 @@ func (w *Worker) Preview(ctx context.Context, of parley.DryTurn) (parley.Preview
 	if err != nil || failure != nil {
 		return parley.Previewed{}, refusedBy(failure, err)
 	}
+	t.within()
 	defer t.bounds.stop()
 	shown, err := t.preview() //nolint:contextcheck // as above
+	if late := t.overdue(); err != nil && late != nil {
+		return parley.Previewed{}, refusedBy(late, nil)
+	}
 	return shown, gone(err)
 }
 

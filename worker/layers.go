@@ -57,7 +57,7 @@ func (t *turn) encode(request *parley.ModelRequest, manifest *parley.Manifest) (
 	}
 	manifest.CacheKey, manifest.Middleware = request.CacheKey, t.layers.Names()
 	exchange := parley.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID}
-	filter, err := t.layers.Request(exchange, request)
+	filter, err := t.layers.Request(t.ctx, exchange, request)
 	if err != nil {
 		return parley.EncodedRequest{}, nil, err
 	}

@@ -309,6 +309,9 @@ func (t *turn) advance(at place) (place, error) {
 // take takes a step that shows steers. CodeMore asks for it to be taken again.
 func (t *turn) take(at place, steers []parley.Message) (place, error) {
 	q, failure, err := t.question(at, steers)
+	if err != nil && t.ctx.Err() != nil { // middleware was at it when the turn's time was over, or it was cancelled
+		return over(), t.leave(nil)
+	}
 	if err != nil {
 		return over(), err
 	}

@@ -12,6 +12,8 @@ import (
 // assertion reads the keywords that hold no schema.
 func (r *reader) assertion(n *node, name string, v *value, at place) (err error) {
 	switch name {
+	case "$recursiveRef":
+		return fmt.Errorf("%s: $recursiveRef is of an older draft and is not known here; use $dynamicRef", at)
 	case "$ref":
 		n.ref, err = oneText(v, at)
 	case "$dynamicRef":
@@ -131,7 +133,10 @@ func (n *node) allow(values []value) {
 			allowed[string(key)], n.enumKey = true, max(n.enumKey, len(key))
 		}
 	}
-	n.enum = allowed
+	n.enum, n.enumSize = allowed, len(allowed)*bytesPerStep
+	for key := range allowed {
+		n.enumSize += len(key)
+	}
 }
 
 func oneText(v *value, at place) (string, error) {

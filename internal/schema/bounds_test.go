@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -136,5 +137,88 @@ func TestABudgetForBothLooks(t *testing.T) {
 	}
 	if wrong, err := s.Check(t.Context(), json.RawMessage(`{"a":null}`)); wrong != "" || !errors.Is(err, ErrBudget) {
 		t.Errorf("%q, %v", wrong, err)
+	}
+}
+
+// Where nobody is told why a value does not fit, no sentence about it is made: a
+// check of the values of a long enum costs the same as of a short one.
+//
+//nolint:paralleltest // it counts what is allocated
+func TestSilentRefusalsMakeNoSentence(t *testing.T) {
+	numbers := make([]string, 11_500)
+	for i := range numbers {
+		numbers[i] = fmt.Sprint(i)
+	}
+	enum := `{"enum":[` + strings.Join(numbers, ",") + `]}`
+	const levels = 24
+	var defs []string
+	for i := range levels {
+		next := fmt.Sprintf(`{"$ref":"#/$defs/a%d"}`, i+1)
+		defs = append(defs, fmt.Sprintf(`"a%d":{"anyOf":[{"not":%s},{"not":%s}]}`, i, next, next))
+	}
+	defs = append(defs, fmt.Sprintf(`"a%d":%s`, levels, enum))
+	types := strings.Repeat(`{"type":["string","null","boolean","array","object"]},`, 1000)
+	for name, c := range map[string]struct {
+		schema, value string
+		fits          bool
+	}{
+		"a long enum, asked often": {`{"items":{"anyOf":[` + enum + `,{}]}}`, `[` + strings.Repeat("-1,", 999) + `-1]`, true},
+		"at the end of a chain":    {`{"$defs":{` + strings.Join(defs, ",") + `},"items":{"$ref":"#/$defs/a0"}}`, `[-1]`, false},
+		"many schemas":             {`{"items":{"anyOf":[{"anyOf":[` + types + `false]},{}]}}`, `[` + strings.Repeat("-1,", 150) + `-1]`, true},
+	} {
+		s, err := Read(json.RawMessage(c.schema))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		fits, err := s.Fits(t.Context(), c.value)
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; fits != c.fits || err != nil || made > 16<<20 {
+			t.Errorf("%s: %v, %v, and %d bytes were made", name, fits, err, made)
+		}
+	}
+}
+
+// What a check costs is taken from its budget: the sentence about a long enum, the
+// key of a list, and the resources that a $dynamicRef looks through.
+func TestChecksPayForTheirWork(t *testing.T) {
+	t.Parallel()
+	distinct := make([]string, 5000)
+	for i := range distinct {
+		distinct[i] = fmt.Sprint(i)
+	}
+	ones := "[" + strings.Repeat("1,", 9999) + "1]"
+	scopes := ""
+	const depth = 20
+	for i := range depth {
+		scopes += fmt.Sprintf(`{"$id":"https://example.com/%d","allOf":[`, i)
+	}
+	scopes += `{"$id":"https://example.com/last","$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}` + strings.Repeat(`]}`, depth)
+	for name, c := range map[string]struct {
+		schema, value string
+		least         int // steps, beside reading the value
+	}{
+		"a sentence":          {`{"enum":[` + strings.Join(distinct, ",") + `]}`, `-1`, len(distinct)},
+		"a long enum":         {`{"enum":[` + strings.Repeat("1,", 10) + ones + `]}`, ones, len(ones) / keyPerStep},
+		"through $dynamicRef": {scopes, `[[],[],[],[],[],[],[],[],[],[]]`, 10 * depth},
+	} {
+		s, err := Read(json.RawMessage(c.schema))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check := s.check(t.Context())
+		given, err := check.decode([]byte(c.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := check.left
+		check.fits(s.root, &given)
+		if spent := before - check.left; spent < c.least || check.err != nil {
+			t.Errorf("%s: %d steps, want %d: %v", name, spent, c.least, check.err)
+		}
+	}
+	if _, err := Read(json.RawMessage(`{"properties":{"a":{"$recursiveRef":"#"}}}`)); err == nil || !strings.Contains(err.Error(), "$recursiveRef") {
+		t.Errorf("$recursiveRef: %v", err)
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 const (
 	bytesPerStep = 64   // of a text that is looked at
+	keyPerStep   = 4    // bytes of a value's key, which takes more than looking at it
 	namesPerStep = 8    // that are looked up
-	lookEvery    = 4096 // steps between looks at the context
+	lookEvery    = 1024 // steps between looks at the context
 	shownBytes   = 64   // of a name or text in a sentence about it
 )
 
@@ -63,6 +64,15 @@ func (c *check) refuse(format string, args ...any) bool {
 		if len(c.path) > 0 {
 			c.wrong = "/" + parley.Clip(strings.Join(c.path, "/"), 4*shownBytes) + ": " + c.wrong
 		}
+	}
+	return false
+}
+
+// explain is refuse for a sentence that takes work to make, about so many bytes. It
+// is made, and paid for, where somebody is told.
+func (c *check) explain(bytes int, sentence func() string) bool {
+	if c.quiet == 0 && c.look(bytes) {
+		return c.refuse("%s", sentence())
 	}
 	return false
 }
@@ -124,6 +134,9 @@ func (c *check) meets(n *node, v *value, seen *evaluated) bool {
 // dynamic is what a $dynamicRef leads to: the outermost resource with the anchor has it.
 func (c *check) dynamic(n *node) *node {
 	if n.dynamicName == "" {
+		return n.dynamicTo
+	}
+	if !c.spend(len(c.scope)) {
 		return n.dynamicTo
 	}
 	for _, resource := range c.scope {

@@ -29,7 +29,7 @@ func (c *check) anyOf(n *node, v *value, own *evaluated) bool {
 			return c.err == nil
 		}
 	}
-	return c.err == nil && (fits || c.refuse("%s", none(n.anyOf, v)))
+	return c.err == nil && (fits || c.explain(len(n.anyOf)*bytesPerStep, func() string { return none(n.anyOf, v) }))
 }
 
 func (c *check) oneOf(n *node, v *value, own *evaluated) bool {
@@ -44,7 +44,7 @@ func (c *check) oneOf(n *node, v *value, own *evaluated) bool {
 			}
 		}
 	}
-	return c.err == nil && (fits == 1 || c.refuse("%s", none(n.oneOf, v)))
+	return c.err == nil && (fits == 1 || c.explain(len(n.oneOf)*bytesPerStep, func() string { return none(n.oneOf, v) }))
 }
 
 // none is what is told of a value that fits no schema of several: their types,
@@ -139,7 +139,7 @@ func (c *check) unique(v *value) bool {
 		if !whole {
 			c.err = ErrBudget
 		}
-		if !c.spend(1 + len(key)/bytesPerStep) {
+		if !c.spend(1 + len(key)/keyPerStep) {
 			return false
 		}
 		if before, twice := seen[string(key)]; twice {

@@ -17,6 +17,7 @@ type node struct {
 	types    []string
 	enum     map[string]bool // keys of the values; nil: any
 	enumKey  int             // the longest of them
+	enumSize int             // bytes of all of them, and a step for each
 	multiple *value
 
 	minimum, maximum, above, below *value

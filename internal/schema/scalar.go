@@ -15,11 +15,11 @@ func (c *check) scalar(n *node, v *value) bool {
 	}
 	if n.enum != nil {
 		key, whole := v.appendKey(nil, n.enumKey)
-		if !c.look(len(key)) {
+		if !c.spend(len(key) / keyPerStep) {
 			return false
 		}
 		if !whole || !n.enum[string(key)] {
-			return c.refuse("must be %s", choices(n.enum))
+			return c.explain(n.enumSize, func() string { return "must be " + choices(n.enum) })
 		}
 	}
 	switch v.kind {
@@ -46,6 +46,11 @@ func choices(enum map[string]bool) string {
 }
 
 func (c *check) number(n *node, v *value) bool {
+	for _, limit := range []*value{n.minimum, n.maximum, n.above, n.below, n.multiple} {
+		if limit != nil && !c.spend(1) { // to compare exactly takes longer than to meet a schema
+			return false
+		}
+	}
 	shown := parley.Clip(v.text, shownBytes)
 	switch {
 	case n.minimum != nil && v.compare(n.minimum) < 0:

@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/engine"
+)
+
+// begun is a sink that tells of the first event.
+type begun func()
+
+func (b begun) Event(parley.Event) error    { b(); return nil }
+func (b begun) Delta(parley.DryDelta) error { return nil }
+
+// A principal's dry runs at once are bounded, whatever places the worker has; who
+// hangs up gives the place back.
+func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 8
+	h := newHouse(t, realWorker)
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Model: "sim/script"}, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := h.open(t, engine.SessionInput{AgentID: agent.Slug}).ID
+	waiting := engine.MessageInput{Content: []byte(`{"text":"[[{\"wait_ms\":600000}]]"}`)}
+	run := func(ctx context.Context, tell func()) error {
+		_, err := h.DryRunMessage(ctx, h.member, session, waiting, engine.DryWatch{Sink: begun(sync.OnceFunc(tell))})
+		return err
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	started, ended := make(chan struct{}, most), make(chan error, most)
+	for range most {
+		go func() { ended <- run(ctx, func() { started <- struct{}{} }) }() // ends with ctx
+	}
+	for range most {
+		select {
+		case <-started:
+		case err := <-ended:
+			t.Fatalf("a dry run ended: %v", err)
+		}
+	}
+	if err := run(ctx, func() {}); parley.ErrorCode(err) != parley.CodeRateLimited || !strings.Contains(err.Error(), "at once") {
+		t.Errorf("one more: %v", err)
+	}
+	hangUp()
+	for range most {
+		<-ended
+	}
+	if _, err := h.DryRunMessage(t.Context(), h.member, session, engine.MessageInput{Content: []byte(`{"text":"[[]]"}`)}, engine.DryWatch{}); parley.ErrorCode(err) == parley.CodeRateLimited {
+		t.Errorf("when all have ended: %v", err)
+	}
+}
+
+// Whoever asked for a preview ends it by hanging up, and so does the turn's limit
+// of time, though middleware is at a long text.
+func TestPreviewsEndWithTheirClient(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, realWorker)
+	// It stays below the budget of a request, and is seconds of work.
+	slow := parley.MiddlewareSettings{Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}}}
+	one := 1
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Model: "sim/echo", Middleware: slow, Limits: parley.Limits{MaxSeconds: &one}}, parley.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := h.open(t, engine.SessionInput{AgentID: agent.Slug})
+	long := say(strings.Repeat("a", 250_000))
+	ctx, hangUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer hangUp()
+	if _, err := h.Preview(ctx, h.member, session.ID, long); err == nil {
+		t.Error("a preview went on without its client")
+	}
+	if _, err := h.Preview(t.Context(), h.member, session.ID, long); err == nil || !strings.Contains(err.Error(), "max_seconds") {
+		t.Errorf("a preview beyond its time: %v", err)
+	}
+	turn := h.finish(t, h.post(t, session.ID, long))
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit {
+		t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
+	}
+}
+

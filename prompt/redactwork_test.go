@@ -1,0 +1,135 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley"
+)
+
+func mustRedactor(t rapid.TB, patterns ...string) *redactor {
+	t.Helper()
+	var named []parley.RedactPattern
+	for i, pattern := range patterns {
+		named = append(named, parley.RedactPattern{Name: fmt.Sprintf("p%d", i), Pattern: pattern})
+	}
+	r, err := newRedactor(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func hideIn(t rapid.TB, r *redactor, text string) (*parley.ModelRequest, error) {
+	t.Helper()
+	request := &parley.ModelRequest{Messages: []parley.RequestMessage{{Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}}}
+	_, err := r.Request(context.Background(), parley.Exchange{}, request)
+	return request, err
+}
+
+// To read a text rune by rune and from match to match finds what FindAll finds.
+func TestRedactFindsWhatFindAllFinds(t *testing.T) {
+	t.Parallel()
+	var redactors []*redactor
+	for _, patterns := range [][]string{
+		{`\b`}, {`a*b`, `a`}, {`^a|b$`}, {`(?m)^.`, `a$`}, {`\Bé+`, `\ba`}, {`a(?s:.*b)?`}, {`(?i)A+?`, `a+`}, {`x`, `[\n ]`}, {`é\b|\n\b`},
+	} {
+		redactors = append(redactors, mustRedactor(t, patterns...))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rapid.SampledFrom(redactors).Draw(t, "redactor")
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "A", "é", " ", "\n", "x", "\xff", "[P0_0123456789]"})).Draw(t, "text"), "")
+		h := hiding{redactor: r, values: map[string]string{}, reading: reading{ctx: context.Background(), each: 1, left: maxRedactWork}}
+		var want strings.Builder
+		last := 0
+		for _, place := range r.first.FindAllStringSubmatchIndex(text, -1) {
+			group := 1
+			for place[2*group] < 0 {
+				group++
+			}
+			name := "P0"
+			if group > 1 {
+				name = r.names[group-2]
+			}
+			want.WriteString(text[last:place[0]] + h.placeholder(name, text[place[0]:place[1]]))
+			last = place[1]
+		}
+		want.WriteString(text[last:])
+		if got := h.hide(text, false); got != want.String() {
+			t.Fatalf("%q became %q, want %q", text, got, want.String())
+		}
+	})
+}
+
+// A search that would take too long sends nothing: neither one of many
+// instructions over much text, nor one that reads to the end again and again.
+func TestRedactHasABudget(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pattern string
+		bytes   int
+	}{
+		"many instructions over much text": {`(\w{1,60}){1,15}[xyz]0`, 900_000},
+		"behind each match to the end":     {`a(?s:.*b)?`, 900_000},
+	} {
+		_, err := hideIn(t, mustRedactor(t, c.pattern), strings.Repeat("a", c.bytes))
+		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "Nothing was sent") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	request, err := hideIn(t, mustRedactor(t, `[\w.]+@[\w.]+\w`, `\d{3}-\d{4}`), strings.Repeat("Some words, a number. ", 40_000)+"555-1234")
+	if text := request.Messages[0].Parts[0].Text; err != nil || strings.Contains(text, "555") {
+		t.Errorf("usual patterns over a long text: %v", err)
+	}
+}
+
+// The end of the context ends a search in the midst of a text.
+func TestRedactEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	r := mustRedactor(t, `(\w{1,60}){1,15}[xyz]0`)
+	why := errors.New("the turn's time is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	request := &parley.ModelRequest{System: strings.Repeat("a", 200_000)}
+	h := hiding{redactor: r, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
+	h.text(request.System)
+	if done := maxRedactWork - h.left; !errors.Is(h.err, why) || done > 2*workPerLook {
+		t.Errorf("after work of %d: %v", done, h.err)
+	}
+	if _, err := r.Request(ctx, parley.Exchange{}, request); !errors.Is(err, why) {
+		t.Errorf("the request ended with %v", err)
+	}
+}
+
+// Patterns that are too much together are refused where they are written, and
+// where an earlier version let them pass; the server's have room beside a scope's.
+func TestPatternsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	var many []parley.RedactPattern
+	for i := range parley.MaxRedactPatterns {
+		many = append(many, parley.RedactPattern{Name: fmt.Sprintf("p%d", i), Pattern: `(\w{1,60}){1,15}[xyz]0`})
+	}
+	if err := parley.ValidateRedact("redact", many); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "p1: the pattern is too large") {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := newRedactor(many); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("stored: %v", err)
+	}
+	if err := parley.ValidateRedact("redact", many[:1]); err != nil {
+		t.Errorf("one: %v", err)
+	}
+	if _, err := newRedactor(many[:2]); err != nil {
+		t.Errorf("the server's and an agent's: %v", err)
+	}
+	for _, pattern := range []string{`x{1001}`, `(x{100}){100}`, `((x{30}){30}){30}`} {
+		err := parley.ValidateRedact("redact", []parley.RedactPattern{{Name: "p", Pattern: pattern}})
+		if err == nil || !strings.Contains(err.Error(), "too large once its repetitions") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
