@@ -237,6 +237,13 @@ func TooManyWrongKeys(wait time.Duration) error {
 		Message: fmt.Sprintf("This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.", wait)}
 }
 
+// TooManyStreams is the refusal of a stream beside as many as one may have.
+func TooManyStreams(who string, most int, wait time.Duration) error {
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("%s %d streams open at this server, and it has room for no more of them; end one, or wait %s and ask again. "+
+			"One stream of GET /v1/events follows many sessions.", who, most, wait)}
+}
+
 // BudgetScope is what a limit counts.
 type BudgetScope string
 

@@ -96,6 +96,15 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
+	if !r.open && (r.lasting || wantsStream(request)) {
+		end, err := beginStream(request.Context())
+		if err != nil {
+			x.streaming = true
+			a.fail(x, err)
+			return
+		}
+		defer end()
+	}
 	if r.lasting && request.Method == http.MethodHead {
 		newStream(w) // its headers are all that was asked for
 		return
@@ -117,7 +126,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return err
 		}
 		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
-		letIn(x.r.Context())
+		letIn(x.r.Context(), &x.principal)
 		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
 		if err != nil {
 			x.keyLimited = true
