@@ -157,7 +157,7 @@ type ToolEnded struct {
 	Took    time.Duration
 }
 
-// RateScope is whose requests per minute were refused or held back.
+// RateScope is whose requests were refused or held back, because there were too many.
 type RateScope string
 
 // The scopes.
