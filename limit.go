@@ -240,7 +240,7 @@ func TooManyWrongKeys(wait time.Duration) error {
 // TooManyStreams is the refusal of a stream beside as many as one may have.
 func TooManyStreams(who string, most int, wait time.Duration) error {
 	return &Error{Code: CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("%s %d streams open at this server, and it has room for no more of them; end one, or wait %s and ask again. "+
+		Message: fmt.Sprintf("%s as many streams open at this server as it allows (%d); end one, or wait %s and ask again. "+
 			"One stream of GET /v1/events follows many sessions.", who, most, wait)}
 }
 

@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"parley"
+	"parley/internal/peer"
 )
 
 // guarded is a server with limits whose requests are let in at /known, and stay until
@@ -338,6 +340,60 @@ func (g *guarded) streamsOf(who string) int {
 		return h.streams
 	}
 	return 0
+}
+
+// boundedTo has a server of its own, with limits, answer from here on.
+func (s *testServer) boundedTo(limits ConnectionLimits) {
+	s.Helper()
+	limits.Log = slog.New(slog.DiscardHandler)
+	server := NewServer(s.api, limits.Log)
+	server.ConnContext = peer.ConnContext
+	listener, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(Bounded(server, listener, limits)) }() // ended by Close below
+	s.url = "http://" + listener.Addr().String()
+	s.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			s.Error(err)
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			s.Error(err)
+		}
+	})
+}
+
+// Whoever has as many streams as it may is told so with 429, of each route, before
+// anything is done; a request without a stream is answered, and so is another's stream.
+func TestAStreamTooManyIsRefusedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	limited := make(chan parley.RateScope, 10) // more than there are refusals
+	s := startServer(t, func(o *Options) { o.Limited = func(scope parley.RateScope) { limited <- scope } })
+	s.boundedTo(ConnectionLimits{Most: 7}) // one stream each
+	session := s.session(`{}`).ID.String()
+	colleague := s.key("default", "colleague", parley.RoleMember)
+	own := []string{"Authorization", "Bearer " + testToken}
+	s.stream("GET", "/v1/events", "", own...)
+	for _, at := range [][3]string{
+		{"GET", "/v1/events", ""},
+		{"GET", "/v1/sessions/" + session + "/events", ""},
+		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"Hello"}}`},
+	} {
+		got := s.do(at[0], at[1], at[2], append(own, "Accept", "text/event-stream")...)
+		if wait, err := strconv.Atoi(got.header.Get("Retry-After")); got.status != 429 || err != nil || wait < 2 ||
+			!strings.HasPrefix(got.problem(t).Detail, "You have as many streams open") {
+			t.Errorf("%s %s: status %d, Retry-After %q: %s", at[0], at[1], got.status, got.header.Get("Retry-After"), got.body)
+		}
+		if len(limited) != 1 || <-limited != parley.RateOfStreams {
+			t.Errorf("%s %s is not counted as a stream", at[0], at[1])
+		}
+	}
+	if messages := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "", own...); len(messages.Data) != 0 {
+		t.Errorf("%d messages were posted", len(messages.Data))
+	}
+	s.stream("GET", "/v1/events", "", "Authorization", colleague)
 }
 
 // A connection that a proxy uses for one after the other is whoever's it serves.
