@@ -27,6 +27,8 @@ type route struct {
 	about  string // description
 	verb   engine.Verb
 	open   bool // answers without a principal
+	makes  bool // something new, its maker's own: nothing that is there already is touched
+	local  bool // for the server's own user alone, whatever the role
 
 	query   []parameter
 	headers []parameter
@@ -127,6 +129,10 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		}
 		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context(), &x.principal)
+		if r.local && !x.local {
+			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+
+				"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.")
+		}
 		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
 		if err != nil {
 			x.keyLimited = true

@@ -23,7 +23,7 @@ func bothPaths(behind string) []string {
 // routes is every route of the API, in one list.
 func routes() []route {
 	return []route{
-		{method: http.MethodPost, paths: []string{"/v1/agents"}, name: "createAgent", tag: "agents", verb: engine.WriteAgents,
+		{method: http.MethodPost, paths: []string{"/v1/agents"}, name: "createAgent", tag: "agents", verb: engine.WriteAgents, makes: true,
 			says: "Create an agent", about: "Only a name is needed. The slug derives from it; one that is taken in the workspace is 409.",
 			headers: idempotent(), input: inputOf[engine.AgentInput](agentInputExample), serve: serveCreateAgent,
 			answers: created[parley.Agent]("The agent, version 1.", agentExample), fails: conflicting()},
@@ -45,13 +45,13 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/agents/{agent}/versions/{version}"}, name: "getAgentVersion", tag: "agents", verb: engine.ReadAgents,
 			says: "Read an earlier version of an agent", about: "The agent as the turns of that version used it.", serve: serveAgentVersion, answers: found[parley.Agent]("The agent in that version.", agentExample)},
 
-		{method: http.MethodPost, paths: []string{"/v1/sessions", "/v1/agents/{agent}/sessions"}, name: "createSession", tag: "sessions", verb: engine.OpenSessions,
+		{method: http.MethodPost, paths: []string{"/v1/sessions", "/v1/agents/{agent}/sessions"}, name: "createSession", tag: "sessions", verb: engine.OpenSessions, makes: true,
 			says: "Create a session", about: "With message, the session, the message and its turn are created in one transaction. With a key that a session of the workspace has, that session is answered (200) and the message posted there. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then that turn's frames, as of a posted message.",
 			query: []parameter{flushParameter()}, headers: with(idempotent(), acceptHeader()), input: inputOf[engine.SessionInput](sessionInputExample), serve: serveCreateSession, answers: opened(), fails: conflicting()},
 		{method: http.MethodGet, paths: []string{"/v1/sessions", "/v1/agents/{agent}/sessions"}, name: "listSessions", tag: "sessions", verb: engine.ReadSessions,
 			says: "List sessions", about: "Last activity first. Archived sessions are left out unless archived asks for them.",
 			query: sessionFilters(), serve: serveListSessions, answers: listed[parley.Session](sessionExample)},
-		{method: http.MethodPut, paths: []string{"/v1/sessions/by-key"}, name: "ensureSession", tag: "sessions", verb: engine.OpenSessions,
+		{method: http.MethodPut, paths: []string{"/v1/sessions/by-key"}, name: "ensureSession", tag: "sessions", verb: engine.OpenSessions, makes: true,
 			says: "Get or create a session by key", about: "The key is opaque, or made by the server from type, feature and task. Any number of callers at once get one session. With message it is posted there, and text/event-stream is answered with that turn's frames.",
 			query: []parameter{flushParameter()}, headers: with(idempotent(), acceptHeader()), input: inputOf[engine.SessionInput](`{"type":"dev-task","feature":"login","task":"T-7","agent_id":"parley"}`), serve: serveEnsureSession, answers: opened(), fails: conflicting()},
 		{method: http.MethodGet, paths: []string{"/v1/sessions/by-key"}, name: "getSessionByKey", tag: "sessions", verb: engine.ReadSessions,
@@ -230,7 +230,7 @@ func routes() []route {
 			query: []parameter{text("path", "The directory to look into, absolute. Without it the roots are listed."), text("name", "Only directories whose names contain this, whatever its case."), flag("hidden", "Also directories whose names begin with a dot.")},
 			serve: serveDirectories, answers: found[engine.Directories]("The directories.", directoriesExample), fails: []parley.Code{parley.CodeNotFound}},
 
-		{method: http.MethodPost, paths: []string{"/v1/files"}, name: "uploadFile", tag: "files", verb: engine.WriteFiles, uploads: true,
+		{method: http.MethodPost, paths: []string{"/v1/files"}, name: "uploadFile", tag: "files", verb: engine.WriteFiles, makes: true, uploads: true,
 			says: "Upload a file", about: "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again are answered with the file that is there (200).",
 			query: []parameter{text("name", "The file's name; of a form, instead of the one in it.")}, serve: serveUploadFile,
 			answers: append(created[parley.File]("The new file.", fileExample), found[parley.File]("The file that has this name and these bytes.", fileExample)...), fails: []parley.Code{parley.CodeConflict}},
@@ -282,7 +282,7 @@ func routes() []route {
 		{method: http.MethodGet, paths: []string{"/v1/audit/anchor"}, name: "getAnchor", tag: "audit", verb: engine.ReadAudit,
 			says: "Name the end of the audit's chain", about: "The number and hash of the latest link, of all workspaces together. Kept elsewhere, it shows later whether the chain up to there is still the same. For admins.",
 			serve: serveAnchor, answers: found[parley.Anchor]("The latest link; number 0 while there is none.", anchorExample)},
-		{method: http.MethodPost, paths: []string{"/v1/verify"}, name: "verify", tag: "audit", verb: engine.ReadAudit,
+		{method: http.MethodPost, paths: []string{"/v1/verify"}, name: "verify", tag: "audit", verb: engine.ReadAudit, local: true,
 			says: "Verify the store, step by step", about: "Makes the next small step: the database's pages, every record, the files, and the audit with its chain. Send what next says as place, until done. For the machine's own user alone, by the local token; parley verify does it.",
 			input: inputOf[verifyInput](`{"place":""}`), serve: serveVerify, answers: found[parley.VerifyStep]("What the step found, and where the next one begins.", verifyExample)},
 		{method: http.MethodGet, paths: []string{"/v1/search"}, name: "search", tag: "messages", verb: engine.ReadSessions,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,9 +16,6 @@ import (
 )
 
 const (
-	// maxOwnFiles bounds the files of one of the server's own directories that are
-	// compared with what is opened.
-	maxOwnFiles = 4096
 	// maxLinks bounds the links that lead from one to the next.
 	maxLinks = 40
 )
@@ -30,8 +26,8 @@ const (
 type Tree struct {
 	rules *rules
 	root  *os.Root
-	path  string        // as the kernel knows it
-	own   []fs.FileInfo // the server's own files
+	path  string // as the kernel knows it
+	own   *ownFiles
 }
 
 // Open opens a project directory, checked as it is now.
@@ -96,7 +92,7 @@ func (t *Tree) Hidden(name string, entry fs.DirEntry) bool {
 		return t.rules.refusedIdentity(full) != ""
 	}
 	info, err := entry.Info()
-	return err == nil && t.isOwn(info)
+	return err == nil && t.own.refused(info) == ownReason
 }
 
 // Open opens a regular file for reading. A pipe or a device could hold the caller
@@ -176,8 +172,8 @@ func (t *Tree) opened(name string, file *os.File) error {
 	if !info.Mode().IsRegular() {
 		return parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
 	}
-	if t.isOwn(info) {
-		return refusedFile(name, ownReason)
+	if why := t.own.refused(info); why != "" {
+		return refusedFile(name, why)
 	}
 	at, err := Where(file, filepath.Join(t.path, filepath.FromSlash(name)))
 	if err != nil {
@@ -195,34 +191,6 @@ func (t *Tree) directory(name, at string) error {
 		return refusedFile(name, why)
 	}
 	return nil
-}
-
-func (t *Tree) isOwn(info fs.FileInfo) bool {
-	return slices.ContainsFunc(t.own, func(own fs.FileInfo) bool { return os.SameFile(own, info) })
-}
-
-// ownFiles are the files of the server's own that have a name elsewhere, maybe.
-func (p *Policy) ownFiles() []fs.FileInfo {
-	var own []fs.FileInfo
-	for _, name := range p.files {
-		if info, err := os.Stat(name); err == nil {
-			own = append(own, info)
-		}
-	}
-	for _, directory := range p.ownDirectories() {
-		folder, err := os.Open(directory)
-		if err != nil {
-			continue // not there yet
-		}
-		entries, _ := folder.Readdir(maxOwnFiles) // as far as it can be read
-		_ = folder.Close()                        // read only
-		for _, info := range entries {
-			if info.Mode().IsRegular() {
-				own = append(own, info)
-			}
-		}
-	}
-	return own
 }
 
 // Replace writes a file whole: beside it and then over it, so that a reader sees the
@@ -333,9 +301,10 @@ func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created boo
 		return false, FileError(name, err)
 	case !info.Mode().IsRegular():
 		return false, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
-	case t.isOwn(info):
-		return false, refusedFile(name, ownReason)
 	default:
+		if why := t.own.refused(info); why != "" {
+			return false, refusedFile(name, why)
+		}
 		mode = info.Mode().Perm()
 	}
 	if err := overwrite(folder, base, data, mode); err != nil {

@@ -48,6 +48,68 @@ func TestTheServersFilesUnderOtherNames(t *testing.T) {
 	}
 }
 
+// A database on another disk, behind a link, is the server's own under any name, and so
+// is what lies deep in its directories.
+func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data/deep/er", "records/provider", "disk", "disk/more", "site")
+	for own, name := range map[string]string{
+		"disk/store": "by-link", "data/deep/er/file": "deep", "records/provider/exchange": "exchange", "disk/more/file": "behind-a-link",
+	} {
+		put(t, filepath.Join(base, own), "the server's")
+		if err := os.Link(filepath.Join(base, own), filepath.Join(base, "site", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"data/parley.db": "../disk/store", "data/more": "../disk/more"} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, filepath.Join(base, "site/first"), "the project's")
+	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
+		t.Fatal(err)
+	}
+	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data"), Closed: []string{filepath.Join(base, "records")}})
+	tree := opened(t, p, filepath.Join(base, "site"))
+	for _, name := range []string{"by-link", "deep", "exchange", "behind-a-link"} {
+		if _, err := tree.Open(name); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was opened: %v", name, err)
+		}
+		if _, err := tree.Replace(name, []byte("taken")); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was written: %v", name, err)
+		}
+	}
+	file, err := tree.Open("second")
+	if err != nil {
+		t.Fatalf("a file of the project with two names: %v", err)
+	}
+	_ = file.Close() // read only
+}
+
+// When there are more own files than are looked at, what could be one is refused, and
+// what has a single name is not.
+func TestMoreOwnFilesThanAreLookedAt(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data", "site")
+	for _, name := range []string{"data/a", "data/b", "data/c", "site/alone", "site/first"} {
+		put(t, filepath.Join(base, name), "x")
+	}
+	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
+		t.Fatal(err)
+	}
+	tree := opened(t, policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data")}), filepath.Join(base, "site"))
+	tree.own.limit = 2
+	if _, err := tree.Open("second"); parley.ErrorCode(err) != parley.CodeForbidden || !strings.Contains(err.Error(), "PARLEY_DATA") {
+		t.Errorf("a file that may be the server's: %v", err)
+	}
+	file, err := tree.Open("alone")
+	if err != nil {
+		t.Fatalf("a file with one name: %v", err)
+	}
+	_ = file.Close() // read only
+}
+
 // Nothing is written where git would run it: in a .git however it is spelled, nor in
 // what is one under another name.
 func TestNothingIsWrittenWhereGitRunsIt(t *testing.T) {
