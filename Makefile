@@ -38,6 +38,9 @@ CLUSTER_TIMEOUT := 10m
 WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints)$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
 
+# Of each fuzz target: a look in make test, hours of it by hand.
+FUZZTIME ?= 10s
+
 .PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
 
 help: ## list the targets
@@ -51,7 +54,7 @@ check: ## in a minute or two: compile, vet, and the short tests without PostgreS
 	go vet ./...
 	go test -vet=off -short $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' -e '^parley/postgres$$' -e '^parley/internal/pgtest$$')
 
-test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, stores, whole processes; each stage says what it took
+test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, a look at the fuzz targets, stores, whole processes; each stage says what it took
 	.ci/prepare
 	@mkdir -p .cache && rm -f .cache/stages
 	@.ci/stage lint $(MAKE) lint
@@ -59,6 +62,7 @@ test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage vendors $(MAKE) test-vendors
 	@.ci/stage page $(MAKE) test-page
 	@.ci/stage unit $(MAKE) test-unit
+	@.ci/stage fuzz $(MAKE) fuzz FUZZTIME=1s
 	@.ci/stage stores $(MAKE) test-stores
 	@.ci/stage e2e $(MAKE) e2e
 	@echo "seconds of each stage:"; cat .cache/stages
@@ -124,7 +128,7 @@ e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## tests of the real binary an
 	$(GO_TEST) -v -timeout $(CLUSTER_TIMEOUT) -p 1 -parallel 3 $$(go list ./e2e/... | grep -v '/e2e$$') # -p 1: each package has the machine to itself
 
 fuzz: ## every fuzz target for FUZZTIME each (10s): what reads foreign bytes ends with an answer or an error
-	.ci/fuzz
+	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 trials: ## the trials of several processes, TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}

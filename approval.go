@@ -206,6 +206,9 @@ type Decision struct {
 	By       Author
 }
 
+// Lasts reports an answer that later calls go by too.
+func (d Decision) Lasts() bool { return d.Scope == ScopeSession || d.Scope == ScopeChange }
+
 // Validate reports the field that breaks a rule.
 func (d Decision) Validate() error {
 	switch d.Decision {

@@ -2,6 +2,7 @@ package parley
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -172,6 +173,35 @@ func (i *AuditIntent) Of(session ID) *AuditIntent {
 	own.template.ID = NewID()
 	own.About(session, ID{})
 	return own
+}
+
+// DeleteSessionAction is what the audit calls the deletion of a session, whoever it is
+// done for and by. Each deleted session has an entry of its own that says so: without
+// one, a verification takes it for removed by another hand.
+const DeleteSessionAction = "deleteSession"
+
+// parleyItself is who did what the audit knows nobody for.
+var parleyItself = AuditEntry{PrincipalID: ID{len(ID{}) - 1: 1}, PrincipalName: "parley"}
+
+// Deletions are the entries of sessions that a transaction deletes and that entries,
+// which it writes too, do not say so of: children, the sessions of a project. A nil
+// intent is that of Parley itself.
+func (i *AuditIntent) Deletions(workspaceID ID, deleted []ID, entries []AuditEntry) (further []AuditEntry) {
+	template := parleyItself
+	if i != nil {
+		template = i.template
+	} else if len(deleted) > 0 {
+		template.RequestID = NewID()
+	}
+	for _, id := range deleted {
+		if slices.ContainsFunc(entries, func(e AuditEntry) bool { return e.SessionID == id && e.Action == DeleteSessionAction }) {
+			continue
+		}
+		entry := template
+		entry.ID, entry.At, entry.WorkspaceID, entry.Action, entry.SessionID = NewID(), Now(), workspaceID, DeleteSessionAction, id
+		further = append(further, entry)
+	}
+	return further
 }
 
 type auditKey struct{}

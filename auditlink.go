@@ -55,6 +55,7 @@ type LinkStep struct {
 	Linked int  // links made
 	More   bool // there is more to link at once
 	Last   ID   // where the pass over the sessions is; zero at its end
+	Gone   int  // entries that were removed before they were linked, by another hand than Parley's
 }
 
 // AuditLinker links what the audit holds, behind the transactions that wrote it.
@@ -71,14 +72,19 @@ type AuditLinker interface {
 
 // LinkHash is the hash of a link: SHA-256 over the line "parley link 1", the hash of
 // the link before it (the zero hash before the first) and the canonical JSON of the
-// entry or the heads, the time and the number.
+// entry or the heads, the time and the number. A link of an entry that was gone before
+// it was linked names it: no entry that comes later fits.
 func LinkHash(previous Hash, link *AuditLink, entry *AuditEntry) Hash {
 	out := append(make([]byte, 0, 512+128*len(link.Heads)), linkTag...)
 	out = append(out, previous[:]...)
-	if entry != nil {
+	switch {
+	case entry != nil:
 		out = append(out, `{"entry":`...)
 		out = entry.appendCanonical(out)
-	} else {
+	case !link.EntryID.IsZero():
+		out = append(out, `{"gone":`...)
+		out = (&AuditEntry{WorkspaceID: link.WorkspaceID, At: link.EntryAt, ID: link.EntryID}).appendCanonical(out)
+	default:
 		out = append(out, `{"heads":`...)
 		out = AppendHeads(out, link.Heads)
 	}
@@ -151,9 +157,10 @@ func ParseHeads(text string) ([]LinkedHead, error) {
 	return heads, nil
 }
 
-// LinkAll makes the links of entries and of heads, behind an anchor, in this order.
-func LinkAll(from Anchor, at Time, entries []AuditEntry, heads []LinkedHead) []AuditLink {
-	links := make([]AuditLink, 0, len(entries)+1)
+// LinkAll makes the links of entries, of entries that are gone and of heads, behind an
+// anchor, in this order.
+func LinkAll(from Anchor, at Time, entries, gone []AuditEntry, heads []LinkedHead) []AuditLink {
+	links := make([]AuditLink, 0, len(entries)+len(gone)+1)
 	add := func(link AuditLink, entry *AuditEntry) {
 		from.Number++
 		link.Number, link.LinkedAt = from.Number, at
@@ -164,6 +171,9 @@ func LinkAll(from Anchor, at Time, entries []AuditEntry, heads []LinkedHead) []A
 	for i := range entries {
 		e := &entries[i]
 		add(AuditLink{WorkspaceID: e.WorkspaceID, EntryAt: e.At, EntryID: e.ID}, e)
+	}
+	for i := range gone {
+		add(AuditLink{WorkspaceID: gone[i].WorkspaceID, EntryAt: gone[i].At, EntryID: gone[i].ID}, nil)
 	}
 	if len(heads) > 0 {
 		add(AuditLink{Heads: heads}, nil)

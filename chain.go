@@ -37,6 +37,7 @@ type ChainInput struct {
 	Model      ModelID
 	CreatedAt  Time
 	Metadata   json.RawMessage // canonical, as settled
+	Internal   bool
 }
 
 // ChainInput is what the message contributes under the version that it has.
@@ -45,6 +46,7 @@ func (m *Message) ChainInput() ChainInput {
 		Version: m.ChainVersion, Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote, CallOrdinal: m.CallOrdinal,
 		ProviderData: m.ProviderData, CoversThrough: m.CoversThrough,
 		AuthorKind: m.Author.Kind, AuthorName: m.Author.Name, Model: m.Model, CreatedAt: m.CreatedAt, Metadata: m.Metadata,
+		Internal: m.Internal,
 	}
 }
 
@@ -99,10 +101,13 @@ func (in *ChainInput) appendShared(out []byte, content json.RawMessage) []byte {
 	return out
 }
 
-// appendSettled appends created_at, metadata and model.
+// appendSettled appends created_at, internal, metadata and model.
 func (in *ChainInput) appendSettled(out []byte) []byte {
 	out = append(out, `,"created_at":`...)
 	out = strconv.AppendInt(out, int64(in.CreatedAt), 10)
+	if in.Internal {
+		out = append(out, `,"internal":true`...)
+	}
 	out = append(out, `,"metadata":`...)
 	if len(in.Metadata) == 0 {
 		out = append(out, "{}"...)

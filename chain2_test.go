@@ -31,13 +31,14 @@ type goldenInput struct {
 	Model         parley.ModelID       `json:"model"`
 	CreatedAt     int64                `json:"created_at"`
 	Metadata      json.RawMessage      `json:"metadata"`
+	Internal      bool                 `json:"internal"`
 }
 
 func (in *goldenInput) input() parley.ChainInput {
 	return parley.ChainInput{
 		Version: in.Version, Role: in.Role, Status: in.Status, Content: in.Content, ContextNote: in.ContextNote, CallOrdinal: in.CallOrdinal,
 		ProviderData: in.ProviderData, CoversThrough: in.CoversThrough, AuthorKind: in.AuthorKind, AuthorName: in.AuthorName, Model: in.Model,
-		CreatedAt: parley.Time(in.CreatedAt), Metadata: in.Metadata,
+		CreatedAt: parley.Time(in.CreatedAt), Metadata: in.Metadata, Internal: in.Internal,
 	}
 }
 
@@ -105,6 +106,7 @@ func TestTheSecondChainVersionCoversEveryField(t *testing.T) {
 		"author's name":  func(in *parley.ChainInput) { in.AuthorName = "bob" },
 		"model":          func(in *parley.ChainInput) { in.Model = "" },
 		"created at":     func(in *parley.ChainInput) { in.CreatedAt++ },
+		"internal":       func(in *parley.ChainInput) { in.Internal = true },
 		"metadata":       func(in *parley.ChainInput) { in.Metadata = json.RawMessage(`{"a":1}`) },
 	} {
 		in := base()

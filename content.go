@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -195,7 +196,11 @@ func strictObject(raw []byte, into any) error {
 			if wrong.Field != "" {
 				field += "." + wrong.Field
 			}
-			return InvalidField(field, "must be a JSON %s", jsonKind(wrong.Type.Kind().String()))
+			kind := jsonKind(wrong.Type.Kind().String())
+			if kind != "array" && isList(into, wrong.Field) {
+				return InvalidField(field, "is a list, each item of which must be a JSON %s", kind)
+			}
+			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):
 			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
@@ -207,6 +212,16 @@ func strictObject(raw []byte, into any) error {
 		return InvalidField("content", "holds more than one JSON value")
 	}
 	return nil
+}
+
+// isList reports whether a field of a struct, by its JSON name, is a list.
+func isList(of any, name string) bool {
+	for field := range reflect.TypeOf(of).Elem().Fields() {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
+			return field.Type.Kind() == reflect.Slice
+		}
+	}
+	return false
 }
 
 func jsonKind(goKind string) string {

@@ -53,10 +53,14 @@ func (f File) IsText() bool { return strings.HasPrefix(f.MediaType, "text/") }
 
 // IsImage reports that the file is an image of a type that models read, whose
 // size is known.
-func (f File) IsImage() bool {
+func (f File) IsImage() bool { return f.ImageType() && f.Width > 0 && f.Height > 0 }
+
+// ImageType reports whether the file begins as an image that is decoded, though its
+// size may not be readable.
+func (f File) ImageType() bool {
 	switch f.MediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return f.Width > 0 && f.Height > 0
+		return true
 	}
 	return false
 }

@@ -230,6 +230,13 @@ func RateLimited(whose string, perMinute int, wait time.Duration) error {
 		Message: fmt.Sprintf("%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised", whose, perMinute, wait)}
 }
 
+// TooManySignIns is the refusal of a sign-in that comes too early.
+func TooManySignIns(wait time.Duration) error {
+	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("One key signs in %d times per minute at most; wait %s and try again", SignInsPerMinute, wait)}
+}
+
 // TooManyWrongKeys is the refusal of a wrong key from where many came before.
 func TooManyWrongKeys(wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))

@@ -12,6 +12,8 @@ const (
 	SignInTouch = 10 * time.Minute    // between two notes of when it was last used
 	MaxSignIns  = 100                 // of one principal; the oldest ends for the next
 
+	SignInsPerMinute = 60 // of one principal, where its key is not limited itself
+
 	MaxSignInsListed = 1000
 )
 

@@ -248,9 +248,9 @@ type TurnStore interface {
 	// orphan result, full queue), CodeKeyReused.
 	PostMessage(ctx context.Context, scope Scope, sessionID ID, message NewMessage, claimBy ID) (Posted, error)
 
-	// EditQueued replaces the content of a queued message. CodeConflict once it is
-	// in the record.
-	EditQueued(ctx context.Context, scope Scope, messageID ID, content json.RawMessage) (Message, error)
+	// EditQueued replaces the content of a queued message, which is its author's alone
+	// to do: CodeForbidden for another principal. CodeConflict once it is in the record.
+	EditQueued(ctx context.Context, scope Scope, author, messageID ID, content json.RawMessage) (Message, error)
 
 	// RemoveQueued takes a queued message out of the queue: it stays as cancelled,
 	// its turn too. CodeConflict once it is in the record.

@@ -95,6 +95,7 @@ type RecordHead struct {
 	SessionID    ID
 	LastSequence int64
 	LastHash     Hash
+	Listed       bool // its row among the sessions is there; set by RecordHeads
 }
 
 // RecordRow is a message of a record as the hash chain sees it.
@@ -113,9 +114,10 @@ type LinkRow struct {
 
 // HeadFound is what there is of a linked head.
 type HeadFound struct {
-	Deleted bool // the session was, by Parley
-	There   bool // the session is
-	Hash    Hash // of the message at the head's sequence; zero when there is none
+	Deleted   bool // the session is marked as deleted
+	Explained bool // by an entry of the audit
+	There     bool // the session is
+	Hash      Hash // of the message at the head's sequence; zero when there is none
 }
 
 // StoredBlob names bytes of files.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -133,6 +134,15 @@ func keys(t *testing.T, at place) {
 		if err != nil || strings.Contains(out, "acme-bot") != wants {
 			t.Errorf("agents of %s: %v %s\n%s", workspace, err, errOut, out)
 		}
+	}
+	if out, errOut, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot", "--to-admins"); err != nil || !strings.Contains(out, "(admins)") {
+		t.Errorf("giving an agent to the admins: %v %s\n%s", err, errOut, out)
+	}
+	if _, _, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot"); exitCode(err) == 0 {
+		t.Error("an agent was given to nobody without a word")
+	}
+	if out, errOut, err := at.parley(t, "audit", "--anchor"); err != nil || !regexp.MustCompile(`^\d+:[0-9a-f]+\n$`).MatchString(out) {
+		t.Errorf("the anchor: %v %s\n%q", err, errOut, out)
 	}
 	if at.database != "" {
 		return

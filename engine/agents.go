@@ -34,6 +34,11 @@ type AgentInput struct {
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
+// widens reports an agent that says what it may run, as a patch does.
+func (a *AgentInput) widens() bool {
+	return len(a.Tools) > 0 || len(a.Grants) > 0 || a.Runtime != ""
+}
+
 // ParameterPatch changes sampling settings one by one; null unsets.
 type ParameterPatch struct {
 	Temperature     parley.Change[*float64] `json:"temperature,omitzero"`
@@ -130,7 +135,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 		OwnerID: principal.ID, OwnerName: principal.Name, ChangedByID: principal.ID,
 	}
-	if len(input.Tools) > 0 || len(input.Grants) > 0 {
+	if input.widens() {
 		if _, err := authorise(principal, GrantAgents); err != nil {
 			return parley.Agent{}, false, err
 		}

@@ -101,6 +101,11 @@ func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parl
 	if err := decision.Validate(); err != nil {
 		return parley.Approval{}, err
 	}
+	if decision.Lasts() {
+		if err := e.mayLast(ctx, scope, principal, id); err != nil {
+			return parley.Approval{}, err
+		}
+	}
 	run := e.offer(scope.WorkspaceID, true)
 	decided, err := e.store.DecideApproval(ctx, scope, id, decision, run.processID())
 	run.settle(decided.Claim)
@@ -108,4 +113,16 @@ func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parl
 		call.about(in(decided.Approval.SessionID, id))
 	}
 	return decided.Approval, err
+}
+
+// mayLast refuses a yes for longer to all but the session's owner and admins.
+func (e *Engine) mayLast(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID) error {
+	if ReachOf(principal.Role, GrantSessions) == ReachAll {
+		return nil
+	}
+	approval, err := e.store.Approval(ctx, scope, id)
+	if err != nil {
+		return err
+	}
+	return e.grants(ctx, scope, principal, approval.SessionID)
 }

@@ -64,7 +64,7 @@ type Approvals interface {
 type Transitions interface {
 	EnsureSession(ctx context.Context, scope parley.Scope, creation parley.NewSession, claimBy parley.ID) (parley.Opened, error)
 	PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, creation parley.NewMessage, claimBy parley.ID) (parley.Posted, error)
-	EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error)
+	EditQueued(ctx context.Context, scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error)
 	RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error)
 	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)
 	TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error)

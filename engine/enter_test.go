@@ -16,9 +16,7 @@ var unaccompanied = map[string]string{
 	"Authenticate": "it finds out who calls",
 	"LocalOwner":   "it finds out who calls",
 	"HasKeys":      "it tells how callers are told apart",
-	"SignIn":       "it lets somebody in who has shown a key",
 	"SignedIn":     "it finds out who calls",
-	"SignOut":      "whoever has the secret may end it",
 	"NoteRefused":  "nobody is let in",
 }
 

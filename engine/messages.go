@@ -115,7 +115,7 @@ func (e *Engine) Message(ctx context.Context, principal parley.Principal, id par
 }
 
 // UpdateMessage edits a queued message or changes marks. CodeConflict for the
-// content of a message that is in the record.
+// content of a message that is in the record, CodeForbidden for that of another's.
 func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, id parley.ID, patch MessagePatch) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateMessage", PostMessages, on(id))
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	if err := e.checkFilesOf(ctx, scope, message.SessionID, &parley.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
 		return parley.Message{}, err
 	}
-	edited, err := e.store.EditQueued(ctx, scope, id, content)
+	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, content)
 	if err == nil {
 		call.about(in(edited.SessionID, id))
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"parley"
@@ -20,6 +21,7 @@ const (
 	CancelTurns     Verb = "sessions.cancel"
 	AnswerApprovals Verb = "approvals.answer"
 	PatchSessions   Verb = "sessions.patch"
+	GrantSessions   Verb = "sessions.grant"
 	ShareSessions   Verb = "sessions.share"
 	ShareForReading Verb = "sessions.share_for_reading"
 	DropSessions    Verb = "sessions.delete"
@@ -78,6 +80,7 @@ var permissions = [...]Permission{
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
+	{GrantSessions, "say what a session may run: its tools and grants, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
 	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
@@ -155,4 +158,20 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 		return nil
 	}
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may do this.")
+}
+
+// grants refuses what says what another's session may run: whoever widens it could
+// have it run what its owner was never asked about.
+func (e *Engine) grants(ctx context.Context, scope parley.Scope, principal parley.Principal, sessionID parley.ID) error {
+	if ReachOf(principal.Role, GrantSessions) == ReachAll {
+		return nil
+	}
+	session, err := e.store.Session(ctx, scope, sessionID)
+	if err != nil {
+		return err
+	}
+	if owns(principal, GrantSessions, session) == nil {
+		return nil
+	}
+	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.")
 }

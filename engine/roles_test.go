@@ -86,6 +86,10 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{Title: parley.Change[string]{Set: true, Value: "t"}})
 			return err
 		},
+		engine.GrantSessions: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}})
+			return err
+		},
 		engine.ShareSessions: func(p parley.Principal, s parley.ID) error {
 			session, err := h.Session(ctx, h.admin, s)
 			if err != nil {

@@ -247,7 +247,7 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 }
 
 // UpdateSession applies a patch. CodeConflict when archiving with a turn
-// unfinished; CodeForbidden when a member changes the visibility of another's.
+// unfinished; CodeForbidden when a member changes the visibility, tools or grants of another's.
 func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateSession", PatchSessions, of(id))
 	if err != nil {
@@ -255,6 +255,11 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
+	if patch.Tools.Set || patch.Grants.Set {
+		if err := e.grants(ctx, scope, principal, id); err != nil {
+			return parley.Session{}, err
+		}
+	}
 	change, err := e.sessionChange(ctx, scope, principal, id, patch)
 	if err != nil {
 		return parley.Session{}, err

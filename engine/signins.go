@@ -21,13 +21,28 @@ type SignInList struct {
 // SignIn begins a sign-in of a principal, who has shown a key: its secret is for the
 // browser's cookie, and nowhere else.
 func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret string, err error) {
+	ctx, call, err := e.enter(ctx, principal, "signIn", EndSignIns) // who may end theirs may begin one
+	if err != nil {
+		return "", err
+	}
+	defer call.end(ctx, &err)
+	if principal.RequestsPerMinute <= 0 { // others were counted
+		wait, err := e.store.TakeRate(parley.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, parley.SignInsPerMinute)
+		if err == nil && wait > 0 {
+			err = parley.TooManySignIns(wait)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 	if secret, err = newSecret(signInPrefix); err != nil {
 		return "", err
 	}
-	now := parley.Now()
+	id, now := parley.NewID(), parley.Now()
+	call.about(on(id))
 	return secret, e.store.CreateSignIn(ctx, parley.NewSignIn{
 		SignIn: parley.SignIn{
-			ID: parley.NewID(), WorkspaceID: principal.WorkspaceID, PrincipalID: principal.ID, PrincipalName: principal.Name,
+			ID: id, WorkspaceID: principal.WorkspaceID, PrincipalID: principal.ID, PrincipalName: principal.Name,
 			CreatedAt: now, LastUsedAt: now, ExpiresAt: now + parley.Time(parley.SignInLife.Milliseconds()),
 		},
 		Hash: parley.HashOf([]byte(secret)),
@@ -62,7 +77,7 @@ func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, 
 }
 
 // SignOut ends the sign-in of a secret; one that has ended already is fine.
-func (e *Engine) SignOut(ctx context.Context, secret string) error {
+func (e *Engine) SignOut(ctx context.Context, secret string) (err error) {
 	in, err := e.SignedIn(ctx, secret)
 	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
 		return nil
@@ -70,6 +85,11 @@ func (e *Engine) SignOut(ctx context.Context, secret string) error {
 	if err != nil {
 		return err
 	}
+	ctx, call, err := e.enter(ctx, in.Principal, "signOut", EndSignIns, on(in.ID))
+	if err != nil {
+		return err
+	}
+	defer call.end(ctx, &err)
 	return e.endSignIn(ctx, in.WorkspaceID, in.PrincipalID, in.ID)
 }
 

@@ -32,7 +32,10 @@ func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id p
 	if err != nil {
 		return parley.File{}, nil, err
 	}
-	if !file.IsImage() {
+	switch {
+	case file.ImageType() && !file.IsImage():
+		return file, nil, parley.InvalidField("file", "%s is %s, and its size cannot be read, so it has no thumbnail: it is damaged, or too large", file.Name, file.MediaType)
+	case !file.IsImage():
 		return file, nil, parley.InvalidField("file", "%s is %s, which has no thumbnail: only PNG, JPEG, GIF and WebP images have one", file.Name, file.MediaType)
 	}
 	if int64(file.Width)*int64(file.Height) > parley.MaxImagePixels {

@@ -72,6 +72,7 @@ type verification struct {
 	place  parley.VerifyPlace
 	anchor *parley.Anchor
 	step   parley.VerifyStep
+	told   map[string]bool // the sessions that unexplained has noted
 }
 
 func (v *verification) find(stage parley.VerifyStage, where, do, says string, args ...any) {
@@ -122,6 +123,9 @@ func (v *verification) records() error {
 		for i := 0; i < len(heads) && v.step.Checked < parley.VerifyMessages && begun < parley.VerifySessions && !v.place.Within; i++ {
 			v.place = parley.VerifyPlace{Stage: parley.VerifyRecords, WorkspaceID: heads[i].WorkspaceID, ID: heads[i].SessionID, Within: true}
 			begun++
+			if !heads[i].Listed {
+				v.find(parley.VerifyRecords, "session "+heads[i].SessionID.String(), doRecord, "its row among the sessions is not there, though nobody deleted it")
+			}
 			if err := v.record(); err != nil {
 				return err
 			}
@@ -257,6 +261,8 @@ func (v *verification) link(k *parley.LinkRow) error {
 		h := &k.Heads[i]
 		session := "session " + h.SessionID.String()
 		switch {
+		case f.Deleted && !f.Explained:
+			v.unexplained(session, k)
 		case h.Sequence == 0 || f.Deleted:
 		case !f.There:
 			v.find(parley.VerifyChain, session, doRecord, "the session is not there and was not deleted by Parley; link %d says that it had %d messages on %s", k.Number, h.Sequence, k.LinkedAt)
@@ -267,6 +273,18 @@ func (v *verification) link(k *parley.LinkRow) error {
 		}
 	}
 	return nil
+}
+
+// unexplained notes once in a step that a session is marked as deleted without an
+// entry of the audit, which every deletion by Parley leaves.
+func (v *verification) unexplained(session string, k *parley.LinkRow) {
+	if v.told == nil {
+		v.told = map[string]bool{}
+	}
+	if !v.told[session] {
+		v.told[session] = true
+		v.find(parley.VerifyChain, session, doRecord, "the session is marked as deleted, and no entry of the audit says by whom; link %d of %s names it: it was not deleted by Parley", k.Number, k.LinkedAt)
+	}
 }
 
 func (v *verification) audit() error {

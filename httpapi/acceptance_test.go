@@ -264,6 +264,53 @@ func TestAChangeIsItsSessionsOwnersToAccept(t *testing.T) {
 	s.asks("and for the tool as it was", session, s.ben, parley.AskedToolChange)
 }
 
+// TestASessionIsItsOwnersToWiden (failure 69): whoever else sees a session answers its
+// questions once; neither a yes that lasts nor a patch lets its tools run unasked.
+func TestASessionIsItsOwnersToWiden(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		who    func(*two) string
+		status int
+	}{
+		"the agent's owner": {func(s *two) string { return s.ada }, 403},
+		"another member":    {func(s *two) string { return s.key("one", "carl", parley.RoleMember) }, 403},
+		"a reader":          {func(s *two) string { return s.key("one", "rea", parley.RoleReader) }, 403},
+		"the owner":         {func(s *two) string { return s.ben }, 200},
+		"an admin":          {func(s *two) string { return s.someone }, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTwo(t)
+			who, agent := c.who(s), s.agent(actor, s.ada)
+			shared := `{"agent_id":"` + agent.ID.String() + `","visibility":"workspace"}`
+			session := s.session(shared, "Authorization", s.ben).ID.String()
+			for _, body := range []string{freed, `{"tools":["mcp__act"]}`, `{"grants":null}`} {
+				other := s.session(shared, "Authorization", s.ben).ID.String()
+				if got := s.do("PATCH", "/v1/sessions/"+other, body, "Authorization", who); got.status != c.status {
+					t.Errorf("%s: %d %s", body, got.status, got.body)
+				}
+			}
+			asked := s.asks("asked by rule", session, s.ben, parley.AskedByRule)
+			path := "/v1/approvals/" + asked.ID.String()
+			if c.status == 200 {
+				s.answers(asked, approveSession, who)
+				s.unasked("allowed for the session", session, s.ben)
+				return
+			}
+			for _, body := range []string{approveSession, `{"decision":"approve","scope":"session"}`} {
+				if got := s.do("POST", path, body, "Authorization", who); got.status != 403 {
+					t.Errorf("%s: %d %s", body, got.status, got.body)
+				}
+			}
+			if name == "a reader" {
+				return
+			}
+			s.answers(asked, approveOnce, who)
+			s.asks("once is once", session, s.ben, parley.AskedByRule)
+		})
+	}
+}
+
 // TestAForkByAnotherAcceptsForItself: a fork of one's own goes on with what its
 // session had accepted, one of somebody else's session with the agent as it is.
 func TestAForkByAnotherAcceptsForItself(t *testing.T) {

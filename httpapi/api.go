@@ -52,6 +52,8 @@ type Options struct {
 	Version  string        // in the document; "dev" when empty
 	Flush    time.Duration // standard pace of merged deltas; 0: StandardFlush
 	Log      *slog.Logger  // nil: slog.Default()
+
+	after func(time.Duration) <-chan time.Time // of tests that move the time themselves; nil: time.After
 }
 
 // api is the handler. It keeps nothing between requests but the gate's memory.
@@ -97,6 +99,9 @@ func New(options Options) (http.Handler, error) {
 		a.log = slog.Default()
 	}
 	a.guesses = newGuesses(options.TrustedProxies, a.log)
+	if options.after != nil {
+		a.guesses.after = options.after
+	}
 	a.json = sync.OnceValues(func() ([]byte, error) { return OpenAPI(options.Version) })
 	a.yaml = sync.OnceValues(func() ([]byte, error) {
 		document, err := a.json()

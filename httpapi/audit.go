@@ -8,7 +8,7 @@ import (
 
 // unaudited are routes that tell nothing of anybody's data.
 func (r *route) unaudited() bool {
-	return r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools
+	return !r.signs && (r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools)
 }
 
 // readings are the actions that change nothing which lasts: those that read, watch
@@ -17,7 +17,7 @@ func readings() []string {
 	actions := []string{"read_session"} // the tool by which one session reads another
 	list := routes()
 	for i := range list {
-		if r := &list[i]; r.method == http.MethodGet || r.verb == engine.SetClients {
+		if r := &list[i]; r.method == http.MethodGet && !r.signs || r.verb == engine.SetClients {
 			actions = append(actions, r.name)
 		}
 	}

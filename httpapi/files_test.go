@@ -209,10 +209,15 @@ func TestThumbnails(t *testing.T) {
 	// A header that promises more pixels than are ever decoded.
 	bomb := []byte(picture(t, 1, 1, false))
 	copy(bomb[16:], []byte{0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff})
-	for name, data := range map[string]string{"bomb.png": string(bomb), "a.txt": "text", "broken.png": picture(t, 300, 300, false)[:60]} {
-		file := s.upload(name, data)
-		if got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", ""); got.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: status %d", name, got.status)
+	for _, c := range []struct{ name, data, says string }{
+		{"bomb.png", string(bomb), "its size cannot be read"}, {"a.txt", "text", "only PNG, JPEG, GIF and WebP"},
+		{"broken.png", picture(t, 300, 300, false)[:60], "cannot be decoded as image/png"},
+		{"damaged.png", picture(t, 300, 300, false)[:12], "damaged.png is image/png, and its size cannot be read, so it has no thumbnail: it is damaged"},
+	} {
+		file := s.upload(c.name, c.data)
+		got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", "")
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), c.says) {
+			t.Errorf("%s: status %d %s", c.name, got.status, got.body)
 		}
 	}
 }

@@ -121,7 +121,14 @@ func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(
 // startServerOf takes Parley's own tools for nil.
 func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
 	t.Helper()
-	s := &testServer{T: t, log: &logBuffer{}, root: t.TempDir(), data: t.TempDir()}
+	return startServerIn(t, t.TempDir(), t.TempDir(), registry, tools, change...)
+}
+
+// startServerIn is startServerOf with directories of the test's own: for projects, and
+// for the store, which may be filled.
+func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
+	t.Helper()
+	s := &testServer{T: t, log: &logBuffer{}, root: root, data: data}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
 	if err != nil {
 		t.Fatal(err)

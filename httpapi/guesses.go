@@ -23,6 +23,13 @@ const (
 	wrongCookies    = 120
 	wrongCookieEach = time.Second
 
+	// Beyond that an answer to a wrong secret is held back: at first for holdFirst, for
+	// twice as long each time, for holdMost in the end.
+	holdFirst     = 250 * time.Millisecond
+	holdMost      = 5 * time.Second
+	heldPerSender = 8   // at once; further ones are answered at once
+	heldInAll     = 256 // by a process
+
 	mostGuessers  = 4096 // senders remembered
 	guessLines    = 20   // of the log, in guessLineTime at most
 	guessLineTime = time.Minute
@@ -33,10 +40,17 @@ const (
 
 // guesser is a sender of wrong secrets.
 type guesser struct {
-	keys, cookies time.Time // when the next would be due if they had come at their pace
+	keys, cookies tries
 	last          time.Time
 	count         int // of those that it has sent
 	line          int // count that gets the next line of the log
+	held          int // answers that are held back now
+}
+
+// tries are a sender's wrong secrets of one kind.
+type tries struct {
+	due  time.Time     // when the next would come if they had come at their pace
+	hold time.Duration // of the next answer that is held back
 }
 
 // guesses remembers who sends wrong secrets, and never which.
@@ -44,54 +58,84 @@ type guesses struct {
 	proxies []netip.Prefix // whose X-Forwarded-For is believed
 	log     *slog.Logger
 	now     func() time.Time
+	after   func(time.Duration) <-chan time.Time
 
 	mu       sync.Mutex // guards the rest
 	guessers map[netip.Prefix]*guesser
+	held     int // answers that are held back now
 	lines    int // of the log since linesAt
 	linesAt  time.Time
 	silent   int // wrong secrets that had no line
 }
 
 func newGuesses(proxies []netip.Prefix, log *slog.Logger) *guesses {
-	return &guesses{proxies: proxies, log: log, now: time.Now, guessers: map[netip.Prefix]*guesser{}}
+	return &guesses{proxies: proxies, log: log, now: time.Now, after: time.After, guessers: map[netip.Prefix]*guesser{}}
 }
 
 // wrong notes a wrong secret, and says how long the sender has to wait for its next
-// try: 0 while it has some left.
+// try: 0 while it has some left. Without any left it returns late, so that who asks one
+// after the other is slow; there are never so many that wait that they are a burden.
 func (g *guesses) wrong(r *http.Request, cookie bool) time.Duration {
+	who, wait, hold := g.note(r, cookie)
+	if hold == 0 {
+		return wait
+	}
+	select {
+	case <-g.after(hold):
+	case <-r.Context().Done(): // the sender is gone
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	who.held--
+	g.held--
+	return wait
+}
+
+// note counts a wrong secret; its answer is to be held back for hold.
+func (g *guesses) note(r *http.Request, cookie bool) (who *guesser, wait, hold time.Duration) {
 	from := networkOf(g.sender(r))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
-	who := g.guessers[from]
+	who = g.guessers[from]
 	if who == nil {
 		g.forget(now)
 		who = &guesser{line: 1}
 		g.guessers[from] = who
 	}
+	if now.Sub(who.last) >= forgetGuesser {
+		who.keys.hold, who.cookies.hold = 0, 0
+	}
 	who.last = now
 	who.count++
 	g.tell(r.Context(), from, who, now)
+	of, most, each := &who.keys, wrongKeys, wrongKeyEach
 	if cookie {
-		return pace(&who.cookies, now, wrongCookies, wrongCookieEach)
+		of, most, each = &who.cookies, wrongCookies, wrongCookieEach
 	}
-	return pace(&who.keys, now, wrongKeys, wrongKeyEach)
+	if wait = of.pace(now, most, each); wait == 0 || who.held >= heldPerSender || g.held >= heldInAll {
+		return who, wait, 0
+	}
+	who.held++
+	g.held++
+	of.hold = min(holdMost, max(holdFirst, 2*of.hold))
+	return who, wait, of.hold
 }
 
 // pace lets so many through at once, and then one each so often.
-func pace(due *time.Time, now time.Time, most int, each time.Duration) time.Duration {
-	if due.Before(now) {
-		*due = now
+func (t *tries) pace(now time.Time, most int, each time.Duration) time.Duration {
+	if t.due.Before(now) {
+		t.due = now
 	}
-	if wait := due.Sub(now) - time.Duration(most-1)*each; wait > 0 {
+	if wait := t.due.Sub(now) - time.Duration(most-1)*each; wait > 0 {
 		return wait
 	}
-	*due = due.Add(each)
+	t.due = t.due.Add(each)
 	return 0
 }
 
 // forget makes room for one more: those that have been quiet go, and if all are busy,
-// some other.
+// some other. What is held back of one that goes still counts in all.
 func (g *guesses) forget(now time.Time) {
 	if len(g.guessers) < mostGuessers {
 		return

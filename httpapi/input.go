@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
@@ -114,12 +115,29 @@ func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(cause, &kind) && kind.Field != "" {
-		return parley.InvalidField(kind.Field, "has the wrong JSON type")
+		return wrongType(kind)
 	}
 	if name, ok := strings.CutPrefix(cause.Error(), "json: unknown field "); ok {
 		return parley.InvalidField(parley.Clip(strings.Trim(name, `"`), 64), "there is no such field")
 	}
 	return parley.Errorf(parley.CodeInvalid, "The body is not a JSON object.")
+}
+
+// wrongType says of a field that its value is of another kind, or a number beyond what
+// the field holds.
+func wrongType(wrong *json.UnmarshalTypeError) error {
+	names := strings.Split(wrong.Field, ".")
+	for len(names) > 1 && unicode.IsUpper(rune(names[0][0])) { // an embedded struct, of which a client knows nothing
+		names = names[1:]
+	}
+	field := parley.Clip(strings.Join(names, "."), maxProblemField)
+	if strings.HasPrefix(wrong.Value, "number ") {
+		if kind := wrong.Type.Kind(); kind == reflect.Float64 || kind == reflect.Float32 {
+			return parley.InvalidField(field, "is a number out of range")
+		}
+		return parley.InvalidField(field, "must be a whole number within range")
+	}
+	return parley.InvalidField(field, "has the wrong JSON type")
 }
 
 // violations lists what breaks the schema, without values.

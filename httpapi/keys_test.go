@@ -117,3 +117,17 @@ func TestRevokedKeyEndsItsStreams(t *testing.T) {
 		streams[name].until("session.completed")
 	}
 }
+
+// TestARefusedKeyLeavesNoEntry: not even where its workspace was made for it.
+func TestARefusedKeyLeavesNoEntry(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	if got := s.do("POST", "/v1/keys", `{"name":" ","workspace":"brand-new"}`); got.status != http.StatusUnprocessableEntity {
+		t.Fatalf("a key without a name: %d %s", got.status, got.body)
+	}
+	for _, e := range s.auditOf("") {
+		if e.Action == "createKey" {
+			t.Errorf("the refusal left %+v", e)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/caught"
 )
 
 // The bounds of a connection and a request. A stream has no total deadline.
@@ -101,8 +101,9 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
+	of := caught.New(cause)
 	a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", id.String()),
-		slog.String("route", r.Pattern), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+		slog.String("route", r.Pattern), slog.String("panic", of.What()), slog.String("stack", of.Stack()))
 	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic")) //nolint:contextcheck // the exchange holds the request with its context
 }
 

@@ -72,6 +72,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.PatchSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "PATCH", "/v1/sessions/" + shared(), `{"title":"x"}`
 		},
+		engine.GrantSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/sessions/" + shared(), `{"grants":[]}`
+		},
 		engine.ShareSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "PATCH", "/v1/sessions/" + shared(), `{"visibility":"private"}`
 		},

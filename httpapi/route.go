@@ -27,6 +27,9 @@ type route struct {
 	about  string // description
 	verb   engine.Verb
 	open   bool // answers without a principal
+	makes  bool // something new, its maker's own: nothing that is there already is touched
+	local  bool // for the server's own user alone, whatever the role
+	signs  bool // in or out: it finds out itself who calls
 
 	query   []parameter
 	headers []parameter
@@ -118,15 +121,16 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		}
 		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context())
-		ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: r.name})
-		if err != nil {
-			x.keyLimited = true
+		if r.local && !x.local {
+			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+
+				"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.")
+		}
+		if err := a.begin(x, r.name); err != nil {
 			return err
 		}
 		if r.unaudited() {
-			call.Unaudited()
+			x.call.Unaudited()
 		}
-		x.r, x.call = x.r.WithContext(ctx), call
 	}
 	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
 		return err
@@ -136,6 +140,17 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		return nil
 	}
 	return a.readBody(x) // of a route without input it is dropped
+}
+
+// begin makes the request a call of the principal's.
+func (a *api) begin(x *exchange, action string) error {
+	ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: action})
+	if err != nil {
+		x.keyLimited = true
+		return err
+	}
+	x.r, x.call = x.r.WithContext(ctx), call
+	return nil
 }
 
 // idOf reads the request id back from the answer's headers.

@@ -36,7 +36,7 @@ func serveSignIn(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := a.signIn(x, who.Principal); err != nil {
+	if err := a.signIn(x, "signIn", who.Principal); err != nil {
 		return err
 	}
 	return sendJSON(x, http.StatusOK, who.Principal)
@@ -64,7 +64,7 @@ func serveSignInByCode(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := a.signIn(x, owner); err != nil {
+	if err := a.signIn(x, "signInByCode", owner); err != nil {
 		return err
 	}
 	header.Set("Location", "/")
@@ -73,7 +73,11 @@ func serveSignInByCode(a *api, x *exchange) error {
 }
 
 // signIn begins a sign-in and gives its secret to the browser.
-func (a *api) signIn(x *exchange, principal parley.Principal) error {
+func (a *api) signIn(x *exchange, action string, principal parley.Principal) error {
+	x.principal = principal
+	if err := a.begin(x, action); err != nil {
+		return err
+	}
 	secret, err := a.engine.SignIn(x.r.Context(), principal)
 	if err != nil {
 		return err
@@ -86,13 +90,29 @@ func (a *api) signIn(x *exchange, principal parley.Principal) error {
 // serveSignOut ends the sign-in of the browser's cookie, on all of its pages.
 func serveSignOut(a *api, x *exchange) error {
 	if cookie, err := x.r.Cookie(signInCookie); err == nil {
-		if err := a.engine.SignOut(x.r.Context(), cookie.Value); err != nil {
+		if err := a.signOut(x, cookie.Value); err != nil {
 			return err
 		}
-		a.gate.forget()
 	}
 	http.SetCookie(x.w, a.cookie(x.r, signInCookie, "", -1))
 	return x.sendNothing()
+}
+
+// signOut ends the sign-in of a secret, if it is one that has not ended.
+func (a *api) signOut(x *exchange, secret string) error {
+	in, err := a.engine.SignedIn(x.r.Context(), secret)
+	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x.principal = in.Principal
+	if err := a.begin(x, "signOut"); err != nil {
+		return err
+	}
+	defer a.gate.forget()
+	return a.engine.SignOut(x.r.Context(), secret)
 }
 
 func serveSignIns(a *api, x *exchange) error {

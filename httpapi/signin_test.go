@@ -240,3 +240,58 @@ func TestAnswersAreKeptByNobody(t *testing.T) {
 		t.Errorf("a refusal: %q", got)
 	}
 }
+
+// TestSignInsAreCalls: they count against the key's rate, and each leaves one entry,
+// written with the change and without a secret.
+func TestSignInsAreCalls(t *testing.T) {
+	t.Parallel()
+	const code = "another-code-of-this-test"
+	s := startServer(t, func(o *Options) { o.SignInCode = code })
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	key := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"page","role":"reader"}`)
+	in := s.do("POST", "/v1/sign-in", `{"key":"`+key.Secret+`"}`)
+	cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+	out := s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie)
+	s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie) // which ends nothing
+	byCode := s.do("GET", "/sign-in?code="+code, "")
+	limited := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"limited","requests_per_minute":2}`, "Authorization", "Bearer "+testToken)
+	refused := 0
+	for range 5 {
+		if s.do("POST", "/v1/sign-in", `{"key":"`+limited.Secret+`"}`).status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused < 2 {
+		t.Errorf("of 5 sign-ins with a key for 2 requests a minute %d were refused", refused)
+	}
+	for range parley.SignInsPerMinute + 1 {
+		in = s.do("POST", "/v1/sign-in", `{"key":"`+key.Secret+`"}`)
+		if in.status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if in.status != http.StatusTooManyRequests || in.header.Get("Retry-After") == "" {
+		t.Errorf("a key without a limit signs in without bound: status %d", in.status)
+	}
+	counts := map[string]int{}
+	for _, e := range s.auditOf("") {
+		if e.PrincipalID == limited.PrincipalID || !strings.HasPrefix(e.Action, "sign") {
+			continue
+		}
+		counts[e.Action]++
+		if s.behind.ids[e.ID] || e.TargetID.IsZero() || e.PrincipalID.IsZero() {
+			t.Errorf("an entry that was not written with its change, or says too little: %+v", e)
+		}
+		for _, secret := range []string{key.Secret, strings.TrimPrefix(cookie, signInCookie+"="), code} {
+			if strings.Contains(e.PrincipalName+e.Action, secret) {
+				t.Error("an entry holds a secret")
+			}
+		}
+		if got := map[string]string{"signOut": out.header.Get(requestIDHeader), "signInByCode": byCode.header.Get(requestIDHeader)}[e.Action]; got != "" && got != e.RequestID.String() {
+			t.Errorf("%s: the entry is of another request", e.Action)
+		}
+	}
+	if counts["signIn"] < 2 || counts["signOut"] != 1 || counts["signInByCode"] != 1 {
+		t.Errorf("the audit holds %v", counts)
+	}
+}

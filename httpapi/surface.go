@@ -14,6 +14,8 @@ type Route struct {
 	Name    string
 	Verb    engine.Verb // what guards it; "" where any principal will do
 	Open    bool        // answers without a principal
+	Makes   bool        // makes something new that is its maker's own, whatever others own
+	Local   bool        // for the server's own user alone
 	Lasting bool        // answers with a stream that does not end by itself
 	Repeats bool        // takes an idempotency key
 	Query   []string    // names of its parameters
@@ -27,7 +29,7 @@ func Routes() []Route {
 	out := make([]Route, 0, len(list))
 	for i := range list {
 		r := &list[i]
-		route := Route{Method: r.method, Paths: r.paths, Name: r.name, Verb: r.verb, Open: r.open, Lasting: r.lasting}
+		route := Route{Method: r.method, Paths: r.paths, Name: r.name, Verb: r.verb, Open: r.open, Makes: r.makes, Local: r.local, Lasting: r.lasting}
 		for _, p := range r.query {
 			route.Query = append(route.Query, p.name)
 		}

@@ -281,7 +281,7 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 	var batch pgx.Batch
 	for _, head := range heads {
 		batch.Queue(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
- m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.content_hash FROM
+ m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.internal, m.content_hash FROM
  (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 UNION ALL SELECT $3, 9223372036854775807 ORDER BY through) g
  CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence <= g.through
  ORDER BY m.sequence) m`, bindOne(head.workspaceID), bindOne(head.SessionID), bindOne(head.LogID)).
@@ -296,7 +296,7 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 					link := transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
 						Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 						CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-						AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(),
+						AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 					}, ContentHash: r.hash()}
 					if r.err != nil {
 						return r.err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"parley"
@@ -12,9 +13,13 @@ type linkable struct {
 	anchor  parley.Anchor
 	now     parley.Time
 	entries []parley.AuditEntry // as they are listed as unlinked
-	stale   []parley.AuditEntry // listed, and linked before or not there
+	stale   []parley.AuditEntry // listed, and linked before
+	gone    []parley.AuditEntry // listed, and neither linked nor there: only their keys
 	heads   []parley.LinkedHead
 }
+
+// listed is how many entries are listed as unlinked.
+func (l *linkable) listed() int { return len(l.entries) + len(l.stale) + len(l.gone) }
 
 const lastLink = "SELECT number, hash FROM parley.audit_links ORDER BY number DESC LIMIT 1"
 
@@ -36,23 +41,32 @@ func (s *Store) LinkAudit(ctx context.Context, linker parley.ID, lease time.Dura
 		if len(looked) == parley.LinkPassHeads {
 			step.Last = looked[len(looked)-1]
 		}
-		changed = append(changed, looked...)
+		changed = once(append(slices.Clone(changed), looked...))
 	}
 	found, err := s.linkable(ctx, changed)
 	if err != nil {
 		return step, err
 	}
-	step.More = len(found.entries)+len(found.stale) == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2
-	if len(found.entries)+len(found.stale)+len(found.heads) == 0 {
+	step.More = found.listed() == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2
+	if found.listed()+len(found.heads) == 0 {
 		return step, nil
 	}
-	links := parley.LinkAll(found.anchor, found.now, found.entries, found.heads)
-	err = s.send(ctx, linked(found, links))
+	step.Gone = len(found.gone)
+	step.Linked, err = s.link(ctx, found)
+	return step, err
+}
+
+// link makes the links of what was found, unless another linker has made some since.
+func (s *Store) link(ctx context.Context, found linkable) (int, error) {
+	links := parley.LinkAll(found.anchor, found.now, found.entries, found.gone, found.heads)
+	err := s.send(ctx, linked(found, links))
 	if violated(err) != "" || unknown(err) { // another linker's, or this one's own of before
-		return step, parley.WrapError(parley.CodeFenced, err, "another linker links the audit")
+		return 0, parley.WrapError(parley.CodeFenced, err, "another linker links the audit")
 	}
-	step.Linked = len(links)
-	return step, mapError(err)
+	if err != nil {
+		return 0, mapError(err)
+	}
+	return len(links), nil
 }
 
 // linking takes or keeps the lease, which is written when half of it has gone by.
@@ -71,6 +85,16 @@ func (s *Store) linking(ctx context.Context, linker parley.ID, lease time.Durati
 	return held, err
 }
 
+// once leaves each id where it is first.
+func once(ids []parley.ID) []parley.ID {
+	seen := make(map[parley.ID]bool, len(ids))
+	return slices.DeleteFunc(ids, func(id parley.ID) bool {
+		before := seen[id]
+		seen[id] = true
+		return before
+	})
+}
+
 // linkable reads what is to be linked, in one snapshot.
 func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkable, err error) {
 	err = s.read(ctx, func() *batch {
@@ -85,16 +109,19 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 			found.anchor = parley.Anchor{Number: r.int64(), Hash: r.hash()}
 			return nil
 		})
-		b.read(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL AND k.number IS NULL, a.principal_id, coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
+		b.read(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
  FROM (SELECT * FROM parley.audit_unlinked LIMIT $1) u LEFT JOIN parley.audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
  LEFT JOIN parley.audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id ORDER BY u.at, u.id`, func(r *row) error {
 			e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
-			fresh := r.bool()
+			there, before := r.bool(), r.bool()
 			e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
-			if fresh {
-				found.entries = append(found.entries, e)
-			} else {
+			switch {
+			case before:
 				found.stale = append(found.stale, e)
+			case there:
+				found.entries = append(found.entries, e)
+			default:
+				found.gone = append(found.gone, e)
 			}
 			return nil
 		}, parley.LinkEntries)
@@ -104,10 +131,10 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 		}
 		b.read("SELECT workspace_id, session_id, 0::bigint, NULL::bytea FROM parley.graves WHERE linked = 0 LIMIT $1", head, parley.LinkHeads/2)
 		if len(changed) > 0 {
-			b.read(`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM parley.heads h
+			b.read(`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n) JOIN parley.heads h ON h.session_id = c.session_id
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = h.next_sequence - 1 AND m.content_hash = h.last_hash
  LEFT JOIN parley.linked_heads l ON l.session_id = h.session_id
- WHERE h.session_id = ANY($1) AND h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence LIMIT $2`, head, changed, parley.LinkHeads/2)
+ WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`, head, changed, parley.LinkHeads/2)
 		}
 		return b
 	})
@@ -145,7 +172,7 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	}
 	var gone, goneIn []parley.ID
 	var goneAt []int64
-	for _, list := range [][]parley.AuditEntry{found.entries, found.stale} {
+	for _, list := range [][]parley.AuditEntry{found.entries, found.stale, found.gone} {
 		for i := range list {
 			gone, goneIn, goneAt = append(gone, list[i].ID), append(goneIn, list[i].WorkspaceID), append(goneAt, int64(list[i].At))
 		}

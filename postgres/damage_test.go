@@ -35,3 +35,17 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 		})
 	}
 }
+
+// TestOldChecksumFailuresAreNoDamageOfToday: the count outlives a repair; only a rise
+// while the process runs marks the store.
+func TestOldChecksumFailuresAreNoDamageOfToday(t *testing.T) {
+	var count checksumCount
+	for i, step := range []struct {
+		counted int64
+		rose    bool
+	}{{3, false}, {3, false}, {4, true}, {4, true}, {0, false}, {0, false}, {1, true}} { // 0: the statistics were reset
+		if rose := count.rose(step.counted); rose != step.rose {
+			t.Errorf("reading %d, %d: rose is %v", i, step.counted, rose)
+		}
+	}
+}

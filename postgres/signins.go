@@ -35,11 +35,16 @@ func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
 		made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1)
 	b.write("INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
 		made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
+	audit := parley.AuditFrom(ctx)
+	b.audit(audit.Entries(parley.ID{}, made.ID))
 	var err error
 	for range lookAgain {
 		if err = s.send(ctx, b); !unknown(err) || ctx.Err() != nil {
 			break
 		}
+	}
+	if err == nil {
+		audit.Wrote()
 	}
 	return mapError(err)
 }

@@ -53,7 +53,8 @@ type Store struct {
 	lease *leaseConn
 	clock clock
 
-	damage parley.DamageNote
+	damage    parley.DamageNote
+	checksums checksumCount
 
 	heads  *headCache
 	groups groups

@@ -20,8 +20,8 @@ func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID p
 }
 
 // EditQueued implements parley.TurnStore.
-func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, messageID, content) })
+func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, author, messageID, content) })
 }
 
 // RemoveQueued implements parley.TurnStore.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"parley"
 )
@@ -18,6 +19,28 @@ const readWhole = 256 << 20
 // doPages is what to do about a damaged page.
 const doPages = "look at PostgreSQL's log, take the server down, check the disk, and put a backup back"
 
+// doChecksums is what to do about a count of wrong checksums, which a repair does not
+// set back.
+const doChecksums = doPages + "; if that was done since: SELECT pg_stat_reset() in this database sets the count back"
+
+// checksumCount remembers what PostgreSQL had counted when this process first asked:
+// what was repaired before is no damage of today.
+type checksumCount struct {
+	mu    sync.Mutex // guards all below
+	asked bool
+	least int64
+}
+
+// rose reports whether PostgreSQL has counted more since.
+func (c *checksumCount) rose(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.asked || n < c.least { // or the statistics were reset
+		c.asked, c.least = true, n
+	}
+	return n > c.least
+}
+
 // CheckPages implements parley.VerifyStore. PostgreSQL's pages are PostgreSQL's to
 // check: with data checksums it does so at each reading, and counts what was wrong.
 // This asks for the count, and reads the tables that no other stage reads.
@@ -31,8 +54,13 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		return table, findings, s.read(ctx, func() *batch {
 			b := system()
 			b.read("SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()", func(r *row) error {
-				if n := r.int64(); n > 0 {
-					found(fmt.Sprintf("PostgreSQL has found %d pages whose checksum is wrong", n))
+				n := r.int64()
+				if n > 0 {
+					findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "table" + table, Do: doChecksums,
+						Says: fmt.Sprintf("PostgreSQL has found %d pages whose checksum was wrong since its statistics were last reset", n)})
+				}
+				if s.checksums.rose(n) {
+					s.damage.Note(fmt.Sprintf("PostgreSQL has found more pages whose checksum is wrong: %d in all", n))
 				}
 				return nil
 			})
@@ -68,9 +96,11 @@ func quote(name string) string { return `"` + name + `"` }
 // RecordHeads implements parley.VerifyStore.
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]parley.RecordHead, error) {
 	return all(ctx, s, system(), func(r *row) (parley.RecordHead, error) {
-		return parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()}, nil
-	}, `SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM parley.heads WHERE session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
- AND deleted_at IS NULL ORDER BY session_id, workspace_id LIMIT $2`, limit, after, limit)
+		return parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()}, nil
+	}, `SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash,
+ EXISTS (SELECT 1 FROM parley.sessions s WHERE s.workspace_id = h.workspace_id AND s.id = h.session_id)
+ FROM parley.heads h WHERE h.session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
+ AND h.deleted_at IS NULL ORDER BY h.session_id, h.workspace_id LIMIT $2`, limit, after, limit)
 }
 
 // RecordRows implements parley.VerifyStore.
@@ -85,7 +115,7 @@ func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID
 			return nil
 		}, sessionID, workspaceID)
 		b.read(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
- m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.content_hash FROM
+ m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.internal, m.content_hash FROM
  (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 AND through > $3
   UNION ALL SELECT log_id, 9223372036854775807 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND deleted_at IS NULL ORDER BY through) g
  CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence > $3 AND m.sequence <= g.through
@@ -93,7 +123,7 @@ func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID
 			rows = append(rows, parley.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
 				Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 				CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-				AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(),
+				AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 			}, Hash: r.hash()})
 			return nil
 		}, workspaceID, sessionID, after, limit)
@@ -136,8 +166,9 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) ([]pa
 		workspaces[i], sessions[i], sequences[i] = heads[i].WorkspaceID, heads[i].SessionID, heads[i].Sequence
 	}
 	return all(ctx, s, system(), func(r *row) (parley.HeadFound, error) {
-		return parley.HeadFound{Deleted: r.bool(), There: r.bool(), Hash: r.hash()}, nil
-	}, `SELECT g.session_id IS NOT NULL OR h.deleted_at IS NOT NULL, h.session_id IS NOT NULL, m.content_hash
+		return parley.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}, nil
+	}, `SELECT g.session_id IS NOT NULL OR h.deleted_at IS NOT NULL,
+ EXISTS (SELECT FROM parley.audit a WHERE a.workspace_id = k.workspace_id AND a.session_id = k.session_id AND a.action = '`+parley.DeleteSessionAction+`'), h.session_id IS NOT NULL, m.content_hash
  FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) WITH ORDINALITY AS k (workspace_id, session_id, sequence, n)
  LEFT JOIN parley.graves g ON g.workspace_id = k.workspace_id AND g.session_id = k.session_id
  LEFT JOIN parley.heads h ON h.session_id = k.session_id AND h.workspace_id = k.workspace_id

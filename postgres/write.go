@@ -16,9 +16,13 @@ func (a *attempt) write() error {
 	if a.creates && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return h.Changes.New != nil }) {
 		return errGuessed
 	}
+	var deleted []parley.ID
 	for _, h := range a.tx.Locked() {
 		if !h.Changes.Any() {
 			continue
+		}
+		if h.Changes.Buried {
+			deleted = append(deleted, h.ID)
 		}
 		if !a.wrote {
 			b.guardsOf(a)
@@ -34,7 +38,8 @@ func (a *attempt) write() error {
 	}
 	b.statements = append(b.statements, a.extra...)
 	about := a.tx.Subject()
-	b.audit(a.audit.Entries(about.SessionID, about.TargetID))
+	entries := a.audit.Entries(about.SessionID, about.TargetID)
+	b.audit(append(entries, a.audit.Deletions(a.workspace, deleted, entries)...))
 	for _, l := range a.heads {
 		if !l.Changes.Any() {
 			b.keepsStill(l.Head)

@@ -10,10 +10,14 @@ import (
 // linkable is what the next links are of.
 type linkable struct {
 	entries []parley.AuditEntry // as they are listed as unlinked
-	stale   []parley.AuditEntry // listed, and linked before or not there
+	stale   []parley.AuditEntry // listed, and linked before
+	gone    []parley.AuditEntry // listed, and neither linked nor there: only their keys
 	heads   []parley.LinkedHead
 	last    parley.ID // where the pass is
 }
+
+// listed is how many entries are listed as unlinked.
+func (l *linkable) listed() int { return len(l.entries) + len(l.stale) + len(l.gone) }
 
 // movedHead is how far a session is, where that is settled and not linked yet.
 const movedHead = `SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM heads h
@@ -31,26 +35,30 @@ func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, cha
 	}); err != nil {
 		return step, err
 	}
-	step = parley.LinkStep{Held: true, More: len(found.entries)+len(found.stale) == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2, Last: found.last}
-	if len(found.entries)+len(found.stale)+len(found.heads) == 0 {
+	step = parley.LinkStep{Held: true, More: found.listed() == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2, Last: found.last}
+	if found.listed()+len(found.heads) == 0 {
 		return step, nil
 	}
+	step.Gone = len(found.gone)
 	step.Linked, err = transact(ctx, s, func(tx *txn) (int, error) { return tx.link(&found) })
 	return step, err
 }
 
 // gather reads what is to be linked.
 func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error {
-	if err := c.each(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL AND k.number IS NULL, a.principal_id, ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
+	if err := c.each(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
  FROM (SELECT * FROM audit_unlinked LIMIT ?) u LEFT JOIN audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
  LEFT JOIN audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id AND k.entry_id IS NOT NULL ORDER BY u.at, u.id`, func(r *row) error {
 		e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
-		fresh := r.bool()
+		there, before := r.bool(), r.bool()
 		e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
-		if fresh {
-			l.entries = append(l.entries, e)
-		} else {
+		switch {
+		case before:
 			l.stale = append(l.stale, e)
+		case there:
+			l.entries = append(l.entries, e)
+		default:
+			l.gone = append(l.gone, e)
 		}
 		return nil
 	}, parley.LinkEntries); err != nil {
@@ -102,7 +110,7 @@ func (t *txn) link(found *linkable) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	links := parley.LinkAll(anchor, parley.Now(), found.entries, found.heads)
+	links := parley.LinkAll(anchor, parley.Now(), found.entries, found.gone, found.heads)
 	for i := range links {
 		k := &links[i]
 		var workspace, at, entry arg
@@ -117,7 +125,7 @@ func (t *txn) link(found *linkable) (int, error) {
 			return 0, err
 		}
 	}
-	for _, entries := range [][]parley.AuditEntry{found.entries, found.stale} {
+	for _, entries := range [][]parley.AuditEntry{found.entries, found.stale, found.gone} {
 		for i := range entries {
 			if _, err := t.exec("DELETE FROM audit_unlinked WHERE workspace_id = ? AND at = ? AND id = ?", entries[i].WorkspaceID, int64(entries[i].At), entries[i].ID); err != nil {
 				return 0, err

@@ -132,12 +132,12 @@ func feedRecord(c *conn, head transfer.Head, records *transfer.Records) error {
 // feedPart feeds a part of a record.
 func feedPart(c *conn, p transition.Part, records *transfer.Records) error {
 	return c.each(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
- author_kind, author_name, model, created_at, metadata, content_hash
+ author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence <= ? ORDER BY sequence`, func(r *row) error {
 		return records.Add(transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
 			Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 			CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-			AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(),
+			AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 		}, ContentHash: r.hash()})
 	}, p.LogID, p.Through)
 }

@@ -159,6 +159,11 @@ func (c *conn) run(query string, args ...arg) (int64, error) {
 // each visits the rows of a query in order. The row is valid during the visit;
 // visit must not use the connection.
 func (c *conn) each(query string, visit func(*row) error, args ...arg) (err error) {
+	return c.eachUntil(context.Background(), query, visit, args...)
+}
+
+// eachUntil is each for a statement that may take long: the end of ctx interrupts it.
+func (c *conn) eachUntil(ctx context.Context, query string, visit func(*row) error, args ...arg) (err error) {
 	if err := c.asked(query); err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ func (c *conn) each(query string, visit func(*row) error, args ...arg) (err erro
 	if err != nil {
 		return err
 	}
-	rows, err := stmt.query.QueryContext(context.Background(), named)
+	rows, err := stmt.query.QueryContext(ctx, named)
 	if err != nil {
 		return fmt.Errorf("sqlite: %q: %w", parley.Clip(query, 80), err)
 	}

@@ -199,7 +199,7 @@ func scripts() map[string][]move {
 			}),
 			queue("steer", parley.DuringSteer), settle("settle, steered", false, completed), beginStep(2, true), settle("finish", false, completed)},
 		"queue": {create(), queue("two", ""), simple("edit", func(a *actor) error {
-			return ok(a.store.EditQueued(a.ctx, a.scope, a.posted.ID, json.RawMessage(`{"text":"two!"}`)))
+			return ok(a.store.EditQueued(a.ctx, a.scope, a.owner.ID, a.posted.ID, json.RawMessage(`{"text":"two!"}`)))
 		}), queue("three", ""), simple("remove", func(a *actor) error { return ok(a.store.RemoveQueued(a.ctx, a.scope, a.posted.ID)) }),
 			simple("note", func(a *actor) error { m := a.say("note"); m.TurnID = parley.ID{}; return a.post(m, parley.ID{}) }),
 			beginStep(1, false), settle("finish", false, completed), claim(), beginStep(1, false), settle("finish again", false, completed)},

@@ -48,8 +48,17 @@ func mapError(path string, err error) error {
 
 // noted is mapError for what a store reads and writes: damage stays noted.
 func (s *Store) noted(err error) error {
-	mapped := mapError(s.path, err)
-	if isDamage(err) || isReadError(err) && parley.ErrorCode(mapped) != parley.CodeStorageFull {
+	if isDamage(err) {
+		s.damage.Note(err.Error())
+	}
+	return mapError(s.path, err)
+}
+
+// failedAgain is noted for what was tried a second time: a disk that fails once may
+// go on well; one that fails again where it failed before is damage.
+func (s *Store) failedAgain(err error) error {
+	mapped := s.noted(err)
+	if isReadError(err) && parley.ErrorCode(mapped) != parley.CodeStorageFull {
 		s.damage.Note(err.Error())
 	}
 	return mapped

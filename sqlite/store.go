@@ -251,15 +251,24 @@ func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
 		c.evicted.Store(false)
 		s.readers <- c
 	}()
+	err := c.snapshot(run)
+	if isReadError(err) { // only to know whether it fails again: what run has set is the first time's
+		_ = s.failedAgain(c.snapshot(run))
+	}
+	return s.noted(err)
+}
+
+// snapshot runs a closure in a transaction that only reads.
+func (c *conn) snapshot(run func(c *conn) error) error {
 	if _, err := c.run("BEGIN"); err != nil {
-		return s.noted(err)
+		return err
 	}
 	err := run(c)
 	c.evicted.Store(false) // what is left is the end of the snapshot
 	if _, end := c.run("COMMIT"); err == nil {
 		err = end
 	}
-	return s.noted(err)
+	return err
 }
 
 // write runs a closure on the writer's goroutine, as a member of the next

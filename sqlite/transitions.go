@@ -21,8 +21,8 @@ func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID p
 }
 
 // EditQueued implements parley.TurnStore.
-func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.EditQueued(scope, messageID, content) })
+func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.EditQueued(scope, author, messageID, content) })
 }
 
 // RemoveQueued implements parley.TurnStore.

@@ -44,9 +44,13 @@ func (t *txn) enter() {
 // that it was made.
 func (t *txn) leave(intent *parley.AuditIntent) error {
 	t.hints = t.core.Finish()
+	var deleted []parley.ID
 	for _, h := range t.core.Locked() {
 		if err := t.write(h); err != nil {
 			return err
+		}
+		if h.Changes.Buried {
+			deleted = append(deleted, h.ID)
 		}
 		h.Changes = transition.Changes{}
 	}
@@ -57,7 +61,11 @@ func (t *txn) leave(intent *parley.AuditIntent) error {
 	if !t.means.IsZero() {
 		about.TargetID = t.means
 	}
-	return t.insertAudit(intent.Entries(about.SessionID, about.TargetID))
+	entries := intent.Entries(about.SessionID, about.TargetID)
+	if len(deleted) > 0 {
+		entries = append(entries, intent.Deletions(t.heads[deleted[0]].WorkspaceID, deleted, entries)...)
+	}
+	return t.insertAudit(entries)
 }
 
 // refuse forgets the heads that a refused member may have changed in memory.

@@ -33,12 +33,18 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "table " + table, Says: says,
 			Do: "stop the server, keep the file, and put a backup back: parley restore --replace"})
 	}
-	err = c.each(fmt.Sprintf("PRAGMA integrity_check(%s)", literal(table)), func(r *row) error {
-		if says := r.text(); says != "ok" && len(findings) < pageFindings {
-			found(says)
-		}
-		return nil
-	})
+	check := func() error {
+		findings = nil
+		return c.eachUntil(ctx, fmt.Sprintf("PRAGMA integrity_check(%s)", literal(table)), func(r *row) error {
+			if says := r.text(); says != "ok" && len(findings) < pageFindings {
+				found(says)
+			}
+			return ctx.Err()
+		})
+	}
+	if err = check(); isReadError(err) {
+		err = check() // a disk may fail once
+	}
 	if isDamage(err) || isReadError(err) {
 		found(err.Error())
 		err = nil
@@ -55,8 +61,9 @@ func literal(name string) string { return "'" + strings.ReplaceAll(name, "'", "'
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (heads []parley.RecordHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		heads = nil
-		return c.each("SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM heads WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?", func(r *row) error {
-			heads = append(heads, parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()})
+		return c.each(`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id)
+ FROM heads h WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`, func(r *row) error {
+			heads = append(heads, parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()})
 			return nil
 		}, after[:], limit)
 	})
@@ -97,14 +104,14 @@ func (s *Store) RecordRows(ctx context.Context, _, sessionID parley.ID, after in
 }
 
 const recordRows = `SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
- author_kind, author_name, model, created_at, metadata, content_hash
+ author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`
 
 func scanRecordRow(r *row) parley.RecordRow {
 	return parley.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
 		Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 		CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(),
+		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 	}, Hash: r.hash()}
 }
 
@@ -150,11 +157,12 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (foun
 		found = make([]parley.HeadFound, len(heads))
 		for i := range heads {
 			if _, err := c.one(`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
+ EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+parley.DeleteSessionAction+`'),
  EXISTS (SELECT 1 FROM heads WHERE session_id = ?1), (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2 WHERE h.session_id = ?1)`,
 				func(r *row) error {
-					found[i] = parley.HeadFound{Deleted: r.bool(), There: r.bool(), Hash: r.hash()}
+					found[i] = parley.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
 					return nil
-				}, heads[i].SessionID, heads[i].Sequence); err != nil {
+				}, heads[i].SessionID, heads[i].Sequence, heads[i].WorkspaceID); err != nil {
 				return err
 			}
 		}

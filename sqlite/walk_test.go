@@ -349,7 +349,7 @@ func (w *walk) take(rt *rapid.T) {
 func (w *walk) edit(rt *rapid.T) {
 	w.rt = rt
 	if len(w.posted) > 0 {
-		_, err := w.store.EditQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), w.said("edited").Content)
+		_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, rapid.SampledFrom(w.posted).Draw(rt, "message"), w.said("edited").Content)
 		w.refused(err, parley.CodeConflict)
 	}
 }

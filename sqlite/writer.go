@@ -36,6 +36,7 @@ type writer struct {
 	fault  func(point string) error
 	broken error     // what the fault hook said: the writer is dead
 	paused time.Time // when the readers were last asked to pause
+	failed bool      // the disk failed at the last transaction
 
 	commits     atomic.Int64 // transactions made durable
 	transitions atomic.Int64 // in them
@@ -308,8 +309,13 @@ func (w *writer) deliver(members []*member, err error) {
 	switch {
 	case errors.Is(err, errDead):
 		err = errStopped()
+	case isReadError(err) && w.failed:
+		err = w.store.failedAgain(err)
 	case err != nil:
+		w.failed = isReadError(err)
 		err = w.store.noted(err)
+	default:
+		w.failed = false
 	}
 	w.mu.Lock()
 	listeners := w.listeners

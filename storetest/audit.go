@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"parley"
 )
@@ -21,6 +22,7 @@ func testAudit(t *testing.T, open Open) {
 		"LinkersFenceEachOther":                 testAuditLinkers,
 		"LateEntriesAreLinkedLater":             testAuditLate,
 		"DeletionsAreLinked":                    testAuditGraves,
+		"EachDeletionIsExplained":               testAuditDeletions,
 	})
 }
 
@@ -83,7 +85,9 @@ func testAuditOutlives(t *testing.T, w *world) {
 	entry := parley.AuditEntry{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Now(), PrincipalID: w.owner.ID, PrincipalName: "ada",
 		Action: "getSession", SessionID: session, RequestID: parley.NewID()}
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{entry}))
-	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
+	ctx, intent := w.calls(parley.DeleteSessionAction)
+	deletion := intent.Entries(session, parley.ID{})
+	must(t, "DeleteSession", w.store.DeleteSession(ctx, w.scope, session))
 	for more := true; more; {
 		var err error
 		more, err = w.store.ApplyOutbox(w.ctx)
@@ -91,7 +95,7 @@ func testAuditOutlives(t *testing.T, w *world) {
 	}
 	got, err := w.store.Audit(w.ctx, w.scope.WorkspaceID, parley.AuditQuery{SessionID: session, Limit: 10})
 	must(t, "Audit", err)
-	if diff := cmp.Diff([]parley.AuditEntry{entry}, got); diff != "" {
+	if diff := cmp.Diff(append(deletion, entry), got, cmpopts.SortSlices(func(a, b parley.AuditEntry) bool { return a.Action < b.Action })); diff != "" {
 		t.Errorf("after the purge (-want +got):\n%s", diff)
 	}
 }

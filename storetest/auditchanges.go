@@ -251,6 +251,7 @@ func (w *world) changes(t *testing.T) []audited {
 	agent := w.newAgent("audited")
 	key := newKey("", "audited", parley.RoleMember)
 	key.Key.WorkspaceID = workspace
+	signIn := newSignIn(w.owner, "audited", parley.Now())
 	project := parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: "/srv/audited", Name: "audited"}
 	file := w.newFile("audited.txt", pieces(9))
 	w.append(t, file.BlobID, pieces(9))
@@ -281,6 +282,10 @@ func (w *world) changes(t *testing.T) []audited {
 		}, only(agent.ID), parley.CodeConflict},
 		{"create key", nil, false, func(ctx context.Context) error { _, err := w.store.CreateKey(ctx, key); return err }, only(key.Key.ID), no},
 		{"revoke key", []parley.ID{key.Key.ID}, false, func(ctx context.Context) error { _, err := w.store.RevokeKey(ctx, workspace, key.Key.ID); return err }, only(key.Key.ID), ""},
+		{"sign in", []parley.ID{signIn.ID}, false, func(ctx context.Context) error { return w.store.CreateSignIn(ctx, signIn) }, only(signIn.ID), no},
+		{"end sign-in", []parley.ID{signIn.ID}, false, func(ctx context.Context) error {
+			return w.store.EndSignIn(ctx, workspace, w.owner.ID, signIn.ID)
+		}, only(signIn.ID), parley.CodeNotFound},
 		{"choose project", nil, false, func(ctx context.Context) error { _, _, err := w.store.ChooseProject(ctx, project); return err }, only(project.ID), no},
 		{"choose it again", nil, false, func(ctx context.Context) error {
 			same := project
@@ -309,7 +314,7 @@ func (w *world) changes(t *testing.T) []audited {
 			return err
 		}, []concern{{Session: one}}, no},
 		{"edit queued", []parley.ID{queued}, false, func(ctx context.Context) error {
-			_, err := w.store.EditQueued(ctx, w.scope, queued, []byte(`{"text":"second, better"}`))
+			_, err := w.store.EditQueued(ctx, w.scope, w.owner.ID, queued, []byte(`{"text":"second, better"}`))
 			return err
 		}, []concern{{queueing, queued}}, no},
 		{"move queued", []parley.ID{second}, false, func(ctx context.Context) error {

@@ -94,7 +94,8 @@ func testAuditLinks(t *testing.T, w *world) {
 	}
 }
 
-// testAuditLinkers: the second linker waits for the lease of the first.
+// testAuditLinkers: the second linker waits for the lease of the first, or there is
+// one process and no lease. PostgreSQL's own tests say which.
 func testAuditLinkers(t *testing.T, w *world) {
 	w.audited(t, 1)
 	first, err := w.store.LinkAudit(w.ctx, parley.NewID(), time.Hour, nil, nil)
@@ -145,7 +146,7 @@ func testAuditGraves(t *testing.T, w *world) {
 		t.Helper()
 		found, err := w.store.HeadsFound(w.ctx, heads)
 		must(t, "HeadsFound", err)
-		if !found[0].Deleted || found[0].There != there {
+		if !found[0].Deleted || !found[0].Explained || found[0].There != there {
 			t.Errorf("the deleted session is %+v", found[0])
 		}
 		if diff := cmp.Diff([]parley.HeadFound{{There: true, Hash: record[1].ContentHash}, {There: true}, {}}, found[1:]); diff != "" {
@@ -164,5 +165,38 @@ func testAuditGraves(t *testing.T, w *world) {
 	last := links[len(links)-1]
 	if len(last.Heads) != 1 || last.Heads[0].SessionID != session || last.Heads[0].Sequence != 0 {
 		t.Errorf("the deletion is linked as %+v", last)
+	}
+}
+
+// testAuditDeletions: each session that goes with another or with its project has an
+// entry of its own, and one that somebody asks for has no second one.
+func testAuditDeletions(t *testing.T, w *world) {
+	project := w.choose(t, "/tmp/gone")
+	asked, inProject := w.session(t), w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
+	tool := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, asked })
+	kept := w.session(t)
+	ctx, _ := w.calls(parley.DeleteSessionAction)
+	must(t, "DeleteSession", w.store.DeleteSession(ctx, w.scope, asked))
+	ctx, _ = w.calls("deleteProject", project.ID)
+	must(t, "DeleteProject", w.store.DeleteProject(ctx, w.scope.WorkspaceID, project.ID, true))
+	w.drainOutbox(t)
+	var heads []parley.LinkedHead
+	for _, id := range []parley.ID{asked, tool, inProject, kept} {
+		heads = append(heads, parley.LinkedHead{WorkspaceID: w.scope.WorkspaceID, SessionID: id, Sequence: 1})
+		entries, err := w.store.Audit(w.ctx, w.scope.WorkspaceID, parley.AuditQuery{SessionID: id, Limit: 10})
+		must(t, "Audit", err)
+		if want := map[bool]int{true: 0, false: 1}[id == kept]; len(entries) != want {
+			t.Errorf("%d entries of %s, want %d: %+v", len(entries), id, want, entries)
+		}
+		for _, e := range entries {
+			if id != inProject && e.PrincipalName != w.owner.Name {
+				t.Errorf("%s was deleted by %q", id, e.PrincipalName)
+			}
+		}
+	}
+	found, err := w.store.HeadsFound(w.ctx, heads)
+	must(t, "HeadsFound", err)
+	if diff := cmp.Diff([]parley.HeadFound{{Deleted: true, Explained: true}, {Deleted: true, Explained: true}, {Deleted: true, Explained: true}, {There: true}}, found); diff != "" {
+		t.Errorf("what explains the deletions (-want +got):\n%s", diff)
 	}
 }

@@ -197,7 +197,7 @@ func boundaryParkFlagged(t *testing.T, w *world) {
 func boundaryEditedSteer(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	steer := w.steer(t, claim.Fence.SessionID, "also")
-	_, err := w.store.EditQueued(w.ctx, w.scope, steer.ID, json.RawMessage(`{"text":"changed"}`))
+	_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, steer.ID, json.RawMessage(`{"text":"changed"}`))
 	must(t, "EditQueued", err)
 	before := w.snapshot(t, claim.Fence.SessionID)
 	_, err = w.store.BeginStep(w.ctx, claim.Fence, w.stepBegin(1, 1, steer))

@@ -69,7 +69,7 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 			return err
 		},
 		"EditQueued": func() error {
-			_, err := w.store.EditQueued(w.ctx, w.scope, message, json.RawMessage(`{"text":"x"}`))
+			_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, message, json.RawMessage(`{"text":"x"}`))
 			return err
 		},
 		"RemoveQueued":  func() error { _, err := w.store.RemoveQueued(w.ctx, w.scope, message); return err },

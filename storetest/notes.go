@@ -45,7 +45,7 @@ func postNote(t *testing.T, w *world) {
 	agent.Middleware = noted()
 	_, err = w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
-	_, err = w.store.EditQueued(w.ctx, w.scope, queued.ID, w.say("two, better").Content)
+	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.ID, w.say("two, better").Content)
 	must(t, "EditQueued", err)
 	if third := w.post(t, session, w.say("four")).Message; third.ContextNote != "" {
 		t.Errorf("of an agent that tells nothing any more: %q", third.ContextNote)

@@ -131,11 +131,11 @@ func (m *machine) queued(t *rapid.T) parley.Message {
 
 func (m *machine) edit(t *rapid.T) {
 	if len(m.s.Record) > 0 && rapid.Bool().Draw(t, "recorded") {
-		_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, rapid.SampledFrom(m.s.Record).Draw(t, "message").ID, json.RawMessage(`{"text":"x"}`))
+		_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, m.w.owner.ID, rapid.SampledFrom(m.s.Record).Draw(t, "message").ID, json.RawMessage(`{"text":"x"}`))
 		m.refuse(t, "editing the record", err, parley.CodeConflict)
 		return
 	}
-	_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, m.queued(t).ID, json.RawMessage(`{"text":"edited"}`))
+	_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, m.w.owner.ID, m.queued(t).ID, json.RawMessage(`{"text":"edited"}`))
 	must(t, "EditQueued", err)
 	m.look(t)
 }

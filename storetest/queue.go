@@ -11,6 +11,7 @@ import (
 func testQueue(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"AQueuedMessageIsEdited":       queueEdit,
+		"OnlyItsAuthorEditsAMessage":   queueEditForeign,
 		"AQueuedMessageIsRemoved":      queueRemove,
 		"ASteerIsRemoved":              queueRemoveSteer,
 		"TheRecordIsImmutable":         queueImmutable,
@@ -26,7 +27,7 @@ func testQueue(t *testing.T, open Open) {
 func queueEdit(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	queued := w.post(t, claim.Fence.SessionID, w.say("two")).Message
-	edited, err := w.store.EditQueued(w.ctx, w.scope, queued.ID, json.RawMessage(`{"text":"two, better"}`))
+	edited, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.ID, json.RawMessage(`{"text":"two, better"}`))
 	must(t, "EditQueued", err)
 	if string(edited.Content) != `{"text":"two, better"}` || edited.Status != parley.MessageQueued || *edited.Position != *queued.Position || edited.Revision == queued.Revision {
 		t.Errorf("the edited message is %+v", edited)
@@ -37,6 +38,25 @@ func queueEdit(t *testing.T, w *world) {
 		t.Errorf("the turn is triggered by %s", next.Trigger.Content)
 	}
 	w.check(t, claim.Fence.SessionID)
+}
+
+func queueEditForeign(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	theirs := w.post(t, session, w.say("two", func(m *parley.NewMessage) {
+		m.Author = parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "bob"}
+	})).Message
+	before := w.snapshot(t, session)
+	_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, theirs.ID, json.RawMessage(`{"text":"x"}`))
+	refused(t, "an edit of another's message", err, parley.CodeForbidden)
+	_, err = w.store.EditQueued(w.ctx, w.scope, parley.ID{}, theirs.ID, json.RawMessage(`{"text":"x"}`))
+	refused(t, "an edit by nobody", err, parley.CodeForbidden)
+	w.unchanged(t, "a refused edit", session, before)
+	_, err = w.store.EditQueued(w.ctx, w.scope, theirs.Author.ID, theirs.ID, json.RawMessage(`{"text":"two, better"}`))
+	must(t, "EditQueued by its author", err)
+	_, err = w.store.RemoveQueued(w.ctx, w.scope, theirs.ID)
+	must(t, "RemoveQueued by another", err)
+	w.check(t, session)
 }
 
 func queueRemove(t *testing.T, w *world) {
@@ -64,7 +84,7 @@ func queueRemove(t *testing.T, w *world) {
 	before := s
 	_, err = w.store.RemoveQueued(w.ctx, w.scope, second.Message.ID)
 	refused(t, "removing it again", err, parley.CodeConflict)
-	_, err = w.store.EditQueued(w.ctx, w.scope, second.Message.ID, json.RawMessage(`{"text":"x"}`))
+	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, second.Message.ID, json.RawMessage(`{"text":"x"}`))
 	refused(t, "editing a removed message", err, parley.CodeConflict)
 	w.unchanged(t, "a second removal", session, before)
 	w.answer(t, claim, "1")
@@ -106,7 +126,7 @@ func queueImmutable(t *testing.T, w *world) {
 	begin := w.begin(t, claim.Fence, 1)
 	before := w.snapshot(t, session)
 	for name, id := range map[string]parley.ID{"the trigger": claim.Trigger.ID, "a streaming message": begin.Call.MessageID} {
-		_, err := w.store.EditQueued(w.ctx, w.scope, id, json.RawMessage(`{"text":"x"}`))
+		_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, id, json.RawMessage(`{"text":"x"}`))
 		refused(t, "editing "+name, err, parley.CodeConflict)
 		_, err = w.store.RemoveQueued(w.ctx, w.scope, id)
 		refused(t, "removing "+name, err, parley.CodeConflict)
@@ -122,7 +142,7 @@ func queueForeign(t *testing.T, w *world) {
 		"another workspace": w.neighbour(t, "other").scope,
 		"another principal": {WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()},
 	} {
-		_, err := w.store.EditQueued(w.ctx, scope, queued.ID, json.RawMessage(`{"text":"x"}`))
+		_, err := w.store.EditQueued(w.ctx, scope, w.owner.ID, queued.ID, json.RawMessage(`{"text":"x"}`))
 		refused(t, "an edit from "+name, err, parley.CodeNotFound)
 		_, err = w.store.RemoveQueued(w.ctx, scope, queued.ID)
 		refused(t, "a removal from "+name, err, parley.CodeNotFound)

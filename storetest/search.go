@@ -198,7 +198,7 @@ func searchQueue(t *testing.T, w *world) {
 	must(t, "RemoveQueued", err)
 	w.indexed(t)
 	w.finds(t, "needle")
-	_, err = w.store.EditQueued(w.ctx, w.scope, queued.Message.ID, json.RawMessage(`{"text":"needle behind"}`))
+	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.Message.ID, json.RawMessage(`{"text":"needle behind"}`))
 	must(t, "EditQueued", err)
 	w.answer(t, *posted.Claim, "done")
 	w.indexed(t)

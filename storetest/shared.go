@@ -62,7 +62,7 @@ func sharedInTurns(t *testing.T, w, other *world) {
 		queued := other.post(t, session, other.say("next")).Message
 		begin := w.begin(t, claim.Fence, 1)
 		steer := other.post(t, session, other.say("by the way", during(parley.DuringSteer))).Message
-		_, err = w.store.EditQueued(w.ctx, w.scope, queued.ID, []byte(`{"text":"next, better"}`))
+		_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.ID, []byte(`{"text":"next, better"}`))
 		must(t, "EditQueued", err)
 		settle := settlement(begin, "answer "+strconv.Itoa(n))
 		settle.End = completed()

@@ -1,9 +1,10 @@
 package telemetry
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
 	"net/http"
 	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"parley"
 )

@@ -11,7 +11,7 @@ import (
 type accepted struct {
 	parley.Accepted
 	agent parley.Agent  // in the version that the owner accepted; without grants when none is
-	any   bool          // the agent is newer than acceptances and the session older: all counts as accepted
+	any   bool          // nobody keeps acceptances here: neither the session nor its agent has any, or a version from before
 	own   *parley.Agent // the latest version that the owner made; set once looked for, without a version when there is none
 }
 
@@ -33,16 +33,17 @@ func (t *turn) readAccepted() error {
 		if a.agent, err = t.w.store.AgentVersion(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID, version); err != nil {
 			return err
 		}
-	case kept.Before:
+	case kept.Before && len(kept.Agents) == 0:
 		a.agent, a.any = t.claim.Agent, true
 	}
 	t.accepted = a
 	return nil
 }
 
-// forChild is what the session of a call begins with: it accepts nothing by being opened.
+// forChild is what the session of a call begins with: it accepts nothing by being
+// opened, nor does one of an agent that is newer than the session above.
 func (a *accepted) forChild() *parley.Accepted {
-	if a.Before && len(a.Changes) == 0 {
+	if a.any {
 		return nil
 	}
 	return a.Clone()
@@ -128,58 +129,4 @@ func (t *turn) ownVersion() (*parley.Agent, error) {
 	}
 	t.accepted.own = &own
 	return &own, nil
-}
-
-// mostRequesters bounds the messages of one turn whose authors are looked at.
-const mostRequesters = 200
-
-// requesters are the principals that asked for what the turn does: whose session it
-// is, whose message began the turn, and who steered it; of a tool session those of the
-// turns above too.
-func (t *turn) requesters() ([]parley.ID, error) {
-	found := []parley.ID{t.claim.Session.OwnerID}
-	session, turnID := t.claim.Session, t.fence.TurnID
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
-	for range mostAbove {
-		asked, err := t.askers(&session, turnID)
-		if err != nil {
-			return nil, err
-		}
-		for i := range asked {
-			if by := asked[i].Author; by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
-				found = append(found, by.ID)
-			}
-		}
-		if session.Kind != parley.KindTool || session.ParentMessageID.IsZero() {
-			break
-		}
-		call, err := t.w.store.Message(t.writes, scope, session.ParentMessageID)
-		if err != nil {
-			return nil, err
-		}
-		if session, err = t.w.store.Session(t.writes, scope, session.ParentSessionID); err != nil {
-			return nil, err
-		}
-		turnID = call.TurnID
-	}
-	return found, nil
-}
-
-// askers are the messages that a turn answers: the one that began it, and its steers.
-func (t *turn) askers(session *parley.Session, turnID parley.ID) ([]parley.Message, error) {
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
-	asked, err := t.w.store.Messages(t.writes, scope, session.ID, parley.MessageQuery{
-		TurnID: turnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: mostRequesters})
-	if err != nil {
-		return nil, err
-	}
-	if turnID == t.fence.TurnID {
-		return append(asked, t.claim.Trigger), nil
-	}
-	turn, err := t.w.store.Turn(t.writes, scope, turnID)
-	if err != nil {
-		return nil, err
-	}
-	trigger, err := t.w.store.Message(t.writes, scope, turn.TriggerMessageID)
-	return append(asked, trigger), err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/caught"
 )
 
 // question is a step's request, ready to be sent.
@@ -102,20 +103,25 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()
 	waiting, opened := true, make(chan error, 1)
 	opening := func() {
-		err := t.open(a, begin)
+		err := t.openContained(a, begin)
 		if err != nil {
 			stop(errNotBegun)
 		}
 		opened <- err
 	}
-	if q.reservation == nil {
-		go opening() // ends with the transaction; this attempt waits for it
-	} else if opening(); ctx.Err() != nil && context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
-		return <-opened // nothing is sent that was not reserved
-	}
 	ready := func() error {
 		waiting = false
 		return <-opened
+	}
+	defer func() { // of a panic: what ends the turn must find the step, not be overtaken by it
+		if waiting {
+			_ = ready() // the panic speaks
+		}
+	}()
+	if q.reservation == nil {
+		go opening() // ends with the transaction; this attempt waits for it
+	} else if opening(); ctx.Err() != nil && context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
+		return ready() // nothing is sent that was not reserved
 	}
 
 	a.started = time.Now()
@@ -162,6 +168,16 @@ func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = parley.CallSettled{CallID: call.ID}
 	return begin
+}
+
+// openContained is open on a goroutine of its own, where a panic would be the process's.
+func (t *turn) openContained(a *answer, begin *parley.StepBegin) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = caught.New(value)
+		}
+	}()
+	return t.open(a, begin)
 }
 
 // open makes the attempt's record. It runs beside the request.

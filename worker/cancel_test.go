@@ -294,7 +294,7 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 			once.Do(func() {
 				content, err := parley.EncodeContent(parley.UserContent{Text: "New"})
 				if err == nil {
-					_, err = r.store.EditQueued(t.Context(), r.scope, steer.Message.ID, content)
+					_, err = r.store.EditQueued(t.Context(), r.scope, r.owner.ID, steer.Message.ID, content)
 				}
 				if err != nil {
 					t.Error(err)

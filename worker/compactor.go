@@ -2,12 +2,11 @@ package worker
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"parley"
+	"parley/internal/caught"
 )
 
 // How compactions are worked at.
@@ -121,7 +120,7 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *parley.C
 	settle, err := func() (settle parley.CompactionSettle, err error) {
 		defer func() {
 			if value := recover(); value != nil {
-				err = fmt.Errorf("panic while compacting: %v\n%s", value, debug.Stack())
+				err = caught.New(value)
 			}
 		}()
 		bounded, stop := context.WithTimeout(ctx, compactionBound)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/caught"
 	"parley/internal/dryrun"
 	"parley/live"
 	"parley/prompt"
@@ -192,7 +193,7 @@ func (d *dry) runWhole(ctx context.Context, claim *parley.Claim) (err error) {
 	ctx = d.observer.TurnBegan(ctx, claim)
 	defer func() {
 		if value := recover(); value != nil {
-			err = parley.Errorf(parley.CodeInternal, "panic in a dry run: %v", value)
+			err = parley.WrapError(parley.CodeInternal, caught.New(value), "panic in a dry run")
 		}
 		turn, _, _ := d.memory.Outcome(claim.Fence.TurnID)
 		outcome := parley.RunLeft

@@ -55,6 +55,26 @@ func (l *linker) take() (moved []parley.ID) {
 	return moved
 }
 
+// putBack has sessions that were taken looked at again.
+func (l *linker) putBack(moved []parley.ID) {
+	for _, id := range moved {
+		l.note(id)
+	}
+}
+
+// step links once. What could not be linked is kept for the next time; what another
+// process links, its pass over the sessions finds.
+func (l *linker) step(ctx context.Context, pass *parley.ID) (parley.LinkStep, error) {
+	moved := l.take()
+	ctx, stop := context.WithTimeout(ctx, linkBound)
+	defer stop()
+	step, err := l.store.LinkAudit(ctx, l.id, linkLease, moved, pass)
+	if err != nil {
+		l.putBack(moved)
+	}
+	return step, err
+}
+
 // linkLoop links what is not linked. Stop ends it.
 func (w *Worker) linkLoop() {
 	l := w.linker
@@ -71,9 +91,7 @@ func (w *Worker) linkLoop() {
 		if pass == nil && time.Since(begun) >= linkPass {
 			pass, begun = &parley.ID{}, time.Now()
 		}
-		ctx, stop := context.WithTimeout(context.Background(), linkBound)
-		step, err := l.store.LinkAudit(ctx, l.id, linkLease, l.take(), pass)
-		stop()
+		step, err := l.step(context.Background(), pass)
 		rest := linkPause
 		switch {
 		case parley.ErrorCode(err) == parley.CodeFenced:
@@ -82,6 +100,9 @@ func (w *Worker) linkLoop() {
 		case !step.Held:
 			rest = linkElse
 		default:
+			if step.Gone > 0 {
+				w.log.Error("entries of the audit were removed before they were linked, by another hand than Parley's: run parley verify", "entries", step.Gone)
+			}
 			pass = next(pass, step)
 			if step.More {
 				rest = 0

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"parley"
+	"parley/internal/caught"
 )
 
 // run runs a turn and gives its place back.
@@ -50,7 +50,7 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 	claim := &running.claim
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("panic while running a turn: %v\n%s", value, debug.Stack())
+			err = caught.New(value)
 		}
 	}()
 	name := claim.Agent.Runtime

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"parley"
+	"parley/internal/caught"
 	"parley/internal/schema"
 	"parley/prompt"
 )
@@ -279,19 +279,23 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		MessageID: call.messageID, ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
 		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
 	}
-	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: call.tool.Source(), Call: &toolCall})
-	outcome := parley.ToolFailed
+	outcome, source, began := parley.ToolFailed, "", false
 	defer func() {
 		if value := recover(); value != nil {
 			outcome = parley.ToolPanicked
-			t.log().ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name,
-				"panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			of := caught.New(value)
+			t.log().ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(), "stack", of.Stack())
 			content = failedResult(resultPanic)
 		}
 		took := time.Since(started)
 		content.ExecutionTimeMS = new(took.Milliseconds())
-		t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Source: call.tool.Source(), Outcome: outcome, Result: &content, Took: took})
+		if began {
+			t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took})
+		}
 	}()
+	source = call.tool.Source()
+	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: source, Call: &toolCall})
+	began = true
 	result, err := call.tool.Call(ctx, toolCall)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -90,10 +90,23 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printTable([]string{"MODEL", "TOKENS, ABOUT", "SAID"}, [][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}})
 	})}
-	give := &cobra.Command{Use: "give AGENT PRINCIPAL", Short: "Give an agent another owner, by the principal's id; for admins", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		to, err := parley.ParseID(args[1])
-		if err != nil {
-			return err
+	command.AddCommand(list, create, show, archive, warm, giveCommand(shared, term))
+	return command
+}
+
+func giveCommand(shared *flags, term terminal) *cobra.Command {
+	var admins bool
+	command := &cobra.Command{Use: "give AGENT [PRINCIPAL]", Short: "Give an agent another owner, by the principal's id; for admins", Args: cobra.RangeArgs(1, 2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		if admins == (len(args) > 1) {
+			return parley.Errorf(parley.CodeInvalid, "give either a principal's id or --to-admins")
+		}
+		var to parley.ID // nobody: the admins'
+		if !admins {
+			given, err := parley.ParseID(args[1])
+			if err != nil {
+				return err
+			}
+			to = given
 		}
 		agent, err := server.GiveAgent(ctx, args[0], to)
 		if err != nil {
@@ -101,7 +114,7 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printAgent(agent, shared)
 	})}
-	command.AddCommand(list, create, show, archive, warm, give)
+	command.Flags().BoolVar(&admins, "to-admins", false, "leave it to the admins, without an owner")
 	return command
 }
 

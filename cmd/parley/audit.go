@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strconv"
 
@@ -17,8 +18,11 @@ const shownAudit = 50
 func auditCommand(shared *flags, term terminal) *cobra.Command {
 	var session, principal string
 	var limit int
-	var changes bool
+	var changes, anchor bool
 	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		if anchor {
+			return printAnchor(ctx, server, shared, term)
+		}
 		query := url.Values{"limit": {strconv.Itoa(limit)}}
 		for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
 			if value != "" {
@@ -45,7 +49,21 @@ func auditCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&principal, "principal", "", "only what this principal did")
 	command.Flags().BoolVar(&changes, "changes", false, "without what only reads or watches")
 	command.Flags().IntVar(&limit, "limit", shownAudit, "how many at most")
+	command.Flags().BoolVar(&anchor, "anchor", false, "print the end of the audit's chain instead, to keep elsewhere for parley verify --anchor")
 	return command
+}
+
+// printAnchor prints the end of the audit's chain as parley verify takes it.
+func printAnchor(ctx context.Context, server *client.Client, shared *flags, term terminal) error {
+	anchor, err := server.Anchor(ctx)
+	if err != nil {
+		return err
+	}
+	if shared.json {
+		return term.printJSON(anchor)
+	}
+	_, err = fmt.Fprintln(term.out, anchor)
+	return err
 }
 
 func orDash(id parley.ID) string {

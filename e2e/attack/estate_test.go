@@ -41,6 +41,7 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
+	e.ids["sign_in"] = s.signIn(owner)
 	directory := filepath.Join(s.projects, mark)
 	if err := os.Mkdir(directory, 0o700); err != nil {
 		s.Fatal(err)
@@ -55,6 +56,15 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		s.Fatalf("status %d: %s", got.status, got.body)
 	}
 	return e
+}
+
+// signIn signs a browser in with a key.
+func (s *target) signIn(key string) (id string) {
+	s.Helper()
+	if got := s.ask("", "POST", "/v1/sign-in", fmt.Sprintf(`{"key":%q}`, key)); got.status != 200 {
+		s.Fatalf("signing in: status %d: %s", got.status, got.body)
+	}
+	return s.first(key, "/v1/sign-ins")
 }
 
 // first is the id of a list's first row.

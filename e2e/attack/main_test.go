@@ -123,7 +123,8 @@ func serve(t *testing.T, database string, settings map[string]any) *target {
 			t.Fatal(err)
 		}
 	}
-	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects)
+	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects,
+		"--trusted-proxy", "127.0.0.1") // so that an attack may come from many addresses
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,12 @@ import (
 // queryIDs are the parameters that name things, by the variable of what they name.
 var queryIDs = map[string]string{
 	"agent": "agent", "agent_id": "agent", "session": "session", "session_id": "session", "parent_session_id": "session",
-	"project_id": "project", "turn_id": "turn", "with": "call", "principal_id": "key",
+	"project_id": "project", "turn_id": "turn", "with": "call", "principal_id": "key", "owner_id": "key",
 }
 
 // plainQueries are those that name nothing of anybody.
 var plainQueries = []string{
-	"after", "agent_type", "archived", "cascade", "changes", "created_from", "created_to", "cursor", "daily", "direction", "feature", "flush_ms", "format", "from",
+	"after", "agent_type", "archived", "cascade", "changes", "code", "created_from", "created_to", "cursor", "daily", "direction", "feature", "flush_ms", "format", "from",
 	"from_sequence", "group", "hidden", "internal", "iteration", "key", "kind", "limit", "mode", "name", "number", "order", "path", "pinned", "q", "queued",
 	"recent", "role", "state", "status", "tag", "task", "to", "tool_name", "type", "view",
 }

@@ -223,7 +223,7 @@ func (s *target) boundedTools(key string) (names []string) {
 		if strings.HasPrefix(tool.Name, "schemas__hostile") && tool.Name != "schemas__hostile_1" { // which is small, and has a budget
 			s.Errorf("%s is offered", tool.Name)
 		}
-		if strings.HasPrefix(tool.Source, "mcp/") {
+		if strings.HasPrefix(tool.Source, "mcp/") && !strings.HasPrefix(tool.Name, "storm__n") { // which may be gone already
 			names = append(names, tool.Name)
 		}
 	}

@@ -43,14 +43,15 @@ var rules = []struct {
 	{"internal/netguard", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{"tool", []string{"."}},
 	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema"}},
 	{"client", []string{"."}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words"}},
-	{"worker", []string{".", "prompt", "live", "internal/dryrun", "internal/schema"}},
+	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema"}},
 	{"conversation", []string{".", "engine", "worker", "live"}},
-	{"httpapi", []string{".", "engine", "live"}},
+	{"httpapi", []string{".", "engine", "live", "internal/caught"}},
 	{"telemetry", []string{"."}},
 	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
 	{"web", nil},

@@ -69,7 +69,9 @@ func TestFuzzTargetsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(makefile), "\n\t.ci/fuzz\n") {
-		t.Error("the Makefile does not run .ci/fuzz")
+	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n", "\n\t@.ci/stage fuzz $(MAKE) fuzz FUZZTIME=1s\n"} {
+		if !strings.Contains(string(makefile), line) {
+			t.Errorf("the Makefile has no line %q", line)
+		}
 	}
 }

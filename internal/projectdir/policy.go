@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley"
 )
@@ -40,6 +41,7 @@ type Policy struct {
 	system  []string // resolved too
 	homes   []string
 	secrets *secrets
+	adding  sync.Mutex // of what might make a repository
 }
 
 // systemDirectories are never a project, nor is what lies in them: what is written
@@ -142,7 +144,7 @@ func (p *Policy) Resolve(path string) (string, error) {
 	// Whether something outside the roots exists is not told.
 	probe := resolved
 	if err != nil {
-		probe = filepath.Clean(path)
+		probe = leadsTo(path)
 	}
 	if !insideAny(roots, probe) {
 		return "", parley.InvalidField("path", "%q lies outside the directories allowed for projects: %s", parley.Clip(path, 128), strings.Join(roots, ", "))
@@ -180,6 +182,29 @@ func resolve(path string) (string, fs.FileInfo, error) {
 	}
 	info, err := os.Stat(resolved)
 	return resolved, info, err
+}
+
+// leadsTo tells where a path that cannot be resolved would lie: every link on the way
+// is followed, what is missing is taken by its name.
+func leadsTo(path string) string {
+	at, rest := "/", strings.Split(filepath.Clean(path), "/")
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		target, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return next
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return at
 }
 
 // Shown gives the function that tells whether a directory may be listed when a

@@ -132,3 +132,26 @@ func TestSecretsByName(t *testing.T) {
 		}
 	}
 }
+
+// A link that leads out of the roots tells nothing of what is there.
+func TestALinkOutTellsNothing(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "root", "outside/there")
+	put(t, filepath.Join(base, "outside/file"), "x")
+	for link, target := range map[string]string{"root/out": "../outside", "root/all": filepath.Join(base, "outside"), "root/to": "out/there", "root/nowhere": "../outside/none"} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := policy(t, Options{Roots: []string{filepath.Join(base, "root")}})
+	for _, name := range []string{"out", "out/there", "out/none", "out/none/deeper", "out/file", "out/file/below", "all/there", "all/none", "to", "to/none", "nowhere"} {
+		path := filepath.Join(base, "root", name)
+		_, err := p.Resolve(path)
+		if err == nil || !strings.Contains(err.Error(), "lies outside the directories allowed") {
+			t.Errorf("Resolve(%s) = %v", name, err)
+		}
+	}
+	if _, err := p.Resolve(filepath.Join(base, "root/none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("what is missing inside: %v", err)
+	}
+}

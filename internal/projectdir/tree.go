@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,9 +16,6 @@ import (
 )
 
 const (
-	// maxOwnFiles bounds the files of one of the server's own directories that are
-	// compared with what is opened.
-	maxOwnFiles = 4096
 	// maxLinks bounds the links that lead from one to the next.
 	maxLinks = 40
 )
@@ -30,8 +26,8 @@ const (
 type Tree struct {
 	rules *rules
 	root  *os.Root
-	path  string        // as the kernel knows it
-	own   []fs.FileInfo // the server's own files
+	path  string // as the kernel knows it
+	own   *ownFiles
 }
 
 // Open opens a project directory, checked as it is now.
@@ -96,7 +92,7 @@ func (t *Tree) Hidden(name string, entry fs.DirEntry) bool {
 		return t.rules.refusedIdentity(full) != ""
 	}
 	info, err := entry.Info()
-	return err == nil && t.isOwn(info)
+	return err == nil && t.own.refused(info) == ownReason
 }
 
 // Open opens a regular file for reading. A pipe or a device could hold the caller
@@ -176,8 +172,8 @@ func (t *Tree) opened(name string, file *os.File) error {
 	if !info.Mode().IsRegular() {
 		return parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
 	}
-	if t.isOwn(info) {
-		return refusedFile(name, ownReason)
+	if why := t.own.refused(info); why != "" {
+		return refusedFile(name, why)
 	}
 	at, err := Where(file, filepath.Join(t.path, filepath.FromSlash(name)))
 	if err != nil {
@@ -197,63 +193,52 @@ func (t *Tree) directory(name, at string) error {
 	return nil
 }
 
-func (t *Tree) isOwn(info fs.FileInfo) bool {
-	return slices.ContainsFunc(t.own, func(own fs.FileInfo) bool { return os.SameFile(own, info) })
-}
-
-// ownFiles are the files of the server's own that have a name elsewhere, maybe.
-func (p *Policy) ownFiles() []fs.FileInfo {
-	var own []fs.FileInfo
-	for _, name := range p.files {
-		if info, err := os.Stat(name); err == nil {
-			own = append(own, info)
-		}
-	}
-	for _, directory := range p.ownDirectories() {
-		folder, err := os.Open(directory)
-		if err != nil {
-			continue // not there yet
-		}
-		entries, _ := folder.Readdir(maxOwnFiles) // as far as it can be read
-		_ = folder.Close()                        // read only
-		for _, info := range entries {
-			if info.Mode().IsRegular() {
-				own = append(own, info)
-			}
-		}
-	}
-	return own
-}
-
 // Replace writes a file whole: beside it and then over it, so that a reader sees the
 // old text or the new one. Directories that are missing are made. created reports
 // that there was no such file.
 func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
+	next := name
 	for range maxLinks {
-		if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
-			return false, err
+		if next, created, err = t.replaceOnce(next, data); next == "" || err != nil {
+			return created, err
 		}
-		folder, at, err := t.folder(path.Dir(name))
-		if err != nil {
-			return false, err
-		}
-		// A link's target is replaced, not the link; one that leads outside is refused.
-		if target, err := folder.Readlink(path.Base(name)); err == nil {
-			_ = folder.Close() // nothing was written
-			relative, ok := below(t.path, filepath.Join(at, target))
-			if filepath.IsAbs(target) || !ok {
-				return false, parley.InvalidField("path", "%q leads out of the project", parley.Clip(name, 128))
-			}
-			name = filepath.ToSlash(relative)
-			continue
-		}
-		created, err = t.replaceIn(folder, name, data)
+	}
+	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
+}
+
+// replaceOnce is a step of Replace: the file is replaced, or next is where a link of
+// its name leads.
+func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool, err error) {
+	if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
+		return "", false, err
+	}
+	if namesGit(name) { // two writes at once may not make what neither may
+		t.rules.adding.Lock()
+		defer t.rules.adding.Unlock()
+	}
+	folder, at, err := t.folder(path.Dir(name))
+	if err != nil {
+		return "", false, err
+	}
+	defer func() {
 		if closing := folder.Close(); err == nil {
 			err = closing
 		}
-		return created, err
+	}()
+	base := path.Base(name)
+	// A link's target is replaced, not the link; one that leads outside is refused.
+	if target, err := folder.Readlink(base); err == nil {
+		relative, ok := below(t.path, filepath.Join(at, target))
+		if filepath.IsAbs(target) || !ok {
+			return "", false, parley.InvalidField("path", "%q leads out of the project", parley.Clip(name, 128))
+		}
+		return filepath.ToSlash(relative), false, nil
 	}
-	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
+	if err := t.addable(folder, base, name); err != nil {
+		return "", false, err
+	}
+	created, err = t.replaceIn(folder, name, data)
+	return "", created, err
 }
 
 // writable refuses what may be read and not written too.
@@ -278,7 +263,14 @@ func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
 	if err != nil || missing == "" {
 		return above, at, err
 	}
-	defer func() { _ = above.Close() }() // the one below it is given
+	defer func() { _ = above.Close() }()             // the one below it is given
+	first, _, _ := strings.Cut(missing, "/")         // those below it are new, with one entry each
+	if _, err := above.Readlink(first); err == nil { // making what it stands for is not checked
+		return nil, "", parley.InvalidField("path", "%q is a link that leads nowhere", parley.Clip(path.Join(existing, first), 128))
+	}
+	if err := t.addable(above, first, name); err != nil {
+		return nil, "", err
+	}
 	if err := above.MkdirAll(missing, 0o755); err != nil {
 		return nil, "", FileError(name, err)
 	}
@@ -306,21 +298,6 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 	return folder, at, nil
 }
 
-// inRepository reports whether a directory, or one above it, is a repository's own
-// (a .git under another name, that of a bare repository or of a worktree).
-func inRepository(at string) bool {
-	has := func(directory, name string) bool {
-		_, err := os.Lstat(filepath.Join(directory, name))
-		return err == nil
-	}
-	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if has(at, "HEAD") && (has(at, "commondir") || has(at, "objects") && has(at, "refs")) {
-			return true
-		}
-	}
-	return false
-}
-
 // replaceIn replaces a file of an open directory by its last name, which no link
 // that changes meanwhile can lead elsewhere.
 func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created bool, err error) {
@@ -333,9 +310,10 @@ func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created boo
 		return false, FileError(name, err)
 	case !info.Mode().IsRegular():
 		return false, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
-	case t.isOwn(info):
-		return false, refusedFile(name, ownReason)
 	default:
+		if why := t.own.refused(info); why != "" {
+			return false, refusedFile(name, why)
+		}
 		mode = info.Mode().Perm()
 	}
 	if err := overwrite(folder, base, data, mode); err != nil {

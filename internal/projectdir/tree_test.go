@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,68 @@ func TestTheServersFilesUnderOtherNames(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(base, "data/token")); err != nil || string(text) != "the server's" {
 		t.Errorf("the token is %q, %v", text, err)
 	}
+}
+
+// A database on another disk, behind a link, is the server's own under any name, and so
+// is what lies deep in its directories.
+func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data/deep/er", "records/provider", "disk", "disk/more", "site")
+	for own, name := range map[string]string{
+		"disk/store": "by-link", "data/deep/er/file": "deep", "records/provider/exchange": "exchange", "disk/more/file": "behind-a-link",
+	} {
+		put(t, filepath.Join(base, own), "the server's")
+		if err := os.Link(filepath.Join(base, own), filepath.Join(base, "site", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"data/parley.db": "../disk/store", "data/more": "../disk/more"} {
+		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, filepath.Join(base, "site/first"), "the project's")
+	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
+		t.Fatal(err)
+	}
+	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data"), Closed: []string{filepath.Join(base, "records")}})
+	tree := opened(t, p, filepath.Join(base, "site"))
+	for _, name := range []string{"by-link", "deep", "exchange", "behind-a-link"} {
+		if _, err := tree.Open(name); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was opened: %v", name, err)
+		}
+		if _, err := tree.Replace(name, []byte("taken")); parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("%s was written: %v", name, err)
+		}
+	}
+	file, err := tree.Open("second")
+	if err != nil {
+		t.Fatalf("a file of the project with two names: %v", err)
+	}
+	_ = file.Close() // read only
+}
+
+// When there are more own files than are looked at, what could be one is refused, and
+// what has a single name is not.
+func TestMoreOwnFilesThanAreLookedAt(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "data", "site")
+	for _, name := range []string{"data/a", "data/b", "data/c", "site/alone", "site/first"} {
+		put(t, filepath.Join(base, name), "x")
+	}
+	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
+		t.Fatal(err)
+	}
+	tree := opened(t, policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data")}), filepath.Join(base, "site"))
+	tree.own.limit = 2
+	if _, err := tree.Open("second"); parley.ErrorCode(err) != parley.CodeForbidden || !strings.Contains(err.Error(), "PARLEY_DATA") {
+		t.Errorf("a file that may be the server's: %v", err)
+	}
+	file, err := tree.Open("alone")
+	if err != nil {
+		t.Fatalf("a file with one name: %v", err)
+	}
+	_ = file.Close() // read only
 }
 
 // Nothing is written where git would run it: in a .git however it is spelled, nor in
@@ -152,6 +215,77 @@ func TestWhereWithoutTheKernel(t *testing.T) {
 	for _, name := range []string{"a/other", "a/none"} {
 		if at, err := resolvedAgain(file, filepath.Join(base, name)); parley.ErrorCode(err) != parley.CodeConflict || strings.Contains(err.Error(), base) {
 			t.Errorf("%s: %q, %v", name, at, err)
+		}
+	}
+}
+
+// Nor does a write make a repository, in whatever order its parts are written.
+func TestNoWriteMakesARepository(t *testing.T) {
+	t.Parallel()
+	base := plot(t, "bare/objects", "spelled", "tree", "back", "linked", "objects", "plain", "deep/refs")
+	for _, name := range []string{"bare/HEAD", "linked/HEAD", "plain/HEAD", "HEAD"} {
+		put(t, filepath.Join(base, name), "ref: refs/heads/main\n")
+	}
+	if err := os.Symlink("../deep", filepath.Join(base, "linked/objects")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("linked", filepath.Join(base, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("bare/refs", filepath.Join(base, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	tree := opened(t, policy(t, Options{Roots: []string{base}}), base)
+	for _, step := range []struct {
+		name string
+		may  bool
+	}{
+		{"b2/config", true}, {"b2/objects/a", true}, {"b2/refs/a", true}, {"b2/HEAD", false}, {"b2/refs/b", true},
+		{"b3/HEAD", true}, {"b3/objects/a", true}, {"b3/refs/a", false}, {"b3/refs", false}, {"b3/notes", true},
+		{"bare/refs/heads/a", false}, {"bare/config", true}, {"dangling", false},
+		{"spelled/Head", true}, {"spelled/OBJ\u200dECTS/a", true}, {"spelled/reFs/a", false},
+		{"tree/config", true}, {"tree/HEAD", true}, {"tree/commondir", false}, {"tree/CommonDir", false}, {"tree/gitdir", false}, {"tree/HEAD", true},
+		{"back/gitdir", true}, {"back/HEAD", false}, {"linked/refs/a", false}, {"alias/refs/a", false},
+		{"refs/heads/main", false}, {"commondir", false}, // of the project itself
+		{"plain/objects/refs/HEAD", true}, {"deep/HEAD", true}, {"deep/deep/objects", true}, {"plain/HEAD", true},
+	} {
+		_, err := tree.Replace(step.name, []byte("x"))
+		if step.may && err != nil || !step.may && parley.ErrorCode(err) != parley.CodeForbidden {
+			t.Errorf("writing %s: %v", step.name, err)
+		}
+	}
+	for _, name := range []string{"dangling/a", "dangling/heads/a"} {
+		if _, err := tree.Replace(name, []byte("x")); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	for _, name := range []string{"b3/refs", "bare/refs", "spelled/reFs", "linked/refs", "refs"} {
+		if _, err := os.Lstat(filepath.Join(base, name)); err == nil {
+			t.Errorf("a refused write has made %s", name)
+		}
+	}
+	for _, name := range []string{"b2/refs/a", "b3/HEAD", "bare/objects", "tree/HEAD"} {
+		if _, err := os.Lstat(filepath.Join(base, name)); err != nil {
+			t.Errorf("a refused write has removed %s", name)
+		}
+	}
+}
+
+// Two writes at once make none either.
+func TestWritesAtOnceMakeNoRepository(t *testing.T) {
+	t.Parallel()
+	base := plot(t)
+	p := policy(t, Options{Roots: []string{base}})
+	for round := range 20 {
+		in := "r" + strconv.Itoa(round)
+		var writing sync.WaitGroup
+		for _, name := range []string{"HEAD", "objects/a", "refs/a"} {
+			tree := opened(t, p, base)
+			writing.Go(func() { _, _ = tree.Replace(in+"/"+name, []byte("x")) }) // one of them is refused
+		}
+		writing.Wait()
+		if inRepository(filepath.Join(base, in)) {
+			t.Fatalf("round %d has made a repository", round)
 		}
 	}
 }

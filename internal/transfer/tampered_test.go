@@ -71,6 +71,14 @@ func (p place) literal(id parley.ID) string {
 	return "'" + id.String() + "'"
 }
 
+// yes is true in a statement.
+func (p place) yes() string {
+	if p.kind == "sqlite" {
+		return "1"
+	}
+	return "true"
+}
+
 // verified makes a whole verification, and demands that it ends.
 func verified(t *testing.T, store parley.VerifyStore, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
 	t.Helper()
@@ -111,7 +119,9 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		if findings, _ := verified(t, store, nil); len(findings) > 0 {
 			t.Fatalf("before anybody changed anything: %+v", findings)
 		}
+		early := audited(t, store, filled, 7)[6] // that is not linked yet
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
+		marked, buried, unlisted := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7]
 		change := func(sequence int, what string) string {
 			return fmt.Sprintf("UPDATE messages SET %s WHERE session_id = %s AND sequence = %d", what, p.literal(plain), sequence)
 		}
@@ -119,19 +129,30 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		p.tamper(t,
 			change(3, "author_name = 'Eve'"), change(4, "model = 'sim/other'"), change(5, "created_at = created_at + 1"),
 			change(6, `metadata = '{"a":1}'`), change(7, "author_kind = 'service'"), change(8, "content = replace(content, 'answer', 'lie')"),
+			change(2, "internal = "+p.yes()), "DELETE FROM sessions WHERE id = "+p.literal(unlisted),
 			"DELETE FROM messages WHERE session_id = "+p.literal(cut)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(cut)+")",
 			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(cut),
 			"DELETE FROM heads WHERE session_id = "+p.literal(gone), "DELETE FROM messages WHERE session_id = "+p.literal(gone),
+			"UPDATE heads SET deleted_at = 1 WHERE session_id = "+p.literal(marked),
+			"DELETE FROM heads WHERE session_id = "+p.literal(buried), "DELETE FROM messages WHERE session_id = "+p.literal(buried),
+			fmt.Sprintf("INSERT INTO graves (workspace_id, session_id, deleted_at) VALUES (%s, %s, 1)", p.literal(filled.Scope.WorkspaceID), p.literal(buried)),
+			"DELETE FROM audit"+of(early),
 			"UPDATE audit SET principal_name = 'Eve'"+of(entries[0]), "DELETE FROM audit"+of(entries[1]), "UPDATE audit SET at = at + 1"+of(entries[2]),
 			"UPDATE audit SET action = 'renamed'"+of(entries[3]),
 			"UPDATE blob_chunks SET data = substr(data, 1, 1) || data WHERE n = 0 AND blob_id IN (SELECT id FROM blobs WHERE state = 'whole')",
 		)
+		link(t, store)
 		findings, _ := verified(t, store, nil)
-		for _, sequence := range []int{3, 4, 5, 6, 7, 8} {
+		for _, sequence := range []int{2, 3, 4, 5, 6, 7, 8} {
 			findings = finds(t, findings, "session "+plain.String(), fmt.Sprintf("message %d is not what its hash says", sequence))
 		}
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
+		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is not there")
+		for _, forged := range []parley.ID{marked, buried} {
+			findings = finds(t, findings, "session "+forged.String(), "no entry of the audit says by whom")
+		}
+		findings = finds(t, findings, "entry "+early.ID.String(), "is not there")
 		findings = finds(t, findings, "entry "+entries[0].ID.String(), "was changed")
 		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is not there")
 		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not there")

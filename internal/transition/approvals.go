@@ -148,8 +148,8 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	if err := a.MayBeApprovedBy(decision.By.ID); err != nil {
 		return err
 	}
-	switch lasting := decision.Scope == parley.ScopeSession || decision.Scope == parley.ScopeChange; {
-	case !lasting:
+	switch {
+	case !decision.Lasts():
 		return nil
 	case a.Named:
 		return parley.InvalidField("scope", "a rule says who approves this tool, so a yes is for this call alone")

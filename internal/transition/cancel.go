@@ -186,10 +186,13 @@ func (t *Tx) TakeCancel(scope parley.Scope, sessionID, turnID parley.ID) (parley
 }
 
 // EditQueued is the transition of parley.TurnStore.
-func (t *Tx) EditQueued(scope parley.Scope, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+func (t *Tx) EditQueued(scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return parley.Message{}, err
+	}
+	if m.Author.ID != author { // the record would have it that they wrote it
+		return parley.Message{}, parley.Errorf(parley.CodeForbidden, "only who wrote a queued message may edit it; you may remove it and post your own")
 	}
 	if err := t.refile(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err

@@ -4,7 +4,9 @@
 -- what sessions from before then have accepted.
 ALTER TABLE parley.agents ADD COLUMN owner_id uuid;                -- principal; null: admins alone
 ALTER TABLE parley.agents ADD COLUMN version_before bigint;        -- null: it is newer
+SET LOCAL ROLE parley_system; -- row-level security is forced on the owner, who would see no row
 UPDATE parley.agents SET version_before = version;
+RESET ROLE;
 CREATE INDEX agents_owner ON parley.agents (workspace_id, owner_id, slug) WHERE owner_id IS NOT NULL;
 
 -- Who made a version, and what they accepted with it; what a session's owner has

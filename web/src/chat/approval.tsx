@@ -5,7 +5,7 @@ import { request, sentence } from '../api/http';
 import { principal, sessionOf } from '../api/queries';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
-import { useReader } from '../components/role';
+import { useReader, useRole } from '../components/role';
 import { Button, cx } from '../components/ui';
 import { focusComposer } from './focus';
 
@@ -15,10 +15,11 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const reader = useReader();
   const me = useQuery(principal()).data?.id ?? '';
   const asked = approval.requester_ids.includes(me);
+  const admin = useRole() === 'admin';
   const approved = approval.approved_by.some(({ id }) => id === me);
   const named = approval.approvers > 1 || approval.requester_ids.length > 0; // who names people wants each call looked at
   const changed = approval.explanation !== null;
-  const owner = useQuery({ ...sessionOf(approval.session_id), enabled: changed && !named }).data?.owner_id;
+  const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader && !named }).data?.owner_id;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change') => {
@@ -52,7 +53,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide('approve')}>
           {approved ? 'You approved' : 'Approve once'}
         </Button>
-        {!named && (!changed || owner === me) && (
+        {!named && (owner === me || (admin && !changed)) && (
           <Button disabled={busy} onClick={() => void decide('approve', changed ? 'change' : 'session')}>
             {changed ? 'Accept for this conversation' : 'Always in this conversation'}
           </Button>

@@ -2,7 +2,7 @@ import { ArrowUp, CornerDownRight, Paperclip, Trash2, Zap } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Message } from '../api/types';
-import { useReader } from '../components/role';
+import { useReader, useMine } from '../components/role';
 import { IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 
@@ -10,6 +10,7 @@ import type { Transcript } from '../live/transcript';
 export function Queue({ transcript }: { transcript: Transcript }) {
   const [error, setError] = useState('');
   const reader = useReader();
+  const mine = useMine();
   const waiting = transcript.queue.map(({ message }) => message);
   if (waiting.length === 0) return null;
   const act = (work: Promise<unknown>) => {
@@ -22,7 +23,7 @@ export function Queue({ transcript }: { transcript: Transcript }) {
         {waiting.map((message, i) => (
           <li key={message.id} className="flex items-start gap-2 py-1 pr-1 pl-3" data-queued={message.id}>
             <CornerDownRight size={14} aria-hidden className="mt-2.5 shrink-0 text-faint" />
-            <Words message={message} readOnly={reader} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
+            <Words message={message} readOnly={reader || !mine(message.author.id)} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
             {!!message.content.files?.length && (
               <span className="mt-2 flex shrink-0 items-center gap-1 text-xs text-faint">
                 <Paperclip size={12} aria-label="Files" /> {message.content.files.length}

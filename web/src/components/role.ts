@@ -12,3 +12,9 @@ export function useReader(): boolean {
 export function useRole(): Principal['role'] | undefined {
   return useQuery(principal()).data?.role;
 }
+
+// useMine tells whether a principal's id is that of whoever looks.
+export function useMine(): (id: string) => boolean {
+  const me = useQuery(principal()).data?.id;
+  return (id) => id === me;
+}

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley"
+)
+
+// TestAQueuedMessageIsItsAuthorsToEdit: what the record says bob wrote, bob wrote;
+// others, admins too, may remove it.
+func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
+	t.Parallel()
+	s := newTwo(t)
+	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"]}`, s.ada)
+	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
+	asked := s.asks("a destructive tool", session, s.ben, parley.AskedByRule) // its turn waits, and what comes now is queued
+	messages := "/v1/sessions/" + session + "/messages"
+	var ids []string
+	for _, text := range []string{`[[{"text":"one"}]]`, `[[{"text":"two"}]]`} {
+		ids = append(ids, want[parley.Message](s.testServer, 201, "POST", messages, fmt.Sprintf(`{"content":{"text":%q}}`, text), "Authorization", s.ben).ID.String())
+	}
+	for who, bearer := range map[string]string{"another": s.ada, "an admin": s.someone} {
+		got := s.do("PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"taken"}}`, "Authorization", bearer)
+		if got.status != 403 || !strings.Contains(string(got.body), "only who wrote a queued message may edit it") {
+			t.Errorf("an edit by %s: %d %s", who, got.status, got.body)
+		}
+	}
+	if kept := want[parley.Message](s.testServer, 200, "GET", "/v1/messages/"+ids[0], "", "Authorization", s.ben); string(kept.Content) != `{"text":"[[{\"text\":\"one\"}]]"}` {
+		t.Errorf("after the refusals it says %s", kept.Content)
+	}
+	want[parley.Message](s.testServer, 200, "PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"[[{\"text\":\"better\"}]]"}}`, "Authorization", s.ben)
+	want[parley.Message](s.testServer, 200, "POST", "/v1/messages/"+ids[1]+"/move", `{"before":"`+ids[0]+`"}`, "Authorization", s.ada)
+	for _, id := range ids {
+		want[struct{}](s.testServer, 204, "DELETE", "/v1/messages/"+id, "", "Authorization", s.ada)
+	}
+	s.answers(asked, `{"decision":"deny"}`, s.ben)
+}
+
+// TestWordsBeforeATurnAskToo: who put in words that a turn answers has asked, however
+// many messages ago, until a turn has answered them.
+func TestWordsBeforeATurnAskToo(t *testing.T) {
+	t.Parallel()
+	s := newTwo(t)
+	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","by_others":true}]}`, s.ada)
+	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
+	cleo, dan := s.key("one", "cleo", parley.RoleMember), s.key("one", "dan", parley.RoleMember)
+	say := func(bearer string) parley.ID {
+		t.Helper()
+		return want[parley.Message](s.testServer, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"act, please"},"respond":false}`, "Authorization", bearer).Author.ID
+	}
+	refused := func(why string, asked parley.Approval, bearer string, id parley.ID) {
+		t.Helper()
+		if !slices.Contains(asked.RequesterIDs, id) {
+			t.Errorf("%s: requesters are %v", why, asked.RequesterIDs)
+		}
+		if got := s.do("POST", "/v1/approvals/"+asked.ID.String(), approveOnce, "Authorization", bearer); got.status != 403 {
+			t.Errorf("%s: a yes is %d %s", why, got.status, got.body)
+		}
+	}
+	id := say(cleo)
+	for range 201 {
+		say(s.ben)
+	}
+	asked := s.asks("after words", session, s.ben, parley.AskedByRule)
+	refused("before the trigger", asked, cleo, id)
+	other := say(dan) // while the turn waits: it enters behind it
+	s.answers(asked, approveOnce, dan)
+	asked = s.asks("between the turns", session, s.ben, parley.AskedByRule)
+	refused("between the turns", asked, dan, other)
+	if slices.Contains(asked.RequesterIDs, id) {
+		t.Error("what a turn has answered counts for ever")
+	}
+	s.answers(asked, `{"decision":"deny"}`, s.ada)
+}

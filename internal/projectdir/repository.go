@@ -1,0 +1,89 @@
+package projectdir
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// gitNames are the entries by which git takes a directory for a repository's own.
+func gitNames() []string { return []string{"head", "objects", "refs", "commondir", "gitdir"} }
+
+// entriesAtOnce bounds the entries of a directory that are read at a time.
+const entriesAtOnce = 1024
+
+// isRepository reports whether git may take a directory for a repository's own, by
+// what it has: a .git under another name, that of a bare repository or of a worktree.
+func isRepository(has func(name string) bool) bool {
+	return has("head") && (has("commondir") || has("gitdir") || has("objects") && has("refs"))
+}
+
+// inRepository reports whether a directory, or one above it, is a repository's own.
+func inRepository(at string) bool {
+	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+		has := func(name string) bool {
+			if name == "head" {
+				name = "HEAD"
+			}
+			_, err := os.Lstat(filepath.Join(at, name))
+			return err == nil
+		}
+		if isRepository(has) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesGit reports whether a name has a component by which git knows a repository.
+func namesGit(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(one string) bool { return slices.Contains(gitNames(), fold(one)) })
+}
+
+// completes reports whether one more entry would make a repository of an open
+// directory, on this file system or on one where its names mean the same.
+func completes(folder *os.Root, entry string) (bool, error) {
+	if !namesGit(entry) {
+		return false, nil
+	}
+	directory, err := folder.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = directory.Close() }() // read only
+	found := map[string]bool{fold(entry): true}
+	for {
+		names, err := directory.Readdirnames(entriesAtOnce)
+		for _, name := range names {
+			if name = fold(name); slices.Contains(gitNames(), name) {
+				found[name] = true
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return isRepository(func(name string) bool { return found[name] }), nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+// addable refuses an entry, made or about to be, that would make a repository of an
+// open directory.
+func (t *Tree) addable(folder *os.Root, entry, name string) error {
+	if _, err := folder.Lstat(entry); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it adds nothing
+	}
+	bad, err := completes(folder, entry)
+	switch {
+	case err != nil:
+		return FileError(name, err)
+	case bad:
+		return refusedFile(name, "with it the directory would become a repository's own, and what stands there runs when somebody uses git")
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"parley"
+)
+
+// failing is a linker's store that fails with an error.
+type failing struct {
+	parley.AuditLinker
+	err    error
+	linked []parley.ID
+}
+
+func (f *failing) LinkAudit(_ context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, _ *parley.ID) (parley.LinkStep, error) {
+	if f.err == nil {
+		f.linked = append(f.linked, changed...)
+	}
+	return parley.LinkStep{Held: true}, f.err
+}
+
+// TestSessionsThatMovedAreLinkedAfterAnError: and after a fence.
+func TestSessionsThatMovedAreLinkedAfterAnError(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]error{"error": errors.New("the database is away"), "fence": parley.Errorf(parley.CodeFenced, "another linker links")} {
+		store := &failing{err: fault}
+		l := newLinker(store)
+		moved := parley.NewID()
+		l.note(moved)
+		if _, err := l.step(t.Context(), nil); !errors.Is(err, fault) {
+			t.Fatalf("%s: the step says %v", name, err)
+		}
+		store.err = nil
+		if _, err := l.step(t.Context(), nil); err != nil || !slices.Contains(store.linked, moved) {
+			t.Errorf("%s: what moved is not linked: %v, %v", name, store.linked, err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"slices"
+
+	"parley"
+)
+
+// The bounds of a page of messages whose authors are looked at. All pages are.
+const (
+	requestersPage  = 200
+	requestersBytes = 1 << 20
+)
+
+// requesters are the principals that asked for what the turn does: whose session it
+// is, and who wrote what the turn answers; of a tool session those of the turns above
+// too.
+func (t *turn) requesters() ([]parley.ID, error) {
+	found := []parley.ID{t.claim.Session.OwnerID}
+	session, turnID, before := t.claim.Session, t.fence.TurnID, int64(0)
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	for range mostAbove {
+		err := t.askers(&session, turnID, before, func(by parley.Author) {
+			if by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
+				found = append(found, by.ID)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if session.Kind != parley.KindTool || session.ParentMessageID.IsZero() {
+			break
+		}
+		call, err := t.w.store.Message(t.writes, scope, session.ParentMessageID)
+		if err != nil {
+			return nil, err
+		}
+		if session, err = t.w.store.Session(t.writes, scope, session.ParentSessionID); err != nil {
+			return nil, err
+		}
+		turnID, before = call.TurnID, call.Sequence
+	}
+	return found, nil
+}
+
+// askers tells who wrote what a turn answers: the message that began it, its steers,
+// and all that no turn before it answered, whether or not it asked for an answer.
+// before is the sequence of a call that the turn made, 0 for the end of the record.
+func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, asked func(parley.Author)) error {
+	if err := t.trigger(turnID, asked); err != nil {
+		return err
+	}
+	if before > 0 { // steers behind the call
+		steers := parley.MessageQuery{TurnID: turnID, AfterSequence: before}
+		err := t.userMessages(session.ID, steers, func(m *parley.Message) (bool, error) {
+			asked(m.Author)
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var last parley.Turn // that was looked at
+	return t.userMessages(session.ID, parley.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
+		if !m.TurnID.IsZero() && m.TurnID != turnID {
+			if m.TurnID != last.ID {
+				turn, err := t.w.store.Turn(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
+				if err != nil && parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
+					return false, err
+				}
+				last = turn
+			}
+			if last.ID == m.TurnID && last.Status == parley.TurnCompleted { // it was answered
+				return m.ID != last.TriggerMessageID, nil
+			}
+		}
+		asked(m.Author)
+		return true, nil
+	})
+}
+
+// trigger tells who wrote the message that began a turn.
+func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
+	if turnID == t.fence.TurnID {
+		asked(t.claim.Trigger.Author)
+		return nil
+	}
+	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	turn, err := t.w.store.Turn(t.writes, scope, turnID)
+	if err != nil {
+		return err
+	}
+	trigger, err := t.w.store.Message(t.writes, scope, turn.TriggerMessageID)
+	if err == nil {
+		asked(trigger.Author)
+	}
+	return err
+}
+
+// userMessages walks the record's user messages until it is told to stop.
+func (t *turn) userMessages(sessionID parley.ID, query parley.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
+	query.Roles, query.RecordOnly = []parley.Role{parley.RoleUser}, true
+	query.Limit, query.MaxBytes = requestersPage, requestersBytes
+	for {
+		page, err := t.w.store.Messages(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for i := range page {
+			if more, err := each(&page[i]); err != nil || !more {
+				return err
+			}
+		}
+		query.AfterSequence = page[len(page)-1].Sequence
+		if query.Descending && query.AfterSequence <= 1 {
+			return nil // 0 would be the end again
+		}
+	}
+}
