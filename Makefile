@@ -24,14 +24,14 @@ endif
 # child process. Linting vets already.
 GO_TEST := go test -count=1 -vet=off
 
-# Three times what each kind of package took on two quiet cores, so that what hangs
-# ends while somebody still waits for it.
-UNIT_TIMEOUT    := 5m
-STORES_TIMEOUT  := 8m
-WALK_TIMEOUT    := 5m
-SMOKE_TIMEOUT   := 4m
-E2E_TIMEOUT     := 15m
-CLUSTER_TIMEOUT := 10m
+# For one package: some three times what it takes on two quiet cores, so that what
+# hangs ends while somebody still waits for it.
+UNIT_TIMEOUT    := 8m
+STORES_TIMEOUT  := 15m
+WALK_TIMEOUT    := 8m
+SMOKE_TIMEOUT   := 6m
+E2E_TIMEOUT     := 20m
+CLUSTER_TIMEOUT := 15m
 
 # The walks that kill a store at every statement run one life after the other:
 # there is nothing for the race detector to see, and it makes them ten times longer.

@@ -244,6 +244,13 @@ func TooManyWrongKeys(wait time.Duration) error {
 		Message: fmt.Sprintf("This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.", wait)}
 }
 
+// TooManyStreams is the refusal of a stream beside as many as one may have.
+func TooManyStreams(who string, most int, wait time.Duration) error {
+	return &Error{Code: CodeRateLimited, RetryAfter: wait,
+		Message: fmt.Sprintf("%s as many streams open at this server as it allows (%d); end one, or wait %s and ask again. "+
+			"One stream of GET /v1/events follows many sessions.", who, most, wait)}
+}
+
 // BudgetScope is what a limit counts.
 type BudgetScope string
 

@@ -157,7 +157,7 @@ type ToolEnded struct {
 	Took    time.Duration
 }
 
-// RateScope is whose requests per minute were refused or held back.
+// RateScope is whose requests were refused or held back, because there were too many.
 type RateScope string
 
 // The scopes.
@@ -165,7 +165,10 @@ const (
 	RateOfKey     RateScope = "key"     // a request of any sort: 429
 	RateOfSession RateScope = "session" // a message: 429
 	RateOfLoop    RateScope = "loop"    // a session's own loop, whose turn waits
+	RateOfStreams RateScope = "streams" // a stream beside as many as a principal or workspace may have: 429
 )
 
 // RateScopes lists every scope.
-func RateScopes() []RateScope { return []RateScope{RateOfKey, RateOfSession, RateOfLoop} }
+func RateScopes() []RateScope {
+	return []RateScope{RateOfKey, RateOfSession, RateOfLoop, RateOfStreams}
+}

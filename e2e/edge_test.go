@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,11 +25,7 @@ const fewDescriptors = 200
 // others still get in, messages are still taken, and the guests who were let in stay.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	script := filepath.Join(t.TempDir(), "few")
-	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n", fewDescriptors, binary), 0o700); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
-	s := startProgram(t, script, place{dir: t.TempDir()}, nil)
+	s := startProgram(t, withDescriptors(t, fewDescriptors), place{dir: t.TempDir()}, nil)
 	if _, err := s.client.Principal(t.Context()); err != nil { // its connection is known from here on
 		t.Fatal(err)
 	}
@@ -60,6 +58,143 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	if _, err := s.client.Principal(t.Context()); err != nil {
 		t.Errorf("who was let in before: %v", err)
 	}
+}
+
+// withDescriptors is the program with a limit of the files that it may open.
+func withDescriptors(t *testing.T, most int) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "few")
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n", most, binary), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	return script
+}
+
+// The server of TestAReadersStreamsKeepNobodyOut: of its files three of four are
+// clients' connections, of these a quarter one principal's streams.
+const (
+	streamDescriptors = 300
+	streamConnections = streamDescriptors - streamDescriptors/4
+	streamsOfAReader  = streamConnections / 4
+)
+
+// TestAReadersStreamsKeepNobodyOut: a reader asks for more streams than the server takes
+// connections, and begins as many requests that it does not end, keeping all of them. A
+// stranger, a sign-in and another workspace get answers, and its stream stays.
+func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	at := place{dir: t.TempDir()}
+	reader := at.newKey(t, "keys", "create", "--workspace", "acme", "--name", "reader", "--role", "reader", "--json")
+	other := at.newKey(t, "keys", "create", "--workspace", "other", "--name", "other", "--json")
+	s := startProgram(t, withDescriptors(t, streamDescriptors), at, nil)
+	theirs, lines := s.begin("GET /v1/events HTTP/1.1", other, "")
+	if head := readHead(t, lines); head.StatusCode != http.StatusOK {
+		t.Fatalf("the stream of another workspace: status %d", head.StatusCode)
+	}
+	streams := 0
+	for range streamConnections {
+		_, lines := s.begin("GET /v1/events HTTP/1.1", reader, "")
+		head := readHead(t, lines)
+		switch head.StatusCode {
+		case http.StatusOK:
+			streams++
+		case http.StatusTooManyRequests:
+			said, err := io.ReadAll(head.Body)
+			if err != nil || head.Header.Get("Retry-After") == "" || !strings.Contains(string(said), "streams open") {
+				t.Fatalf("a stream too many: %v, %v, %s", err, head.Header, said)
+			}
+		default:
+			t.Fatalf("a reader's stream: status %d", head.StatusCode)
+		}
+	}
+	if streams != streamsOfAReader {
+		t.Errorf("the reader has %d streams, want %d", streams, streamsOfAReader)
+	}
+	for range streamConnections {
+		s.begin("POST /v1/agents HTTP/1.1", reader, "Content-Type: application/json\r\nContent-Length: 100\r\n")
+	}
+	for _, c := range []struct {
+		method, path, key, body string
+		status                  int
+	}{
+		{http.MethodGet, "/readyz", "", "", http.StatusOK},
+		{http.MethodGet, "/healthz", "", "", http.StatusOK},
+		{http.MethodPost, "/v1/sign-in", "", fmt.Sprintf(`{"key":%q}`, other), http.StatusOK},
+		{http.MethodGet, "/v1/principal", other, "", http.StatusOK},
+		{http.MethodPost, "/v1/agents", other, `{"name":"another"}`, http.StatusCreated},
+	} {
+		if status := s.askAlone(c.method, c.path, c.key, c.body); status != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.path, status, c.status)
+		}
+	}
+	if err := theirs.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, lines); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the stream of another workspace ended: %v", err)
+	}
+}
+
+// newKey runs a command that makes a key.
+func (p place) newKey(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errOut, err := p.parley(t, args...)
+	var made struct{ Key string }
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &made)
+	}
+	if err != nil || made.Key == "" {
+		t.Fatalf("%v: %s", err, errOut)
+	}
+	return made.Key
+}
+
+// begin sends a request's head on a connection of its own, which stays.
+func (s *server) begin(line, key, header string) (net.Conn, *bufio.Reader) {
+	s.t.Helper()
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.url, "http://"), startDeadline)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(startDeadline)); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "%s\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n", line, key, header); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+func readHead(t *testing.T, from *bufio.Reader) *http.Response {
+	t.Helper()
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// askAlone sends a request on a connection of its own; 0 when it gets no answer.
+func (s *server) askAlone(method, path, key, body string) int {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: startDeadline}
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Error(err)
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
 }
 
 // TestNobodyOfThisMachineIsTheLocalOwner asks a keyless server as the user nobody, from

@@ -46,7 +46,9 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 			t.Fatalf("a dry run ended: %v", err)
 		}
 	}
-	if err := run(ctx, func() {}); parley.ErrorCode(err) != parley.CodeRateLimited || !strings.Contains(err.Error(), "at once") {
+	more, enough := context.WithCancel(ctx)
+	defer enough()
+	if err := run(more, enough); parley.ErrorCode(err) != parley.CodeRateLimited || !strings.Contains(err.Error(), "at once") {
 		t.Errorf("one more: %v", err)
 	}
 	hangUp()

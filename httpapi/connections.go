@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"parley"
 )
 
 // The bounds of connections.
@@ -24,7 +26,8 @@ const (
 // ConnectionLimits bound a server's connections.
 type ConnectionLimits struct {
 	// Most is how many there are at once; beyond it one that is of the least use is
-	// closed for the next. 0: no bound.
+	// closed for the next. Some of them are kept for strangers, and streams have a share
+	// of them. 0: no bound.
 	Most int
 	// PerAddress is how many strangers there are of one address; 0: StrangersPerAddress.
 	PerAddress int
@@ -37,16 +40,20 @@ type ConnectionLimits struct {
 type guest struct {
 	conn   net.Conn
 	from   netip.Prefix
-	since  time.Time
-	place  *list.Element // in strangers of its address, or in idle; nil while it is in use
+	since  time.Time     // that it was taken in; of a known one: that it was last put to use
+	place  *list.Element // in strangers of its address, in idle, or in what its holder uses
 	known  bool
+	busy   bool    // known, and in the middle of a request
+	holder *holder // who sent the last request that was let in; nil of a stranger
+	stream bool    // counted as one of its holder
 	of     *connections
 	closed bool
 }
 
 // connections is a listener that keeps its connections within bounds, so that idle
 // holders cannot shut others out. A stranger is closed before anybody who was let in,
-// and the oldest of the address that has the most before others.
+// and the oldest of the address that has the most before others; of those who were let
+// in one that idles, else one of the principal that uses the most.
 type connections struct {
 	net.Listener
 
@@ -54,12 +61,15 @@ type connections struct {
 	grace  time.Duration
 	now    func() time.Time
 
-	mu        sync.Mutex // guards the rest
-	guests    map[net.Conn]*guest
-	strangers map[netip.Prefix]*list.List // oldest first
-	idle      list.List                   // known ones between requests, longest first
-	shut      int                         // closed since told
-	toldAt    time.Time
+	mu         sync.Mutex // guards the rest
+	guests     map[net.Conn]*guest
+	strangers  map[netip.Prefix]*list.List // oldest first
+	known      int                         // guests that are no strangers
+	idle       list.List                   // known ones between requests, longest first
+	holders    map[parley.ID]*holder       // of the others, by principal
+	workspaces map[parley.ID]*uses
+	shut       int // closed since told
+	toldAt     time.Time
 }
 
 // guestKey is where a request's context holds its connection's guest.
@@ -77,6 +87,7 @@ func Bounded(server *http.Server, listener net.Listener, limits ConnectionLimits
 	c := &connections{
 		Listener: listener, limits: limits, grace: strangerTime, now: time.Now,
 		guests: map[net.Conn]*guest{}, strangers: map[netip.Prefix]*list.List{},
+		holders: map[parley.ID]*holder{}, workspaces: map[parley.ID]*uses{},
 	}
 	state, inner := server.ConnState, server.ConnContext
 	server.ConnState = func(conn net.Conn, is http.ConnState) {
@@ -104,21 +115,17 @@ func (c *connections) Accept() (net.Conn, error) {
 			}
 			return nil, err // net/http tries again after a pause
 		}
-		if c.admit(conn) {
-			return conn, nil
-		}
-		_ = conn.Close() // it has sent nothing yet
+		c.admit(conn)
+		return conn, nil
 	}
 }
 
-// admit takes a connection in, closing another one where there are too many; false
-// when all others are in use.
-func (c *connections) admit(conn net.Conn) bool {
+// admit takes a connection in, closing another one where there are too many.
+func (c *connections) admit(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.limits.Most > 0 && len(c.guests) >= c.limits.Most && !c.closeLeast() {
-		c.tell()
-		return false
+	if c.limits.Most > 0 && len(c.guests) >= c.limits.Most && !c.closeStranger() && !c.closeIdle() {
+		c.closeUsed()
 	}
 	g := &guest{conn: conn, from: network(conn.RemoteAddr()), since: c.now(), of: c}
 	line := c.strangers[g.from]
@@ -134,40 +141,44 @@ func (c *connections) admit(conn net.Conn) bool {
 	}
 	g.place = line.PushBack(g)
 	c.guests[conn] = g
-	return true
 }
 
-// makeRoom closes a few connections when there are no descriptors left.
+// makeRoom closes a few connections when there are no descriptors left; of those in use
+// one, and only when there are no others.
 func (c *connections) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made := false
 	for range closedAtOnce {
-		if !c.closeLeast() {
+		if !c.closeStranger() && !c.closeIdle() {
 			break
 		}
 		made = true
 	}
-	return made
+	return made || c.closeUsed()
 }
 
-// closeLeast closes the connection that is of the least use: the oldest stranger of
-// the address that has the most of them, else the one that has idled longest.
-func (c *connections) closeLeast() bool {
+// closeStranger closes the oldest stranger of the address that has the most of them.
+func (c *connections) closeStranger() bool {
 	var most *list.List
 	for _, line := range c.strangers {
 		if most == nil || line.Len() > most.Len() {
 			most = line
 		}
 	}
-	switch {
-	case most != nil && most.Len() > 0:
-		c.close(guestAt(most.Front()))
-	case c.idle.Len() > 0:
-		c.close(guestAt(c.idle.Front()))
-	default:
+	if most == nil {
 		return false
 	}
+	c.close(guestAt(most.Front()))
+	return true
+}
+
+// closeIdle closes the known connection that has idled longest.
+func (c *connections) closeIdle() bool {
+	if c.idle.Len() == 0 {
+		return false
+	}
+	c.close(guestAt(c.idle.Front()))
 	return true
 }
 
@@ -182,7 +193,7 @@ func (c *connections) close(g *guest) {
 func (c *connections) tell() {
 	c.shut++
 	if now := c.now(); now.Sub(c.toldAt) >= closedTold {
-		c.limits.Log.LogAttrs(context.Background(), slog.LevelWarn, "too many connections: some that were of no use were closed",
+		c.limits.Log.LogAttrs(context.Background(), slog.LevelWarn, "too many connections: those of the least use were closed",
 			slog.Int("closed", c.shut), slog.Int("open", len(c.guests)), slog.Int("most", c.limits.Most),
 			slog.Int("strangers_per_address", c.limits.PerAddress))
 		c.shut, c.toldAt = 0, now
@@ -192,6 +203,9 @@ func (c *connections) tell() {
 // leave forgets a guest.
 func (c *connections) leave(g *guest) {
 	c.stand(g)
+	if g.known {
+		c.known--
+	}
 	delete(c.guests, g.conn)
 	g.closed = true
 }
@@ -200,6 +214,8 @@ func (c *connections) leave(g *guest) {
 func (c *connections) stand(g *guest) {
 	switch {
 	case g.place == nil:
+	case g.busy:
+		c.rest(g)
 	case g.known:
 		c.idle.Remove(g.place)
 	default:
@@ -221,9 +237,11 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	case g == nil:
 	case state == http.StateClosed || state == http.StateHijacked:
 		c.leave(g)
-	case state == http.StateActive && g.known:
+	case state == http.StateActive && g.known && !g.busy:
 		c.stand(g)
-	case state == http.StateIdle && g.known && g.place == nil:
+		c.use(g, g.holder.principal, g.holder.workspace) // until it is known whose request it is
+	case state == http.StateIdle && g.busy:
+		c.stand(g)
 		g.place = c.idle.PushBack(g)
 	}
 }
@@ -232,20 +250,6 @@ func (c *connections) guest(conn net.Conn) *guest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.guests[conn]
-}
-
-// letIn notes that a request of the connection was let in.
-func letIn(ctx context.Context) {
-	g, ok := ctx.Value(guestKey{}).(*guest)
-	if !ok || g == nil {
-		return
-	}
-	g.of.mu.Lock()
-	defer g.of.mu.Unlock()
-	if !g.known && !g.closed {
-		g.of.stand(g)
-		g.known = true
-	}
 }
 
 func (c *connections) proxy(from netip.Prefix) bool {

@@ -10,13 +10,20 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"parley"
+	"parley/internal/peer"
 )
 
 // guarded is a server with limits whose requests are let in at /known, and stay until
-// they are released at /busy.
+// they are released at /busy, and at /stream as streams. The query names their principal
+// and its workspace.
 type guarded struct {
 	*testing.T
 	address string
@@ -29,11 +36,20 @@ func startGuarded(t *testing.T, limits ConnectionLimits, grace time.Duration) *g
 	g := &guarded{T: t, release: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/open", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("/known", func(_ http.ResponseWriter, r *http.Request) { letIn(r.Context()) })
+	mux.HandleFunc("/known", func(_ http.ResponseWriter, r *http.Request) { letIn(r.Context(), whoAsks(r)) })
 	mux.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {
-		letIn(r.Context())
-		_ = http.NewResponseController(w).Flush()
-		<-g.release
+		letIn(r.Context(), whoAsks(r))
+		g.stay(w, r)
+	})
+	mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
+		letIn(r.Context(), whoAsks(r))
+		end, err := beginStream(r.Context())
+		if err != nil {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		defer end()
+		g.stay(w, r)
 	})
 	limits.Log = slog.New(slog.DiscardHandler)
 	server := NewServer(mux, nil)
@@ -57,6 +73,22 @@ func startGuarded(t *testing.T, limits ConnectionLimits, grace time.Duration) *g
 		}
 	})
 	return g
+}
+
+// stay begins an answer and does not end it.
+func (g *guarded) stay(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	select {
+	case <-g.release:
+	case <-r.Context().Done():
+	}
+}
+
+// whoAsks is the principal that the query names by one letter for its workspace and
+// one for itself.
+func whoAsks(r *http.Request) *parley.Principal {
+	named := []byte(r.URL.RawQuery + "--")
+	return &parley.Principal{ID: parley.ID{1, named[0], named[1]}, WorkspaceID: parley.ID{2, named[0]}}
 }
 
 // connect dials from an address of this machine.
@@ -83,7 +115,7 @@ func (g *guarded) ask(conn net.Conn, path string) error {
 	if err != nil {
 		return err
 	}
-	if path != "/busy" {
+	if path == "/open" || strings.HasPrefix(path, "/known") {
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 	}
@@ -171,8 +203,7 @@ func TestAProxysAddressStandsForMany(t *testing.T) {
 	}
 }
 
-// At the limit strangers go first, of the address that has the most; then who idles;
-// who is in the middle of something stays, and then newcomers are turned away.
+// At the limit strangers go first, of the address that has the most; then who idles.
 func TestTheLeastUsefulConnectionMakesRoom(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t, ConnectionLimits{Most: 4, PerAddress: 100}, time.Hour)
@@ -186,17 +217,197 @@ func TestTheLeastUsefulConnectionMakesRoom(t *testing.T) {
 	if err := errors.Join(g.ask(second, "/busy"), g.ask(third, "/busy")); err != nil {
 		t.Fatal(err)
 	}
-	fourth := g.connect("127.0.0.3")
-	if err := g.ask(fourth, "/busy"); err != nil {
-		t.Fatal(err)
-	}
 	ended(t, idle)
-	ended(t, g.connect("127.0.0.1"))
+	g.counts(3, 0)
+}
+
+// counts waits until so many known connections and strangers are remembered, and
+// checks what is remembered of them.
+func (g *guarded) counts(known, strangers int) {
+	g.Helper()
+	var were [2]int
+	for until := time.Now().Add(patience); time.Now().Before(until); runtime.Gosched() {
+		g.at.mu.Lock()
+		were = [2]int{g.at.known, len(g.at.guests) - g.at.known}
+		g.at.mu.Unlock()
+		if were == [2]int{known, strangers} {
+			break
+		}
+	}
 	g.at.mu.Lock()
 	defer g.at.mu.Unlock()
-	if len(g.at.guests) > 4 || len(g.at.strangers) != 0 {
-		t.Errorf("%d connections and %d addresses of strangers are remembered", len(g.at.guests), len(g.at.strangers))
+	busy, inWorkspaces := g.at.idle.Len(), g.at.idle.Len()
+	for _, h := range g.at.holders {
+		busy += h.line.Len()
 	}
+	for _, in := range g.at.workspaces {
+		inWorkspaces += in.busy
+	}
+	if were != [2]int{known, strangers} || busy != known || inWorkspaces != known {
+		g.Errorf("%d known connections (%d by principal, %d by workspace) and %d strangers, want %d and %d",
+			were[0], busy, inWorkspaces, were[1], known, strangers)
+	}
+}
+
+// When all are in use the one that goes is of the principal that has the most, its
+// oldest; the newcomer gets in, and so does one that nobody was let in by.
+func TestWhoUsesTheMostMakesRoom(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t, ConnectionLimits{Most: 8, PerAddress: 100}, time.Hour) // 7 of them known
+	var greedy []net.Conn
+	for range 6 {
+		conn := g.connect("127.0.0.1")
+		if err := g.ask(conn, "/busy?am"); err != nil {
+			t.Fatal(err)
+		}
+		greedy = append(greedy, conn)
+	}
+	for _, newcomer := range []string{"/busy?bm", "/open", "/busy?bo", "/open"} {
+		if err := g.ask(g.connect("127.0.0.1"), newcomer); err != nil {
+			t.Fatalf("%s: %v", newcomer, err)
+		}
+	}
+	ended(t, greedy[0])
+	if err := g.ask(g.connect("127.0.0.1"), "/busy?am"); err != nil { // who has the most makes room for itself
+		t.Fatal(err)
+	}
+	ended(t, greedy[1])
+	g.counts(7, 0)
+}
+
+// Of two principals with as many the one goes whose workspace has more.
+func TestOfEqualsTheLargerWorkspaceMakesRoom(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t, ConnectionLimits{Most: 6, PerAddress: 100}, time.Hour) // 5 of them known
+	var all []net.Conn
+	for _, who := range []string{"am", "bm", "bn", "bo", "cm", "cn"} {
+		conn := g.connect("127.0.0.1")
+		if err := g.ask(conn, "/busy?"+who); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, conn)
+	}
+	ended(t, all[1])
+	g.counts(5, 0)
+}
+
+func TestStreamsOfAPrincipalAndAWorkspaceAreBounded(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t, ConnectionLimits{Most: 16, PerAddress: 100}, time.Hour)
+	refused := func(who string) {
+		t.Helper()
+		if err := g.ask(g.connect("127.0.0.1"), "/stream?"+who); err == nil || err.Error() != "status 429" {
+			t.Errorf("a stream too many of %s: %v", who, err)
+		}
+	}
+	streams := map[string][]net.Conn{}
+	open := func(who string) {
+		t.Helper()
+		conn := g.connect("127.0.0.1")
+		if err := g.ask(conn, "/stream?"+who); err != nil {
+			t.Fatalf("a stream of %s: %v", who, err)
+		}
+		streams[who] = append(streams[who], conn)
+	}
+	for _, who := range []string{"am", "an"} {
+		for range 4 {
+			open(who)
+		}
+		refused(who)
+	}
+	open("ao") // a workspace that is alone may have more than half
+	open("bm")
+	refused("ap")
+	if err := streams["am"][0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := streams["ao"][0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(patience); g.streamsOf("am") != 3 || g.streamsOf("ao") != 0; runtime.Gosched() {
+		if time.Now().After(until) {
+			t.Fatal("the streams that ended are still counted")
+		}
+	}
+	open("am") // its place was given back
+	refused("ao")
+}
+
+func (g *guarded) streamsOf(who string) int {
+	g.at.mu.Lock()
+	defer g.at.mu.Unlock()
+	if h := g.at.holders[parley.ID{1, who[0], who[1]}]; h != nil {
+		return h.streams
+	}
+	return 0
+}
+
+// boundedTo has a server of its own, with limits, answer from here on.
+func (s *testServer) boundedTo(limits ConnectionLimits) {
+	s.Helper()
+	limits.Log = slog.New(slog.DiscardHandler)
+	server := NewServer(s.api, limits.Log)
+	server.ConnContext = peer.ConnContext
+	listener, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(Bounded(server, listener, limits)) }() // ended by Close below
+	s.url = "http://" + listener.Addr().String()
+	s.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			s.Error(err)
+		}
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			s.Error(err)
+		}
+	})
+}
+
+// Whoever has as many streams as it may is told so with 429, of each route, before
+// anything is done; a request without a stream is answered, and so is another's stream.
+func TestAStreamTooManyIsRefusedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	limited := make(chan parley.RateScope, 10) // more than there are refusals
+	s := startServer(t, func(o *Options) { o.Limited = func(scope parley.RateScope) { limited <- scope } })
+	s.boundedTo(ConnectionLimits{Most: 7}) // one stream each
+	session := s.session(`{}`).ID.String()
+	colleague := s.key("default", "colleague", parley.RoleMember)
+	own := []string{"Authorization", "Bearer " + testToken}
+	s.stream("GET", "/v1/events", "", own...)
+	for _, at := range [][3]string{
+		{"GET", "/v1/events", ""},
+		{"GET", "/v1/sessions/" + session + "/events", ""},
+		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"Hello"}}`},
+	} {
+		got := s.do(at[0], at[1], at[2], append(own, "Accept", "text/event-stream")...)
+		if wait, err := strconv.Atoi(got.header.Get("Retry-After")); got.status != 429 || err != nil || wait < 2 ||
+			!strings.HasPrefix(got.problem(t).Detail, "You have as many streams open") {
+			t.Errorf("%s %s: status %d, Retry-After %q: %s", at[0], at[1], got.status, got.header.Get("Retry-After"), got.body)
+		}
+		if len(limited) != 1 || <-limited != parley.RateOfStreams {
+			t.Errorf("%s %s is not counted as a stream", at[0], at[1])
+		}
+	}
+	if messages := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "", own...); len(messages.Data) != 0 {
+		t.Errorf("%d messages were posted", len(messages.Data))
+	}
+	s.stream("GET", "/v1/events", "", "Authorization", colleague)
+}
+
+// A connection that a proxy uses for one after the other is whoever's it serves.
+func TestAConnectionIsItsRequestsPrincipals(t *testing.T) {
+	t.Parallel()
+	g := startGuarded(t, ConnectionLimits{Most: 4, PerAddress: 100}, time.Hour) // one stream each
+	conn := g.connect("127.0.0.1")
+	if err := errors.Join(g.ask(conn, "/known?am"), g.ask(conn, "/known?bm"), g.ask(conn, "/stream?bm"), g.ask(g.connect("127.0.0.1"), "/stream?am")); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := g.streamsOf("am"), g.streamsOf("bm"); a != 1 || b != 1 {
+		t.Errorf("%d and %d streams", a, b)
+	}
+	g.counts(2, 0)
 }
 
 // starved is a listener that has no descriptor for the first connection.

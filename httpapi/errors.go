@@ -159,9 +159,12 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 		}
 	}
 	if problem.Code == parley.CodeRateLimited && a.limited != nil && !x.guessing {
-		if x.keyLimited {
+		switch {
+		case x.keyLimited:
 			a.limited(parley.RateOfKey)
-		} else {
+		case x.streaming:
+			a.limited(parley.RateOfStreams)
+		default:
 			a.limited(parley.RateOfSession)
 		}
 	}

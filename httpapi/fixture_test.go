@@ -47,6 +47,7 @@ const testToken = "local-token-of-this-test"
 type testServer struct {
 	*testing.T
 	url    string
+	api    http.Handler
 	engine *engine.Engine
 	store  *sqlite.Store
 	hub    *live.Hub
@@ -163,6 +164,7 @@ func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *l
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.api = handler
 	server := NewServer(handler, log)
 	server.ConnContext = peer.ConnContext
 	served := make(chan error, 1)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -59,5 +60,39 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 	}
 	if strings.Contains(s.log.String(), "[a-z]+@") {
 		t.Error("a pattern is in the log")
+	}
+}
+
+// Patterns that are too large together are refused where they are written, and a
+// request that takes too long to search is not sent: the preview and the turn say so.
+func TestCostlyPatternsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	const costly = `(\\w{1,60}){1,15}[xyz]0`
+	patterns := make([]string, parley.MaxRedactPatterns)
+	for i := range patterns {
+		patterns[i] = fmt.Sprintf(`{"name":"p%d","pattern":"%s"}`, i, costly)
+	}
+	agent := func(patterns string) string {
+		return `{"name":"costly","model":"sim/echo","middleware":{"redact":[` + patterns + `]}}`
+	}
+	got := s.do("POST", "/v1/agents", agent(strings.Join(patterns, ",")))
+	if got.status != 422 || !strings.Contains(string(got.body), "p1: the pattern is too large") {
+		t.Errorf("32 patterns: %d %s", got.status, got.body)
+	}
+	got = s.do("POST", "/v1/agents", agent(`{"name":"p","pattern":"(x{100}){100}"}`))
+	if got.status != 422 || !strings.Contains(string(got.body), "too large once its repetitions") {
+		t.Errorf("one that repeats too much: %d %s", got.status, got.body)
+	}
+	want[parley.Agent](s, 201, "POST", "/v1/agents", agent(patterns[0]))
+	session := s.session(`{"agent_id":"costly"}`).ID.String()
+	message := `{"content":{"text":"` + strings.Repeat("a", 900_000) + `"}}`
+	got = s.do("POST", "/v1/sessions/"+session+"/preview", message)
+	if got.status != 422 || !strings.Contains(string(got.body), "Nothing was sent") {
+		t.Errorf("the preview: %d %.300s", got.status, got.body)
+	}
+	run := want[engine.DryRun](s, 200, "POST", "/v1/sessions/"+session+"/messages", message[:len(message)-1]+`,"dry_run":true}`)
+	if run.Turn.Status != parley.TurnFailed || !strings.Contains(run.Turn.Error.Detail+run.Turn.Error.Sentence, "Nothing was sent") {
+		t.Errorf("the turn is %s: %+v", run.Turn.Status, run.Turn.Error)
 	}
 }

@@ -99,6 +99,15 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
+	if !r.open && (r.lasting || wantsStream(request)) {
+		end, err := beginStream(request.Context())
+		if err != nil {
+			x.streaming = true
+			a.fail(x, err)
+			return
+		}
+		defer end()
+	}
 	if r.lasting && request.Method == http.MethodHead {
 		newStream(w) // its headers are all that was asked for
 		return
@@ -120,7 +129,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return err
 		}
 		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
-		letIn(x.r.Context())
+		letIn(x.r.Context(), &x.principal)
 		if r.local && !x.local {
 			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+
 				"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.")

@@ -71,7 +71,7 @@ func newMetrics() *metrics {
 		parks:      counters("parley_turn_parks_total", "Runs of turns that ended waiting for something outside, by what.", "reason"),
 
 		budgetRefusals: counters("parley_budget_refusals_total", "Turns that a limit on tokens or money made wait, by the limit.", "limit"),
-		rateRefusals:   counters("parley_rate_refusals_total", "Requests that were 429, and turns of loops that wait, for their rate per minute.", "scope"),
+		rateRefusals:   counters("parley_rate_refusals_total", "Requests and streams that were 429, and turns of loops that wait, because there were too many.", "scope"),
 
 		wrongKeys: counters("parley_wrong_keys_total", "Requests with a key, cookie or code that is nobody's, by the status of their answer.", "status"),
 

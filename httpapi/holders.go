@@ -1,0 +1,161 @@
+package httpapi
+
+import (
+	"container/list"
+	"context"
+	"time"
+
+	"parley"
+)
+
+// The shares of a server's connections.
+const (
+	strangersShare = 8 // one of so many is kept for those who were not let in yet: probes, sign-ins, first requests
+	principalShare = 4 // streams of one principal: one of so many
+	workspaceShare = 2 // of one workspace while there are others
+
+	streamRetry = 5 * time.Second // until a stream that found no place is asked for again
+)
+
+// uses are what a principal or a workspace has of the connections.
+type uses struct {
+	busy    int // in the middle of a request
+	streams int // of those
+}
+
+// holder is a principal in the middle of requests.
+type holder struct {
+	principal, workspace parley.ID
+
+	uses
+	line list.List // its connections in use, longest first
+	in   *uses     // of its workspace
+}
+
+// letIn notes that a request of the connection was let in, and whose it is.
+func letIn(ctx context.Context, who *parley.Principal) {
+	g, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok || g == nil {
+		return
+	}
+	c := g.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g.closed || (g.busy && g.holder.principal == who.ID) {
+		return
+	}
+	c.stand(g)
+	if !g.known {
+		if c.limits.Most > 0 && c.known >= c.mostKnown() && !c.closeIdle() {
+			c.closeUsed()
+		}
+		g.known = true
+		c.known++
+	}
+	c.use(g, who.ID, who.WorkspaceID)
+}
+
+// mostKnown leaves some connections to strangers.
+func (c *connections) mostKnown() int {
+	return c.limits.Most - max(c.limits.Most/strangersShare, 1)
+}
+
+// use notes that a known connection, which stands nowhere, is a principal's from here on.
+func (c *connections) use(g *guest, principal, workspace parley.ID) {
+	h := c.holders[principal]
+	if h == nil {
+		in := c.workspaces[workspace]
+		if in == nil {
+			in = &uses{}
+			c.workspaces[workspace] = in
+		}
+		h = &holder{principal: principal, workspace: workspace, in: in}
+		c.holders[principal] = h
+	}
+	h.busy++
+	h.in.busy++
+	g.holder, g.busy, g.since = h, true, c.now()
+	g.place = h.line.PushBack(g)
+}
+
+// rest takes a connection out of its holder's use.
+func (c *connections) rest(g *guest) {
+	c.endStream(g)
+	h := g.holder
+	h.line.Remove(g.place)
+	h.busy--
+	h.in.busy--
+	g.busy = false
+	if h.busy == 0 {
+		delete(c.holders, h.principal)
+	}
+	if h.in.busy == 0 {
+		delete(c.workspaces, h.workspace)
+	}
+}
+
+// closeUsed closes the connection that is in use for longest of the principal that uses
+// the most, of two of them the one whose workspace uses more. It is most probably a
+// stream, which its client takes up again where it was.
+func (c *connections) closeUsed() bool {
+	var most *holder
+	for _, h := range c.holders {
+		if most == nil || h.more(most) {
+			most = h
+		}
+	}
+	if most == nil {
+		return false
+	}
+	c.close(guestAt(most.line.Front()))
+	return true
+}
+
+// more reports whether a holder's connection is to go before another one's.
+func (h *holder) more(other *holder) bool {
+	switch {
+	case h.busy != other.busy:
+		return h.busy > other.busy
+	case h.in.busy != other.in.busy:
+		return h.in.busy > other.in.busy
+	}
+	return guestAt(h.line.Front()).since.Before(guestAt(other.line.Front()).since)
+}
+
+// beginStream counts the request's connection as a stream of who was let in, until end
+// is called or the connection goes; CodeRateLimited where there are too many.
+func beginStream(ctx context.Context) (end func(), err error) {
+	g, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok || g == nil || g.of.limits.Most == 0 {
+		return func() {}, nil
+	}
+	c := g.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !g.busy {
+		return func() {}, nil // it was closed meanwhile
+	}
+	if most := max(c.limits.Most/principalShare, 1); g.holder.streams >= most {
+		return nil, parley.TooManyStreams("You have", most, streamRetry)
+	}
+	if most := max(c.limits.Most/workspaceShare, 1); g.holder.in.streams >= most && len(c.workspaces) > 1 {
+		return nil, parley.TooManyStreams("Your workspace has", most, streamRetry)
+	}
+	g.stream = true
+	g.holder.streams++
+	g.holder.in.streams++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.endStream(g)
+	}, nil
+}
+
+// endStream gives a stream's place back.
+func (c *connections) endStream(g *guest) {
+	if g.stream {
+		g.stream = false
+		g.holder.streams--
+		g.holder.in.streams--
+	}
+}
