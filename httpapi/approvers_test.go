@@ -29,7 +29,7 @@ func TestTwoPeopleApprove(t *testing.T) {
 			t.Errorf("a yes of %s: %d %s", who, got.status, got.body)
 		}
 	}
-	if got := s.do("POST", path, approveSession, "Authorization", s.ada); got.status != 422 {
+	if got := s.do("POST", path, approveSession, "Authorization", s.someone); got.status != 422 {
 		t.Errorf("a yes for longer: %d %s", got.status, got.body)
 	}
 	one := want[parley.Approval](s.testServer, 200, "POST", path, approveOnce, "Authorization", s.ada)
