@@ -87,4 +87,3 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 		t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
 }
-
