@@ -101,15 +101,15 @@ func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cm
 	return "http://" + bind
 }
 
-// throughProxy is a client of a server behind a proxy that has just started,
+// throughProxy is a client with a key of a server behind a proxy that has just started,
 // once the proxy has found it ready.
 func throughProxy(t *testing.T, s *server, url string) *client.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(s.at.dir, "token"))
+	key, err := s.client.CreateKey(t.Context(), client.KeyInput{Name: "through the proxy"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(client.Options{URL: url, Key: strings.TrimSpace(string(token))})
+	c, err := client.New(client.Options{URL: url, Key: key.Secret})
 	if err != nil {
 		t.Fatal(err)
 	}
