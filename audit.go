@@ -180,14 +180,16 @@ func (i *AuditIntent) Of(session ID) *AuditIntent {
 // one, a verification takes it for removed by another hand.
 const DeleteSessionAction = "deleteSession"
 
-// parleyItself is who did what the audit knows nobody for.
-var parleyItself = AuditEntry{PrincipalID: ID{len(ID{}) - 1: 1}, PrincipalName: "parley"}
+// parleyItself stands for the principal where nobody asked: Parley did it by itself.
+func parleyItself() AuditEntry {
+	return AuditEntry{PrincipalID: ID{len(ID{}) - 1: 1}, PrincipalName: "parley"}
+}
 
 // Deletions are the entries of sessions that a transaction deletes and that entries,
 // which it writes too, do not say so of: children, the sessions of a project. A nil
 // intent is that of Parley itself.
 func (i *AuditIntent) Deletions(workspaceID ID, deleted []ID, entries []AuditEntry) (further []AuditEntry) {
-	template := parleyItself
+	template := parleyItself()
 	if i != nil {
 		template = i.template
 	} else if len(deleted) > 0 {

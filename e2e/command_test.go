@@ -160,7 +160,7 @@ func keys(t *testing.T, at place) {
 // signInsEnd signs a browser in by a key, and ends that from the terminal.
 func signInsEnd(t *testing.T, at place, url, key string) {
 	t.Helper()
-	answer, err := http.Post(url+"/v1/sign-in", "application/json", strings.NewReader(`{"key":"`+key+`"}`)) //nolint:noctx // the client of the test ends with it
+	answer, err := http.Post(url+"/v1/sign-in", "application/json", strings.NewReader(`{"key":"`+key+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,13 +88,13 @@ func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
 	other := at.newKey(t, "keys", "create", "--workspace", "other", "--name", "other", "--json")
 	s := startProgram(t, withDescriptors(t, streamDescriptors), at, nil)
 	theirs, lines := s.begin("GET /v1/events HTTP/1.1", other, "")
-	if head := readHead(t, lines); head.StatusCode != http.StatusOK {
+	if head := readHead(t, lines); head.StatusCode != http.StatusOK { //nolint:bodyclose // the test's end closes it
 		t.Fatalf("the stream of another workspace: status %d", head.StatusCode)
 	}
 	streams := 0
 	for range streamConnections {
 		_, lines := s.begin("GET /v1/events HTTP/1.1", reader, "")
-		head := readHead(t, lines)
+		head := readHead(t, lines) //nolint:bodyclose // the test's end closes it
 		switch head.StatusCode {
 		case http.StatusOK:
 			streams++

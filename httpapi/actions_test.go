@@ -40,9 +40,9 @@ func TestVerbsAreNamedAsRoutes(t *testing.T) {
 	var routed []string
 	list := routes()
 	for i := range list {
-		if r := &list[i]; !r.open {
+		if r := &list[i]; !r.open || r.signs {
 			routed = append(routed, r.name)
-			if !slices.Contains(named, r.name) && !slices.Contains(composed, r.name) {
+			if !r.open && !slices.Contains(named, r.name) && !slices.Contains(composed, r.name) {
 				t.Errorf("no verb is named %s", r.name)
 			}
 		}

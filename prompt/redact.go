@@ -156,7 +156,8 @@ func (h *hiding) hide(text string, keep bool) string {
 		if ended = to; empty && from == before || group == 1 && keep {
 			continue
 		}
-		value, name := text[from:to], ""
+		value := text[from:to]
+		var name string
 		if group > 1 {
 			name = h.names[group-2]
 		} else {

@@ -19,7 +19,8 @@ type Panic struct {
 // New describes what recover answered. It is called in the deferred function itself.
 func New(value any) *Panic {
 	p := &Panic{what: fmt.Sprintf("a value of type %T", value), stack: debug.Stack()}
-	if known, ok := value.(runtime.Error); ok { //nolint:errorlint // a wrapped one would bring the text of others
+	// Not errors.As: a wrapped one would bring the text of others.
+	if known, ok := value.(runtime.Error); ok {
 		p.what = known.Error()
 	}
 	return p

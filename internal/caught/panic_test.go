@@ -27,7 +27,7 @@ func TestAPanicTellsWhereButNotWhat(t *testing.T) {
 		"an error":          {func() { panic(fmt.Errorf("with %w", errors.New(secret))) }, "a value of type *fmt.wrapError"},
 		"an index":          {func() { _ = list[len(secret)] }, "runtime error: index out of range [13] with length 0"},
 		"a wrong type":      {func() { _ = any(secret).(int) }, "interface conversion: interface {} is string, not int"}, //nolint:forcetypeassert // that is the fault
-		"something missing": {func() { panic(nil) }, "panic called with nil argument"},                                   //nolint:govet // that is the fault
+		"something missing": {func() { panic(nil) }, "panic called with nil argument"},
 	} {
 		got := recovered(c.work)
 		if got.What() != c.tells || strings.Contains(got.Error(), secret) || !strings.Contains(got.Stack(), "TestAPanicTellsWhereButNotWhat") {
