@@ -9,7 +9,7 @@ import (
 )
 
 // pageBound is for all scenarios on one database.
-const pageBound = 10 * time.Minute
+const pageBound = 15 * time.Minute
 
 // TestPage plays web/e2e in Chromium against servers of its own.
 func TestPage(t *testing.T) { onEach(t, playPage) }

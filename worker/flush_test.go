@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,9 +161,9 @@ func TestFlushOfALockedSession(t *testing.T) {
 func TestShownTextIsBounded(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
-	refusals := 3 // the store is out of reach at first
+	var calls atomic.Int64 // the store is out of reach at first
 	store.set(func(method string) error {
-		if refusals--; method == "AppendVersions" && refusals >= 0 {
+		if calls.Add(1) <= 3 && method == "AppendVersions" {
 			return errLocked
 		}
 		return nil

@@ -39,7 +39,7 @@ export function Shell() {
       </a>
       {open && <button type="button" aria-label="Close the list" className="fixed inset-0 z-20 bg-black/40 md:hidden" onClick={() => setOpen(false)} />}
       <Rail open={open} onClose={() => setOpen(false)} />
-      <main id="main" tabIndex={-1} className="relative min-w-0 flex-1 outline-none">
+      <main id="main" tabIndex={-1} className="relative min-w-0 flex-1 overflow-clip outline-none">
         {!open && (
           <div className="absolute top-2 left-2 z-10">
             <IconButton name="Show conversations" onClick={() => setOpen(true)} className="bg-bg">
