@@ -30,13 +30,6 @@ func TestPoisonedTurns(t *testing.T) {
 	})
 }
 
-// TestPoisonedTurnsOnSQLite is the trial with the one process that SQLite takes.
-func TestPoisonedTurnsOnSQLite(t *testing.T) {
-	row(t, func(t *testing.T, at uint64) {
-		poisoned(newTrial(t, at, sqliteFile(), 1, 2), *deaths)
-	})
-}
-
 // poisoned begins one poisoned turn after the other among others' turns until
 // processes have died so many times.
 func poisoned(x *trial, least int) {
