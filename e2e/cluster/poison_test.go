@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -27,6 +28,13 @@ const (
 func TestPoisonedTurns(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		poisoned(newTrial(t, at, postgresDatabase(t), 3, 2), *deaths)
+	})
+}
+
+// TestPoisonedTurnsOnSQLite is the trial with the one process that SQLite takes.
+func TestPoisonedTurnsOnSQLite(t *testing.T) {
+	row(t, func(t *testing.T, at uint64) {
+		poisoned(newTrial(t, at, sqliteFile(), 1, 2), *deaths)
 	})
 }
 
@@ -104,7 +112,13 @@ func (w *ward) nurse(ctx context.Context, p *process, kill <-chan struct{}) {
 		case <-p.now.exited:
 		}
 		w.deaths.Add(1)
-		if err := p.start(ctx); err != nil && ctx.Err() == nil {
+		err := p.start(ctx)
+		// A server runs what it finds before it says that it listens: it may die of it by then.
+		for early := 1; errors.Is(err, errDied) && early < poisonDeaths; early++ {
+			w.deaths.Add(1)
+			err = p.start(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			w.x.problem("%v", err)
 			return
 		}

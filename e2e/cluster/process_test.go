@@ -3,6 +3,7 @@ package cluster
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -36,6 +37,9 @@ type life struct {
 	exited  chan struct{} // closed when the process is gone and reaped
 	meant   bool          // its end is this test's doing
 }
+
+// errDied is of a process that ended before it listened.
+var errDied = errors.New("it ended before it listened")
 
 // newProcess chooses an address for good. Clients look for the process there
 // while it is dead, so it lies below the ports that connections go out from.
@@ -95,7 +99,7 @@ func (p *process) start(ctx context.Context) error {
 			return nil
 		}
 		p.kill()
-		return fmt.Errorf("%s did not start: %s", p.name, l.tail())
+		return fmt.Errorf("%s did not start: %w: %s", p.name, errDied, l.tail())
 	case <-timer.C:
 		p.kill()
 		return fmt.Errorf("%s did not start within %s: %s", p.name, startDeadline, l.tail())
