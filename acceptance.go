@@ -90,7 +90,7 @@ func (a *Accepted) Clone() *Accepted {
 const digestBytes = 16
 
 // sourceBuiltin is the Source of Parley's own tools. Their texts change with the
-// program, which whoever runs the server chose.
+// program, which the operator chose.
 const sourceBuiltin = "builtin"
 
 // ToolDigest names a tool of the server as it is: its name, where it comes from,

@@ -39,7 +39,7 @@ type Grant struct {
 	Fingerprint Hash              `json:"fingerprint,omitzero" doc:"Only the one call with this fingerprint, as approvals show it."`
 	Effect      GrantEffect       `json:"effect" enum:"allow,ask,deny"`
 	Approvers   int               `json:"approvers,omitempty" minimum:"1" maximum:"8" doc:"Of ask: how many different people have to approve; 1 when absent."`
-	ByOthers    bool              `json:"by_others,omitempty" doc:"Of ask: whoever asked for the call may not approve it."`
+	ByOthers    bool              `json:"by_others,omitempty" doc:"Of ask: the people who asked for the call may not approve it."`
 }
 
 // named reports a rule about who approves.

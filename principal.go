@@ -26,7 +26,7 @@ type Principal struct {
 	RequestsPerMinute int   `json:"-"` // of its key; 0: not limited
 	MaxSessions       int64 `json:"-"` // that it may own, by its key; 0: not limited
 	MaxStorage        int64 `json:"-"` // bytes of files that it may have uploaded, by its key; 0: not limited
-	Local             bool  `json:"-"` // the machine's own user, as whoever let it in has made sure; never a key's owner
+	Local             bool  `json:"-"` // the machine's own user, as the gate has made sure; never a key's owner
 }
 
 // Author is the principal as the author of a message.

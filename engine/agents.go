@@ -105,7 +105,7 @@ type AgentList struct {
 	Owner  string // a principal's id, or OwnerMe
 }
 
-// OwnerMe is whoever asks, in AgentList.Owner.
+// OwnerMe stands for the caller in AgentList.Owner.
 const OwnerMe = "me"
 
 // AgentFilter says which agents a list shows.

@@ -19,7 +19,7 @@ type ProjectInput struct {
 }
 
 // ChooseProject adds a directory as a project, or refreshes the project that it
-// is; the bool reports that it is new. CodeInvalid when the path is no directory,
+// is; the bool reports that it is new. CodeInvalid when the path is not a directory,
 // lies outside the allowed roots, or is private (see package projectdir);
 // CodeForbidden for all but the machine's own user while no roots are configured.
 func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, input ProjectInput) (_ parley.Project, _ bool, err error) {
@@ -116,7 +116,7 @@ func (e *Engine) MayChooseDirectories(principal parley.Principal) bool {
 	return ReachOf(principal.Role, WriteProjects) != ReachNone && e.mayChoose(principal) == nil
 }
 
-// mayChoose refuses whoever may not choose directories: without configured roots
+// mayChoose refuses callers who may not choose directories: without configured roots
 // that is left to the machine's own user.
 func (e *Engine) mayChoose(principal parley.Principal) error {
 	if principal.Local || e.projects.Configured() {

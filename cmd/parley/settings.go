@@ -259,7 +259,7 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 		if v := env(name); v != "" {
 			n, err := strconv.Atoi(v)
 			if err != nil {
-				return parley.Errorf(parley.CodeInvalid, "%s: %q is no number", name, v)
+				return parley.Errorf(parley.CodeInvalid, "%s: %q is not a number", name, v)
 			}
 			*target = n
 		}

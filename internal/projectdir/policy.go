@@ -281,7 +281,7 @@ func (r *rules) refused(path string) string {
 	case r.inHiddenOfHome(path):
 		return "what begins with a dot in a home directory is private"
 	case secret:
-		return "secrets usually lie there (" + pattern + "); whoever runs the server may change that with secret_files"
+		return "secrets usually lie there (" + pattern + "); the operator can change that with secret_files"
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func (t *Tree) Open(name string) (*os.File, error) {
 	case info.IsDir():
 		return nil, parley.InvalidField("path", "%q is a directory; list_files shows what is in it", parley.Clip(name, 128))
 	case !info.Mode().IsRegular():
-		return nil, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+		return nil, parley.InvalidField("path", "%q is not a regular file", parley.Clip(name, 128))
 	}
 	file, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t *Tree) Directory(name string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return parley.InvalidField("path", "%q is no directory", parley.Clip(name, 128))
+		return parley.InvalidField("path", "%q is not a directory", parley.Clip(name, 128))
 	}
 	file, err := t.root.Open(name)
 	if err != nil {
@@ -170,7 +170,7 @@ func (t *Tree) opened(name string, file *os.File) error {
 		return FileError(name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+		return parley.InvalidField("path", "%q is not a regular file", parley.Clip(name, 128))
 	}
 	if why := t.own.refused(info); why != "" {
 		return refusedFile(name, why)
@@ -309,7 +309,7 @@ func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created boo
 	case err != nil:
 		return false, FileError(name, err)
 	case !info.Mode().IsRegular():
-		return false, parley.InvalidField("path", "%q is no regular file", parley.Clip(name, 128))
+		return false, parley.InvalidField("path", "%q is not a regular file", parley.Clip(name, 128))
 	default:
 		if why := t.own.refused(info); why != "" {
 			return false, refusedFile(name, why)

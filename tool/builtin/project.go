@@ -74,7 +74,7 @@ func readArguments(call parley.ToolCall, into any) error {
 		known[name] = true
 	}
 	var given map[string]json.RawMessage
-	_ = json.Unmarshal(call.Arguments, &given) // what is no object is refused below
+	_ = json.Unmarshal(call.Arguments, &given) // anything but an object is refused below
 	for name := range given {
 		if !known[name] {
 			return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: unknown field %q", parley.Clip(name, 128))

@@ -42,14 +42,14 @@ func newTool(l *link, given *sdk.Tool) (made *tool, err error) {
 	raw := noArguments
 	if given.InputSchema != nil {
 		if raw, err = json.Marshal(given.InputSchema); err != nil {
-			return nil, fmt.Errorf("its input schema is no JSON: %w", err)
+			return nil, fmt.Errorf("its input schema is not JSON: %w", err)
 		}
 	}
 	switch {
 	case len(raw) > MaxSchemaBytes:
 		return nil, fmt.Errorf("its input schema is longer than %d bytes", MaxSchemaBytes)
 	case !bytes.HasPrefix(raw, []byte("{")):
-		return nil, errors.New("its input schema is no object")
+		return nil, errors.New("its input schema is not an object")
 	}
 	if err := parley.CheckJSONBounds(raw); err != nil {
 		return nil, fmt.Errorf("its input schema cannot be kept: %w", err)
