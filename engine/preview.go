@@ -53,54 +53,46 @@ type PredictedCost struct {
 }
 
 // Preview tells what would be sent for a message now: by the path that a post takes.
-func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (_ Preview, err error) {
-	ctx, call, err := e.enter(ctx, principal, "previewMessage", ReadSessions, of(sessionID))
-	if err != nil {
-		return Preview{}, err
-	}
-	defer call.end(ctx, &err)
-	scope := call.Scope
-	leave, err := e.looks.enter(principal)
-	if err != nil {
-		return Preview{}, err
-	}
-	defer leave()
-	session, err := e.store.Session(ctx, scope, sessionID)
-	if err != nil {
-		return Preview{}, err
-	}
-	of := parley.DryTurn{Session: session}
-	if err := e.dryTurn(ctx, scope, principal, &of, input); err != nil {
-		return Preview{}, err
-	}
-	return e.preview(ctx, scope, of)
+func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (Preview, error) {
+	return e.look(ctx, principal, "previewMessage", sessionID, func(ctx context.Context, scope parley.Scope, of *parley.DryTurn) error {
+		return e.dryTurn(ctx, scope, principal, of, input)
+	})
 }
 
 // Context tells what the session's window holds now, before anything else is said.
-func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ Preview, err error) {
-	ctx, call, err := e.enter(ctx, principal, "getContext", ReadSessions, of(sessionID))
+func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
+	return e.look(ctx, principal, "getContext", sessionID, func(ctx context.Context, scope parley.Scope, of *parley.DryTurn) (err error) {
+		if e.dry == nil {
+			return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it shows no context. Ask one that does.")
+		}
+		of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
+		return err
+	})
+}
+
+// look shows a turn that fill makes ready, if there is room for one more look.
+func (e *Engine) look(
+	ctx context.Context, principal parley.Principal, action string, sessionID parley.ID,
+	fill func(context.Context, parley.Scope, *parley.DryTurn) error,
+) (_ Preview, err error) {
+	ctx, call, err := e.enter(ctx, principal, action, ReadSessions, of(sessionID))
 	if err != nil {
 		return Preview{}, err
 	}
 	defer call.end(ctx, &err)
-	scope := call.Scope
 	leave, err := e.looks.enter(principal)
 	if err != nil {
 		return Preview{}, err
 	}
 	defer leave()
-	session, err := e.store.Session(ctx, scope, sessionID)
-	if err != nil {
+	turn := parley.DryTurn{}
+	if turn.Session, err = e.store.Session(ctx, call.Scope, sessionID); err != nil {
 		return Preview{}, err
 	}
-	if e.dry == nil {
-		return Preview{}, parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it shows no context. Ask one that does.")
-	}
-	of := parley.DryTurn{Session: session}
-	if of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String()); err != nil {
+	if err := fill(ctx, call.Scope, &turn); err != nil {
 		return Preview{}, err
 	}
-	return e.preview(ctx, scope, of)
+	return e.preview(ctx, call.Scope, turn)
 }
 
 func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryTurn) (Preview, error) {

@@ -1,0 +1,48 @@
+package llmtest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+
+	"parley"
+)
+
+// anything is a provider that answers with these bytes.
+type anything []byte
+
+func (s anything) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(bytes.NewReader(s)), Request: r,
+	}, nil
+}
+
+// AnyBytes fuzzes a wire whose provider may say anything: a stream of bytes is an
+// answer that ends, or an error. open makes a model that asks by the client, which
+// reaches no network.
+func AnyBytes(f *testing.F, open func(*http.Client) (parley.Model, error)) {
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"))
+	f.Add([]byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n" +
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		model, err := open(&http.Client{Transport: anything(raw)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended, bytes := 0, 0
+		for chunk, err := range model.Stream(t.Context(), parley.EncodedRequest{}) {
+			if ended > 0 {
+				t.Fatalf("%q goes on behind its end", raw)
+			}
+			if err != nil || chunk.Kind == parley.ChunkFinish {
+				ended++
+			}
+			bytes += len(chunk.Text)
+		}
+		if ended != 1 || bytes > parley.MaxAnswerBytes {
+			t.Errorf("%q ends %d times with %d bytes", raw, ended, bytes)
+		}
+	})
+}
