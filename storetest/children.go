@@ -31,6 +31,8 @@ func testChildren(t *testing.T, open Open) {
 		"AnErrandWaitsForNoOther":           childFair,
 		"ATreeAddsUp":                       childTree,
 		"ATreeOfOthers":                     childTreeScope,
+		"WhoSeesATree":                      childVisibility,
+		"WhoSeesWhatIsOpenedMeanwhile":      childVisibilityRaces,
 	})
 }
 

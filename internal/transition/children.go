@@ -80,6 +80,7 @@ func (t *Tx) OpenChild(fence parley.Fence, wanted parley.NewSession) (parley.Ses
 	if err := descend(session, parent); err != nil {
 		return parley.Session{}, err
 	}
+	session.Visibility = parent.Visibility // as it is now, whatever the worker saw
 	h := t.createSession(wanted)
 	if _, err := t.post(h, *wanted.First, parley.ID{}); err != nil {
 		return parley.Session{}, err

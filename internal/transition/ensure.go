@@ -121,6 +121,9 @@ func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
 			if err := descend(session, parent); err != nil {
 				return err
 			}
+			if err := checkBelow(session, parent); err != nil {
+				return err
+			}
 		}
 	}
 	if wanted.First != nil && wanted.First.Role == parley.RoleToolResult {
