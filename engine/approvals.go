@@ -124,5 +124,5 @@ func (e *Engine) mayLast(ctx context.Context, scope parley.Scope, principal parl
 	if err != nil {
 		return err
 	}
-	return e.grants(ctx, scope, principal, approval.SessionID)
+	return e.mayGrant(ctx, scope, principal, approval.SessionID)
 }

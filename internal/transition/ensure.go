@@ -12,7 +12,7 @@ func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy
 		}
 		return *opened, err
 	}
-	h, err := t.byKey(scope, wanted.Session.Key)
+	h, err := t.byKey(scope, &wanted)
 	if err != nil {
 		return parley.Opened{}, err
 	}
@@ -80,14 +80,23 @@ func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley
 	return opened, nil
 }
 
-// byKey locks the session that has a key; nil when none has it.
-func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
-	if key == "" {
+// byKey locks the session that has the key wanted; nil when none has it. Anybody may
+// have made it, for keys can be guessed: somebody else's has to be what the caller
+// asks for, and is told of only to those who see it.
+func (t *Tx) byKey(scope parley.Scope, wanted *parley.NewSession) (*Head, error) {
+	if wanted.Session.Key == "" {
 		return nil, nil
 	}
-	id, err := t.rows.SessionByKey(scope.WorkspaceID, key)
+	id, err := t.rows.SessionByKey(scope.WorkspaceID, wanted.Session.Key)
 	if err != nil || id.IsZero() {
 		return nil, err
+	}
+	h, err := t.load(id)
+	if err != nil {
+		return nil, err
+	}
+	if h != nil && h.DeletedAt == 0 && !wanted.Serves(scope, &h.Session) {
+		return nil, parley.KeyTaken()
 	}
 	return t.lock(scope, id)
 }
