@@ -46,6 +46,7 @@ type ProjectStore interface {
 	Project(ctx context.Context, workspaceID, id ID) (Project, error)
 	Projects(ctx context.Context, workspaceID ID, query ProjectQuery) ([]Project, error)
 	// DeleteProject removes it at once; its sessions are detached, or with cascade
-	// deleted, by the outbox.
-	DeleteProject(ctx context.Context, workspaceID, id ID, cascade bool) error
+	// deleted, by the outbox. CodeForbidden while sessions of others than the scope's
+	// viewer use it.
+	DeleteProject(ctx context.Context, scope Scope, id ID, cascade bool) error
 }
