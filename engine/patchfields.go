@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // patchField is a field of a SessionPatch, and whether the patch names it.
@@ -39,7 +40,7 @@ func (p *SessionPatch) ownersFields() []patchField {
 
 // mayPatch is CodeForbidden for a patch of somebody else's session that names what
 // is its owner's to say.
-func (e *Engine) mayPatch(ctx context.Context, scope parley.Scope, principal parley.Principal, sessionID parley.ID, patch *SessionPatch) error {
+func (e *Engine) mayPatch(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID, patch *SessionPatch) error {
 	var named []string
 	for _, field := range patch.ownersFields() {
 		if field.named {
@@ -58,7 +59,7 @@ func (e *Engine) mayPatch(ctx context.Context, scope parley.Scope, principal par
 
 // ownersSession reports whether a principal may say what runs in a session:
 // as its owner, or as an admin.
-func (e *Engine) ownersSession(ctx context.Context, scope parley.Scope, principal parley.Principal, sessionID parley.ID) (bool, error) {
+func (e *Engine) ownersSession(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) (bool, error) {
 	if ReachOf(principal.Role, GrantSessions) == ReachAll {
 		return true, nil
 	}

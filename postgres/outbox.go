@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The bounds of the outbox.
@@ -28,7 +29,7 @@ const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, atte
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id`
 
-// ApplyOutbox implements parley.OutboxStore.
+// ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
@@ -115,13 +116,13 @@ func (s *Store) emptyProject(ctx context.Context, work errand) (bool, error) {
 const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.workspace_id AND u.project_id = p.id AND u.deleted_at IS NULL AND u.owner_id <> "
 
 // DeleteProject removes a project; its sessions are left to the outbox.
-func (s *Store) DeleteProject(ctx context.Context, scope parley.Scope, id parley.ID, cascade bool) error {
+func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
 	work := transition.Errand{WorkspaceID: workspaceID, Kind: transition.DetachProject, TargetID: id}
 	if cascade {
 		work.Kind = transition.DeleteSessions
 	}
-	found, used, audit := false, false, parley.AuditFrom(ctx)
+	found, used, audit := false, false, store.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+"$11) FOR UPDATE", id, scope.ViewerID)
 	b.read("SELECT 1 FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND EXISTS ("+usedByOthers+"$3)", func(*row) error {
