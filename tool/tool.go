@@ -1,79 +1,92 @@
-// Package tool joins the sources of tools that a server has into the one that
-// its agents choose from. The sources themselves are the packages below it.
 package tool
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"encoding/json"
 
 	"parley"
 )
 
-// Registry is several sources as one. Where two have a tool of the same name,
-// the earlier source has it. It keeps nothing: what a source has now, the
-// registry has now.
-type Registry struct {
-	sources []parley.ToolSource
+// Digest names a tool of the server as it is.
+func Digest(tool Tool) string {
+	return parley.DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
 }
 
-var _ parley.ToolSource = (*Registry)(nil)
+// Call is one exact call of a tool.
+type Call struct {
+	WorkspaceID parley.ID
+	SessionID   parley.ID
+	TurnID      parley.ID
+	MessageID   parley.ID // of the tool_call in the record
+	ID          string
+	Arguments   json.RawMessage // a JSON object
+	ProjectPath string          // the session's project directory; "" without one
+	TraceParent string          // W3C, of the run of this tool; "" for none
 
-// Join makes a Registry. CodeInvalid when two sources have the same name by now:
-// what is configured must not hide something else.
-func Join(sources ...parley.ToolSource) (*Registry, error) {
-	owner := map[string]string{}
-	for _, source := range sources {
-		for _, tool := range source.Tools() {
-			name := tool.Definition().Name
-			if other, taken := owner[name]; taken {
-				return nil, parley.InvalidField("tools", "there are two tools named %q, one of %s and one of %s; rename one of them", parley.Clip(name, 64), other, tool.Source())
-			}
-			owner[name] = tool.Source()
-		}
+	// Progress takes how far the call has come, as often as the tool likes; it never
+	// blocks. nil when nobody wants to know.
+	Progress func(parley.ToolProgress)
+}
+
+// The names under which an endpoint is told which call it serves.
+const (
+	IdempotencyKeyHeader = "Idempotency-Key"
+	CallIDHeader         = "Parley-Call-Id"
+	SessionIDHeader      = "Parley-Session-Id"
+	TraceParentHeader    = "Traceparent"
+)
+
+// IdempotencyKey is the same for each attempt at this call, in every process, and no
+// other call has it: an endpoint that has seen it need not do its work again.
+func (c Call) IdempotencyKey() string { return c.MessageID.String() }
+
+// Headers tell an endpoint over HTTP which call it serves.
+func (c Call) Headers() map[string]string {
+	headers := map[string]string{}
+	if !c.MessageID.IsZero() {
+		headers[IdempotencyKeyHeader] = c.IdempotencyKey()
 	}
-	return &Registry{sources: slices.Clone(sources)}, nil
-}
-
-// Tool finds a tool by its exact name.
-func (r *Registry) Tool(name string) (parley.Tool, bool) {
-	for _, source := range r.sources {
-		if tool, ok := source.Tool(name); ok {
-			return tool, true
-		}
+	if c.ID != "" {
+		headers[CallIDHeader] = c.ID
 	}
-	return nil, false
-}
-
-// Tools lists the tools of all sources by name.
-func (r *Registry) Tools() []parley.Tool {
-	var all []parley.Tool
-	for _, source := range r.sources {
-		all = append(all, source.Tools()...)
+	if !c.SessionID.IsZero() {
+		headers[SessionIDHeader] = c.SessionID.String()
 	}
-	byName := func(a, b parley.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
-	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
-	return slices.CompactFunc(all, func(a, b parley.Tool) bool { return byName(a, b) == 0 })
-}
-
-// Faults lists the tools of all sources that cannot be used, by name.
-func (r *Registry) Faults() []parley.ToolFault {
-	var all []parley.ToolFault
-	for _, source := range r.sources {
-		all = append(all, parley.ToolFaults(source)...)
+	if c.TraceParent != "" {
+		headers[TraceParentHeader] = c.TraceParent
 	}
-	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return headers
 }
 
-// Await returns when each of the sources has.
-func (r *Registry) Await(ctx context.Context) {
-	for _, source := range r.sources {
-		source.Await(ctx)
-	}
+// Tool is something that an agent may use.
+type Tool interface {
+	Definition() parley.ToolDefinition
+	Annotations() parley.ToolAnnotations
+	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
+	Source() string
+	// Call runs it and returns any JSON. An error is told to the model as the
+	// call's result; ctx ends with the tool's deadline or the turn.
+	Call(ctx context.Context, call Call) (json.RawMessage, error)
 }
 
-// Expects reports whether one of the sources does.
-func (r *Registry) Expects(name string) bool {
-	return slices.ContainsFunc(r.sources, func(source parley.ToolSource) bool { return source.Expects(name) })
+// Source finds the server's tools by name. What it has may change while it is
+// used: a server behind it comes, goes, or offers others.
+type Source interface {
+	Tool(name string) (Tool, bool)
+	Tools() []Tool // by name
+	// Expects reports whether a tool of this name may be there later: it belongs to
+	// something configured that does not answer yet.
+	Expects(name string) bool
+	// Await returns when everything configured was tried once, which is so from soon
+	// after the start on, or when ctx ends.
+	Await(ctx context.Context)
+	// Faults are the tools that it knows of and that cannot be used, by name.
+	Faults() []Fault
+}
+
+// Fault is a tool that cannot be used: agents are not given it.
+type Fault struct {
+	Name   string
+	Source string // as Tool.Source
+	Reason string // for people; it repeats no secret
 }

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+	"parley/model"
+	"parley/prompt"
+	"parley/store"
+)
+
+// Call reads one with its request rebuilt, checked against the hash of the
+// bytes that were sent, and explained: its parts, what it was not shown, its
+// other attempts, what it cost. A request that can no longer be rebuilt (another
+// encoder, a provider that is not configured any more) is no error: Exact is
+// false and Reason says why.
+func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (_ CallDetail, err error) {
+	ctx, entered, err := e.enter(ctx, principal, "getCall", ReadSessions, on(id))
+	if err != nil {
+		return CallDetail{}, err
+	}
+	defer entered.end(ctx, &err)
+	scope := entered.Scope
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	defer leave()
+	call, err := e.store.Call(ctx, scope, id)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	entered.about(in(call.SessionID, id))
+	detail, again, err := e.reconstruct(ctx, scope, call)
+	if err != nil {
+		return CallDetail{}, err
+	}
+	return detail, e.explain(ctx, scope, &detail, again)
+}
+
+// rebuilt is a recorded request, made again.
+type rebuilt struct {
+	prompt.Sent
+	read []parley.Message // of the record, between the manifest's ends and in them
+}
+
+// reconstruct reads what a call was made of and makes its request again. Without
+// bytes, Reason of the detail says why.
+func (e *Engine) reconstruct(ctx context.Context, scope store.Scope, call parley.Call) (CallDetail, *rebuilt, error) {
+	detail := CallDetail{Call: call, Explained: Explained{Tools: json.RawMessage("[]")}}
+	again := &rebuilt{}
+	system, err := e.callText(ctx, scope, call.SystemHash)
+	if err != nil {
+		return detail, nil, err
+	}
+	detail.System = string(system)
+	tools, err := e.callText(ctx, scope, call.ToolsHash)
+	if err != nil {
+		return detail, nil, err
+	}
+	if len(tools) > 0 {
+		detail.Tools = tools
+	}
+	if again.read, err = e.manifestMessages(ctx, scope, call); err != nil {
+		return detail, nil, err
+	}
+	if err := e.rebuild(ctx, &detail, tools, again); err != nil {
+		return detail, nil, err
+	}
+	again.Manifest = call.Manifest
+	again.Shown = prompt.Shown(call.Manifest, again.read)
+	again.Parts = prompt.Parts(&again.Request, again.Encoded, call.Manifest, again.Shown)
+	if counted := call.Usage.InputTokens; counted != nil {
+		prompt.Fit(again.Parts, int(*counted))
+	}
+	prompt.MarkCached(again.Parts, call.Usage)
+	return detail, again, nil
+}
+
+// callText is the text behind a hash, nothing behind none.
+func (e *Engine) callText(ctx context.Context, scope store.Scope, hash parley.Hash) ([]byte, error) {
+	if hash.IsZero() {
+		return nil, nil
+	}
+	return e.store.CallText(ctx, scope.WorkspaceID, hash)
+}
+
+// manifestMessages reads the messages that the manifest's ranges reach over.
+func (e *Engine) manifestMessages(ctx context.Context, scope store.Scope, call parley.Call) (messages []parley.Message, err error) {
+	for _, span := range prompt.Spans(call.Manifest) {
+		page, err := e.recorded(ctx, scope, call.SessionID, span[0], span[1])
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, page...)
+	}
+	return messages, nil
+}
+
+// recorded reads a session's messages from a sequence to another.
+func (e *Engine) recorded(ctx context.Context, scope store.Scope, sessionID parley.ID, from, to int64) (messages []parley.Message, err error) {
+	for after := from - 1; after < to; {
+		page, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{
+			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		messages = append(messages, page...)
+		after = page[len(page)-1].Sequence
+	}
+	return messages, nil
+}
+
+// rebuild fills Request, Exact and Reason. Whether the model saw images is as the
+// registry has it, and if that makes another request, the other way round: what
+// is known of a model may have changed since. An error is the store's.
+func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, again *rebuilt) error {
+	definitions, err := prompt.DecodeTools(toolsText)
+	if err != nil {
+		detail.Reason = "The tool definitions of this call cannot be read."
+		return nil //nolint:nilerr // it is told in Reason
+	}
+	adapter, info, err := e.models.Resolve(detail.Model)
+	if err != nil {
+		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
+		return nil //nolint:nilerr // it is told in Reason
+	}
+	var encoded model.EncodedRequest
+	for _, vision := range []bool{info.Sees(), !info.Sees()} {
+		files := attachments{engine: e, ctx: ctx, workspaceID: detail.WorkspaceID, vision: vision}
+		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, again.read, files.of)
+		if files.err != nil {
+			return files.err
+		}
+		if err != nil {
+			detail.Reason = "The request cannot be put together again from the record."
+			return nil //nolint:nilerr // it is told in Reason
+		}
+		once, err := e.encodeAgain(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, adapter, &request)
+		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
+			return err
+		}
+		if err != nil {
+			detail.Reason = "The request cannot be encoded any more."
+			return nil //nolint:nilerr // it is told in Reason
+		}
+		detail.Exact = parley.HashOf(once.Body) == detail.RequestHash
+		if encoded.Body == nil || detail.Exact {
+			encoded, again.Request = once, request
+		}
+		if detail.Exact || !files.images {
+			break
+		}
+	}
+	switch {
+	case detail.Exact:
+	case encoded.Version != detail.EncoderVersion:
+		detail.Reason = "The call was encoded by another version of the encoder."
+	default:
+		detail.Reason = "The rebuilt request differs from the one that was sent."
+	}
+	again.Encoded = encoded.Body
+	if json.Valid(encoded.Body) {
+		detail.Request = encoded.Body
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"parley"
+	"parley/engine"
+	"parley/store"
+)
+
+// route is one thing that the API does: where, what the document says of it,
+// and what answers. Everything that a client can name is here.
+type route struct {
+	method string
+	paths  []string // the first is the main one; the others do the same
+	name   string   // operationId of the main path
+	tag    string
+	says   string // summary
+	about  string // description
+	verb   engine.Verb
+	open   bool // answers without a principal
+	makes  bool // something new, its maker's own: nothing that is there already is touched
+	local  bool // for the server's own user alone, whatever the role
+	signs  bool // in or out: it finds out itself who calls
+
+	query   []parameter
+	headers []parameter
+	input   *input // of routes that take a body
+	answers []answer
+	fails   []parley.Code // beside those that every route has
+	serve   func(*api, *exchange) error
+	schema  *huma.Schema // of the input; set at registration
+	lasting bool         // a stream: what comes before it runs aside
+	uploads bool         // reads its body itself: a file
+}
+
+// parameter is a query parameter or a header of a request.
+type parameter struct {
+	name    string
+	about   string
+	schema  huma.Schema
+	repeats bool
+}
+
+// input is a request's body.
+type input struct {
+	of      reflect.Type
+	example string // JSON
+}
+
+// answer is one successful answer; without of it has no body.
+type answer struct {
+	status  int
+	about   string
+	of      *huma.Schema
+	goType  reflect.Type
+	others  []reflect.Type // further forms that it may have
+	media   string         // application/json unless said
+	example string         // JSON, or text of another media type
+	headers []parameter
+}
+
+// register puts every route into the multiplexer.
+func (a *api) register(routes []route) {
+	adapter := humago.NewAdapter(a.mux, "")
+	for i := range routes {
+		r := &routes[i]
+		if r.input != nil {
+			r.schema = a.schemas.Schema(r.input.of, true, "")
+		}
+		for _, path := range r.paths {
+			adapter.Handle(&huma.Operation{Method: r.method, Path: path}, func(ctx huma.Context) {
+				request, w := humago.Unwrap(ctx)
+				a.answer(r, w, request)
+			})
+		}
+	}
+	a.mux.HandleFunc("/", a.nowhere)
+}
+
+// answer runs one route: who asks, with what, and then the route itself.
+func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
+	x := &exchange{w: w, r: request, requestID: idOf(w)}
+	var err error
+	if r.lasting {
+		aside(func() { err = a.prepare(r, x) })
+	} else {
+		err = a.prepare(r, x)
+	}
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	if !r.open && (r.lasting || wantsStream(request)) {
+		end, err := beginStream(request.Context())
+		if err != nil {
+			x.streaming = true
+			a.fail(x, err)
+			return
+		}
+		defer end()
+	}
+	if r.lasting && request.Method == http.MethodHead {
+		newStream(w) // its headers are all that was asked for
+		return
+	}
+	if err := r.serve(a, x); err != nil {
+		a.fail(x, err)
+		return
+	}
+	x.call.End(request.Context())
+	if a.log.Enabled(request.Context(), slog.LevelDebug) {
+		a.log.LogAttrs(request.Context(), slog.LevelDebug, "request answered", x.attrs()...)
+	}
+}
+
+func (a *api) prepare(r *route, x *exchange) (err error) {
+	if !r.open {
+		who, err := a.caller(x)
+		if err != nil {
+			return err
+		}
+		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
+		letIn(x.r.Context(), &x.principal)
+		if r.local && !x.local {
+			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+
+				"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.")
+		}
+		if err := a.begin(x, r.name); err != nil {
+			return err
+		}
+		if r.unaudited() {
+			x.call.Unaudited()
+		}
+	}
+	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
+		return err
+	}
+	x.schema = r.schema
+	if r.uploads {
+		return nil
+	}
+	return a.readBody(x) // of a route without input it is dropped
+}
+
+// begin makes the request a call of the principal's.
+func (a *api) begin(x *exchange, action string) error {
+	ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: action})
+	if err != nil {
+		x.keyLimited = true
+		return err
+	}
+	x.r, x.call = x.r.WithContext(ctx), call
+	return nil
+}
+
+// idOf reads the request id back from the answer's headers.
+func idOf(w http.ResponseWriter) parley.ID {
+	id, err := parley.ParseID(w.Header().Get(requestIDHeader))
+	if err != nil {
+		return parley.NewID()
+	}
+	return id
+}
+
+// nowhere answers what no route takes: the page outside /v1; without one, who
+// opens the server in a browser is shown the docs.
+func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case a.page != nil && reads && r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/"):
+		a.page.ServeHTTP(w, r)
+		return
+	case a.page == nil && reads && r.URL.Path == "/":
+		http.Redirect(w, r, "/docs", http.StatusFound)
+		return
+	}
+	x := &exchange{w: w, r: r, requestID: idOf(w)}
+	if allowed := a.methodsOf(r); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		a.fail(x, &wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))}) //nolint:contextcheck // the exchange holds the request with its context
+		return
+	}
+	a.fail(x, parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs.")) //nolint:contextcheck // the exchange holds the request with its context
+}
+
+// methodsOf lists the methods that r's path has routes for.
+func (a *api) methodsOf(r *http.Request) []string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := a.mux.Handler(&probe); pattern != "" && pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// sendBytes answers with encoded JSON.
+func (x *exchange) sendBytes(status int, body []byte) error {
+	header := x.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client may be gone; the work is done
+	return nil
+}
+
+// sendJSON answers with a value that encoding/json encodes.
+func sendJSON[T any](x *exchange, status int, value T) error {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	return x.sendBytes(status, bytes.TrimRight(out.Bytes(), "\n"))
+}
+
+// sendExact answers with a value that holds a request to a model, as it was sent.
+func sendExact(x *exchange, value interface{ ExactJSON() ([]byte, error) }) error {
+	body, err := value.ExactJSON()
+	if err != nil {
+		return err
+	}
+	return x.sendBytes(http.StatusOK, body)
+}
+
+func (x *exchange) sendNothing() error {
+	x.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// pathID reads an id from the path; what is none is not found, like any other
+// id that this workspace does not have.
+func (x *exchange) pathID(name string) (parley.ID, error) {
+	id, err := parley.ParseID(x.r.PathValue(name))
+	if err != nil {
+		return parley.ID{}, parley.Errorf(parley.CodeNotFound, "There is no such %s: %s is not an id.", name, strconv.Quote(parley.Clip(x.r.PathValue(name), 64)))
+	}
+	return id, nil
+}
+
+// session is the id of the session in the path. Under an agent's path it has to
+// be that agent's.
+func (a *api) session(x *exchange) (parley.ID, error) {
+	id, err := x.pathID("session")
+	if err != nil {
+		return parley.ID{}, err
+	}
+	if err := a.ofAgent(x, id); err != nil {
+		return parley.ID{}, err
+	}
+	return id, nil
+}
+
+// ofAgent checks the agent of a nested path, if there is one.
+func (a *api) ofAgent(x *exchange, session parley.ID) error {
+	agent := x.r.PathValue("agent")
+	if agent == "" {
+		return nil
+	}
+	_, err := a.engine.SessionOfAgent(x.r.Context(), x.principal, agent, session)
+	return err
+}
+
+// idempotencyHeader makes a creation safe to repeat.
+const idempotencyHeader = "Idempotency-Key"
+
+// idempotency is the request's key with the fingerprint of what it asks for; the
+// zero value without one.
+func (x *exchange) idempotency(target string) (store.Idempotency, error) {
+	keys := x.r.Header[idempotencyHeader]
+	if len(keys) == 0 {
+		return store.Idempotency{}, nil
+	}
+	if len(keys) > 1 || keys[0] == "" {
+		return store.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
+	}
+	return x.call.Idempotency(keys[0], target, x.body), nil
+}

@@ -1,0 +1,79 @@
+// Package tool joins the sources of tools that a server has into the one that
+// its agents choose from. The sources themselves are the packages below it.
+package tool
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// Registry is several sources as one. Where two have a tool of the same name,
+// the earlier source has it. It keeps nothing: what a source has now, the
+// registry has now.
+type Registry struct {
+	sources []Source
+}
+
+var _ Source = (*Registry)(nil)
+
+// Join makes a Registry. CodeInvalid when two sources have the same name by now:
+// what is configured must not hide something else.
+func Join(sources ...Source) (*Registry, error) {
+	owner := map[string]string{}
+	for _, source := range sources {
+		for _, tool := range source.Tools() {
+			name := tool.Definition().Name
+			if other, taken := owner[name]; taken {
+				return nil, parley.InvalidField("tools", "there are two tools named %q, one of %s and one of %s; rename one of them", parley.Clip(name, 64), other, tool.Source())
+			}
+			owner[name] = tool.Source()
+		}
+	}
+	return &Registry{sources: slices.Clone(sources)}, nil
+}
+
+// Tool finds a tool by its exact name.
+func (r *Registry) Tool(name string) (Tool, bool) {
+	for _, source := range r.sources {
+		if tool, ok := source.Tool(name); ok {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+
+// Tools lists the tools of all sources by name.
+func (r *Registry) Tools() []Tool {
+	var all []Tool
+	for _, source := range r.sources {
+		all = append(all, source.Tools()...)
+	}
+	byName := func(a, b Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
+	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
+	return slices.CompactFunc(all, func(a, b Tool) bool { return byName(a, b) == 0 })
+}
+
+// Faults lists the tools of all sources that cannot be used, by name.
+func (r *Registry) Faults() []Fault {
+	var all []Fault
+	for _, source := range r.sources {
+		all = append(all, source.Faults()...)
+	}
+	slices.SortStableFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Await returns when each of the sources has.
+func (r *Registry) Await(ctx context.Context) {
+	for _, source := range r.sources {
+		source.Await(ctx)
+	}
+}
+
+// Expects reports whether one of the sources does.
+func (r *Registry) Expects(name string) bool {
+	return slices.ContainsFunc(r.sources, func(source Source) bool { return source.Expects(name) })
+}
