@@ -138,13 +138,11 @@ func (l Layers) Request(ctx context.Context, exchange parley.Exchange, request *
 			filters = append(filters, filter)
 		}
 	}
-	switch len(filters) {
-	case 0:
+	if len(filters) == 0 {
 		return nil, nil
-	case 1:
-		return filters[0], nil
 	}
 	return func(chunks chunkStream) chunkStream {
+		chunks = bounded(chunks)
 		for _, filter := range slices.Backward(filters) { // the last to see the request is the first to see the answer
 			chunks = filter(chunks)
 		}
@@ -161,3 +159,20 @@ func CacheKey(sessionID parley.ID) string {
 }
 
 const cacheKeyDigits = 32
+
+// bounded ends an answer that is longer than parley.MaxAnswerBytes as its model gives it:
+// whoever takes what filters make of it does not see what they leave out.
+func bounded(chunks chunkStream) chunkStream {
+	return func(yield func(parley.Chunk, error) bool) {
+		size := 0
+		for chunk, err := range chunks {
+			if size += len(chunk.Text); size > parley.MaxAnswerBytes {
+				yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the answer is longer than this server takes", nil))
+				return
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}

@@ -49,7 +49,8 @@ func newAnswer(t *turn, step int) *answer {
 // again forgets an attempt that has shown nothing.
 func (a *answer) again() {
 	first := a.rows[0]
-	first.refusal, first.data, first.reasoned, first.texted = "", nil, false, false
+	first.refusal.Reset()
+	first.data, first.reasoned, first.texted = nil, false, false
 	first.chunks.Store(0)
 	a.rows, a.blocks = a.rows[:1], a.blocks[:0]
 	a.bytes, a.usage, a.finish, a.failure, a.status, a.retry = 0, parley.Usage{}, "", nil, 0, retryable{}
@@ -103,7 +104,7 @@ func (a *answer) take(chunk *parley.Chunk) error {
 	case parley.ChunkArguments:
 		kind = parley.KindArguments
 	case parley.ChunkRefusal:
-		into.refusal += text
+		into.refusal.WriteString(text)
 		return nil // shown when it settles
 	}
 	a.shown = true
@@ -171,7 +172,7 @@ func (a *answer) place(chunk *parley.Chunk) (*row, error) {
 	switch chunk.Kind {
 	case parley.ChunkText:
 	case parley.ChunkRefusal:
-		joins = into.role == parley.RoleAssistant && into.refusal == ""
+		joins = into.role == parley.RoleAssistant && into.refusal.Len() == 0
 	case parley.ChunkToolCall, parley.ChunkArguments:
 		joins = false
 	default: // reasoning, or what a provider wants back of reasoning that it keeps to itself
@@ -221,7 +222,7 @@ func (a *answer) refused() bool {
 		return true
 	}
 	for _, r := range a.rows {
-		if r.refusal != "" {
+		if r.refusal.Len() > 0 {
 			return true
 		}
 	}
