@@ -135,3 +135,37 @@ func TestChatOfAnAnswerInManyRows(t *testing.T) {
 		t.Errorf("the page allocated %d MB", took>>20)
 	}
 }
+
+// A prompt that its placeholders make too long fails its turn, and says why, before it
+// is made; so does a look at it.
+func TestAPromptThatGrows(t *testing.T) {
+	const most = 64 << 20 // filled in it would have 70 MB, in several copies
+	s := startServer(t)
+	prompt := strings.Repeat("{{session.key}}", parley.MaxTextBytes/len("{{session.key}}"))
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"grows","model":"sim/echo","system_prompt":"`+prompt+`"}`)
+	fits := s.session(`{"agent_id":"grows","key":"short"}`).ID.String()
+	s.told(fits, `{"content":{"text":"Hello"}}`)
+	if turn := s.lastTurn(fits); turn.Status != parley.TurnCompleted {
+		t.Errorf("a prompt that fits: %s %+v", turn.Status, turn.Error)
+	}
+	session := s.session(`{"agent_id":"grows","key":"` + strings.Repeat("k", 2048) + `"}`).ID.String()
+	at := "/v1/sessions/" + session
+	took := allocated(func() {
+		s.told(session, `{"content":{"text":"Hello"}}`)
+		if got := s.do("GET", at+"/context", ""); got.status == 500 || !strings.Contains(string(got.body), "placeholders are filled in") {
+			t.Errorf("a look: status %d %s", got.status, got.body)
+		}
+	})
+	if took > most {
+		t.Errorf("it allocated %d MB", took>>20)
+	}
+	if turn := s.lastTurn(session); turn.Status != parley.TurnFailed || !strings.Contains(turn.Error.Detail, "placeholders are filled in") {
+		t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
+	}
+}
+
+func (s *testServer) lastTurn(session string) parley.Turn {
+	s.Helper()
+	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data
+	return turns[len(turns)-1]
+}
