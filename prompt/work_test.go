@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // answered is the text that a filter makes of pieces of text, and what that allocated.
-func answered(t *testing.T, filter parley.AnswerFilter, pieces int, piece string) (length, allocated int) {
+func answered(t *testing.T, filter model.AnswerFilter, pieces int, piece string) (length, allocated int) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for chunk, err := range filter(func(yield func(parley.Chunk, error) bool) {
+	for chunk, err := range filter(func(yield func(model.Chunk, error) bool) {
 		for range pieces {
-			if !yield(parley.Chunk{Kind: parley.ChunkText, Text: piece}, nil) {
+			if !yield(model.Chunk{Kind: model.ChunkText, Text: piece}, nil) {
 				return
 			}
 		}
-		yield(parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop}, nil)
+		yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
 	}) {
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +34,7 @@ func answered(t *testing.T, filter parley.AnswerFilter, pieces int, piece string
 // White space that waits for a tag is neither copied for each piece nor kept without
 // a bound; behind a tag it goes.
 func TestWhiteSpaceWaitsForATag(t *testing.T) {
-	filter, err := thinkTags{}.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
+	filter, err := thinkTags{}.Request(t.Context(), model.Exchange{}, &model.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestWhiteSpaceWaitsForATag(t *testing.T) {
 	if length != pieces*len(piece) || took > 50*length {
 		t.Errorf("%d bytes became %d and allocated %d", pieces*len(piece), length, took)
 	}
-	waits, most := tagReader{yield: func(parley.Chunk, error) bool { return true }}, 0
+	waits, most := tagReader{yield: func(model.Chunk, error) bool { return true }}, 0
 	for range pieces {
 		waits.read(piece)
 		most = max(most, waits.blank.Len())
@@ -85,14 +86,14 @@ func TestFilteredAnswersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filter, err := layers.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
+	filter, err := layers.Request(t.Context(), model.Exchange{}, &model.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const empty = "<think></think>"
 	taken := 0
-	for _, err = range filter(func(yield func(parley.Chunk, error) bool) {
-		for yield(parley.Chunk{Kind: parley.ChunkText, Text: empty}, nil) && taken <= parley.MaxAnswerBytes {
+	for _, err = range filter(func(yield func(model.Chunk, error) bool) {
+		for yield(model.Chunk{Kind: model.ChunkText, Text: empty}, nil) && taken <= parley.MaxAnswerBytes {
 			taken += len(empty)
 		}
 	}) {
