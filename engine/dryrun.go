@@ -115,7 +115,7 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 		found, err := e.store.SessionByKey(ctx, store.Scope{WorkspaceID: scope.WorkspaceID}, session.Key)
 		switch {
 		case err == nil && !wanted.Serves(scope, &found):
-			return DryRun{}, parley.KeyTaken()
+			return DryRun{}, store.KeyTaken()
 		case err == nil:
 			of = runner.DryTurn{Session: found}
 		case parley.ErrorCode(err) != parley.CodeNotFound:

@@ -36,8 +36,8 @@ type SessionInput struct {
 	DryInput
 }
 
-func (input *SessionInput) named() parley.Named {
-	return parley.Named{Agent: input.AgentID != "", Visibility: input.Visibility != ""}
+func (input *SessionInput) named() store.Named {
+	return store.Named{Agent: input.AgentID != "", Visibility: input.Visibility != ""}
 }
 
 // SessionPatch changes a session: absent fields stay, null clears.

@@ -48,8 +48,8 @@ type NewSession struct {
 	Session     parley.Session // ids minted by the caller; status, statistics and times are the store's
 	First       *NewMessage
 	ClientID    string       // the client that has it open from now on, if any
-	Quota       parley.Quota // of sessions; none of tool sessions
-	Named       parley.Named // what a session that somebody else has under the key must be
+	Quota       parley.Quota // of sessions; that of the owner of a tool session is looked up
+	Named       Named        // what a session that somebody else has under the key must be
 	Idempotency Idempotency
 }
 
@@ -66,6 +66,19 @@ func (wanted *NewSession) Serves(scope Scope, s *parley.Session) bool {
 		return false
 	}
 	return !wanted.Named.Visibility || s.Visibility == wanted.Session.Visibility || s.Visibility == parley.VisibilityPrivate
+}
+
+// Named says which settings of a session its caller named: the others are defaults,
+// and any do.
+type Named struct {
+	Agent, Visibility bool
+}
+
+// KeyTaken is the answer to a session's key that somebody else has. It tells nothing
+// of their session.
+func KeyTaken() error {
+	return parley.Errorf(parley.CodeConflict, "the key is taken by somebody else's session; use another key, or ask for that session as it is, if you see it: "+
+		"with its agent and its visibility, or without them")
 }
 
 // Opened is the answer to EnsureSession.

@@ -97,7 +97,7 @@ func (t *Tx) byKey(scope store.Scope, wanted *store.NewSession) (*Head, error) {
 		return nil, err
 	}
 	if h != nil && h.DeletedAt == 0 && !wanted.Serves(scope, &h.Session) {
-		return nil, parley.KeyTaken()
+		return nil, store.KeyTaken()
 	}
 	return t.lock(scope, id)
 }

@@ -443,16 +443,16 @@ func testTakenKey(t *testing.T, w *world) {
 	guest := w.guest()
 	for what, try := range map[string]struct {
 		key   string
-		named parley.Named
+		named store.Named
 		agent parley.ID
 		sees  parley.Visibility
 		want  parley.ID // zero: refused
 	}{
-		"as it is":                  {"k", parley.Named{}, agent, parley.VisibilityPrivate, taken},
-		"by its own settings":       {"k", parley.Named{Agent: true, Visibility: true}, w.agent.ID, parley.VisibilityWorkspace, taken},
-		"as one of another agent":   {"k", parley.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
-		"as a private one":          {"k", parley.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
-		"that they may not look at": {"hidden", parley.Named{}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+		"as it is":                  {"k", store.Named{}, agent, parley.VisibilityPrivate, taken},
+		"by its own settings":       {"k", store.Named{Agent: true, Visibility: true}, w.agent.ID, parley.VisibilityWorkspace, taken},
+		"as one of another agent":   {"k", store.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
+		"as a private one":          {"k", store.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+		"that they may not look at": {"hidden", store.Named{}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
 	} {
 		session := w.newSession()
 		session.OwnerID, session.Key, session.AgentID, session.Visibility = guest.ViewerID, try.key, try.agent, try.sees
