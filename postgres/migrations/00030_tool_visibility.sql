@@ -8,8 +8,11 @@ WITH RECURSIVE hidden (id, workspace_id) AS (
    WHERE c.kind = 'tool' AND p.visibility = 'private'
   UNION
   SELECT c.id, c.workspace_id FROM hidden h JOIN parley.sessions c ON c.workspace_id = h.workspace_id AND c.parent_session_id = h.id AND c.kind = 'tool'
-)
-UPDATE parley.sessions SET visibility = 'private' WHERE visibility <> 'private' AND (workspace_id, id) IN (SELECT workspace_id, id FROM hidden);
+), changed AS (
+  UPDATE parley.sessions SET visibility = 'private' WHERE visibility <> 'private' AND (workspace_id, id) IN (SELECT workspace_id, id FROM hidden)
+   RETURNING workspace_id, id
+) -- servers that run remember the heads until their revision is another one
+UPDATE parley.heads SET revision = revision + 1 FROM changed WHERE changed.workspace_id = heads.workspace_id AND changed.id = heads.session_id;
 RESET ROLE;
 
 -- +goose Down
