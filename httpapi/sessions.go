@@ -58,8 +58,7 @@ func (a *api) answerOpened(x *exchange, opened *parley.Opened, flush time.Durati
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)
 		if wantsStream(x.r) && !opened.Posted.Message.TurnID.IsZero() {
-			a.streamTurn(x, opened.Posted, flush)
-			return nil
+			return a.streamTurn(x, turnOf(opened.Posted, flush))
 		}
 	}
 	status := http.StatusOK

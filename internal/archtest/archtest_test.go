@@ -50,10 +50,11 @@ var rules = []struct {
 	{"client", []string{"."}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema"}},
-	{"conversation", []string{".", "engine", "worker", "live"}},
-	{"httpapi", []string{".", "engine", "live", "internal/caught"}},
+	{"stream", []string{".", "engine", "live"}},
+	{"conversation", []string{".", "engine", "worker", "live", "stream"}},
+	{"httpapi", []string{".", "engine", "stream", "internal/caught"}},
 	{"telemetry", []string{"."}},
-	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
+	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{"*", "*/*", "."}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
@@ -64,7 +65,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "live", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "live", "stream", "llm/sse", "internal/transition"}
+
+// httpFree lists packages that know no HTTP.
+var httpFree = []string{".", "live", "prompt", "stream", "worker"}
 
 type listed struct {
 	ImportPath string
@@ -91,6 +95,8 @@ func TestImportsFollowTheMap(t *testing.T) {
 				if target := local(imported); !matches(may, target) {
 					t.Errorf("%s imports %s; it may import only %v", own, target, may)
 				}
+			case slices.Contains(httpFree, own) && (imported == "net/http" || strings.HasPrefix(imported, "net/http/")):
+				t.Errorf("%s imports %s; it may know no HTTP", own, imported)
 			case slices.Contains(standardOnly, own) && strings.Contains(strings.Split(imported, "/")[0], "."):
 				t.Errorf("%s imports %s; it may import the standard library only", own, imported)
 			}
