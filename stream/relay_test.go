@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience is how long anything may take, in the bubble's time.
+const patience = 4 * stream.Heartbeat
+
 // source is a store with one session of no events, which can fail.
 type source struct{ fails atomic.Bool }
 
@@ -140,13 +143,17 @@ func TestRelayEnds(t *testing.T) {
 		end  func(r *relayed)
 		want error
 		last int // beats behind the end
+		took time.Duration
 	}{
-		"the hub closes":           {func(r *relayed) { r.hub.Close() }, nil, 0},
-		"its reader hangs up":      {func(r *relayed) { r.hangUp() }, nil, 0},
-		"its reader takes no more": {func(r *relayed) { r.w.gone.Store(true); r.commit(2, parley.ID{}, "x") }, nil, 0},
-		"leave is withdrawn":       {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1},
-		"that is not heard of":     {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1},
-		"the store fails":          {func(r *relayed) { r.source.fails.Store(true); r.commit(9, parley.ID{}, "x") }, errBroken, 0},
+		"the hub closes":           {func(r *relayed) { r.hub.Close() }, nil, 0, 0},
+		"its reader hangs up":      {func(r *relayed) { r.hangUp() }, nil, 0, 0},
+		"its reader takes no more": {func(r *relayed) { r.w.gone.Store(true); r.commit(2, parley.ID{}, "x") }, nil, 0, 0},
+		"leave is withdrawn":       {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
+		"that is not heard of":     {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
+		"the store fails": {func(r *relayed) {
+			r.source.fails.Store(true)
+			r.commit(9, parley.ID{}, "x")
+		}, errBroken, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,9 +166,20 @@ func TestRelayEnds(t *testing.T) {
 				synctest.Wait()
 				b.commit(1, parley.ID{}, "x")
 				time.Sleep(3*stream.Heartbeat + stream.Heartbeat/2) // of the bubble
+				began := time.Now()
 				test.end(r)
-				if err := <-over; !errors.Is(err, test.want) {
-					t.Errorf("it ended with %v, want %v", err, test.want)
+				select {
+				case err := <-over:
+					if !errors.Is(err, test.want) {
+						t.Errorf("it ended with %v, want %v", err, test.want)
+					}
+				case <-time.After(patience):
+					t.Error("it goes on")
+					hangUp()
+					<-over
+				}
+				if took := time.Since(began); took != test.took {
+					t.Errorf("it ended after %s, want %s", took, test.took)
 				}
 				if r.w.frames != 1 || r.w.beats != 3+test.last {
 					t.Errorf("%d frames and %d beats", r.w.frames, r.w.beats)
@@ -191,9 +209,11 @@ func TestCatchUpIsBounded(t *testing.T) {
 func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
+		ctx, stop := context.WithTimeout(b.Context(), patience)
+		defer stop()
 		turn := parley.NewID()
 		read := func() (types []parley.EventType, failed error) {
-			for frame, err := range b.follow(stream.Turn(b.session, 0, turn, 0)).Frames(b.Context()) {
+			for frame, err := range b.follow(stream.Turn(b.session, 0, turn, 0)).Frames(ctx) {
 				if err != nil {
 					return types, err
 				}
@@ -225,13 +245,15 @@ func TestFramesOfATurn(t *testing.T) {
 func TestPlacesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
+		ctx, stop := context.WithTimeout(b.Context(), patience)
+		defer stop()
 		b.commit(1, parley.ID{}, "x")
 		other := parley.NewID()
 		places := []stream.Place{stream.ParsePlace(other, ""), stream.ParsePlace(b.session, "-3")}
 		s := b.follow(stream.Request{Feed: true, Sessions: places})
 		var reasons []string
 		for range 2 {
-			frame, err := s.Next(b.Context())
+			frame, err := s.Next(ctx)
 			if err != nil || frame.Kind != stream.ResyncFrame {
 				b.Fatalf("%+v, %v", frame, err)
 			}
@@ -241,7 +263,7 @@ func TestPlacesThatCannotBeRead(t *testing.T) {
 			b.Errorf("the reasons are %q", reasons)
 		}
 		b.commit(2, parley.ID{}, "x")
-		if frame, err := s.Next(b.Context()); err != nil || frame.Event.Sequence != 2 {
+		if frame, err := s.Next(ctx); err != nil || frame.Event.Sequence != 2 {
 			b.Errorf("then came %+v, %v", frame, err)
 		}
 	})
