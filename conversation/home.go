@@ -119,3 +119,4 @@ func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
 func (noTools) Expects(string) bool             { return false }
 func (noTools) Await(context.Context)           {}
 func (noTools) Tools() []parley.Tool            { return nil }
+func (noTools) Faults() []parley.ToolFault      { return nil }
