@@ -11,6 +11,7 @@ import (
 	"parley/conversation"
 	"parley/engine"
 	"parley/sqlite"
+	"parley/store"
 	"parley/tool/builtin"
 )
 
@@ -137,16 +138,16 @@ func TestWatchingIsAdmitted(t *testing.T) {
 // TestAProgramsUsersAreAudited: what a program does for somebody is in the audit as
 // theirs; a post that is streamed is one use, which its post tells of.
 func TestAProgramsUsersAreAudited(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	options := conversation.Options{Store: store, Models: models(), Tools: builtin.Tools()}
+	options := conversation.Options{Store: db, Models: models(), Tools: builtin.Tools()}
 	home, err := conversation.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +162,8 @@ func TestAProgramsUsersAreAudited(t *testing.T) {
 	if err := home.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	theirs := parley.AuditQuery{PrincipalID: user.Owner.ID, Limit: parley.MaxPage}
-	entries, err := store.Audit(t.Context(), user.Owner.WorkspaceID, theirs)
+	theirs := store.AuditQuery{PrincipalID: user.Owner.ID, Limit: parley.MaxPage}
+	entries, err := db.Audit(t.Context(), user.Owner.WorkspaceID, theirs)
 	if err != nil {
 		t.Fatal(err)
 	}

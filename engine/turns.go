@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // TurnList asks for turns, newest first by default.
@@ -51,7 +52,7 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
-	rows, err := e.store.Turns(ctx, scope, sessionID, parley.TurnQuery{
+	rows, err := e.store.Turns(ctx, scope, sessionID, store.TurnQuery{
 		Status: list.Status, Number: list.Number, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
@@ -74,7 +75,7 @@ func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}
-	rows, err := e.store.Calls(ctx, scope, sessionID, parley.CallQuery{
+	rows, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{
 		TurnID: list.TurnID, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
@@ -108,29 +109,29 @@ func (e *Engine) Events(ctx context.Context, principal parley.Principal, session
 // named, and gives the scope to watch with.
 func (e *Engine) AdmitWatcher(
 	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
-) (parley.Scope, error) {
+) (store.Scope, error) {
 	return e.admitWatcher(ctx, principal, "watchSession", sessions)
 }
 
 // AdmitFeed is AdmitWatcher for the workspace's feed, with sessions beside it.
 func (e *Engine) AdmitFeed(
 	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
-) (parley.Scope, error) {
+) (store.Scope, error) {
 	return e.admitWatcher(ctx, principal, "watchWorkspace", sessions)
 }
 
 func (e *Engine) admitWatcher(
 	ctx context.Context, principal parley.Principal, action string, sessions []parley.ID,
-) (_ parley.Scope, err error) {
+) (_ store.Scope, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, ReadSessions)
 	if err != nil {
-		return parley.Scope{}, err
+		return store.Scope{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	for _, id := range sessions {
 		if _, err := e.store.Session(ctx, scope, id); err != nil {
-			return parley.Scope{}, err
+			return store.Scope{}, err
 		}
 		call.about(of(id))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 	"parley/stream"
 )
 
@@ -68,7 +69,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 }
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
-func (x *exchange) tellPosted(posted *parley.Posted) {
+func (x *exchange) tellPosted(posted *store.Posted) {
 	x.turn = posted.Message.TurnID
 	header := x.w.Header()
 	header.Set(messageHeader, posted.Message.ID.String())
@@ -77,7 +78,7 @@ func (x *exchange) tellPosted(posted *parley.Posted) {
 
 // turnOf asks for the frames of the turn that a post began or repeats, from the place
 // before the post.
-func turnOf(posted *parley.Posted, flush time.Duration) stream.Request {
+func turnOf(posted *store.Posted, flush time.Duration) stream.Request {
 	return stream.Turn(posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
 }
 

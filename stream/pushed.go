@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/runner"
 )
 
 // Beater sends signs of life to a reader; see Writer.
@@ -70,14 +71,14 @@ func (p *Pushed[W]) beat(done <-chan struct{}) {
 // no store has them.
 type DrySink func(frame *Frame) error
 
-// Event implements parley.DrySink.
+// Event implements runner.DrySink.
 func (d DrySink) Event(event parley.Event) error {
 	event.Sequence = 0
 	return d(&Frame{Kind: live.EventFrame, SessionID: event.SessionID, Event: event})
 }
 
-// Delta implements parley.DrySink.
-func (d DrySink) Delta(delta parley.DryDelta) error {
+// Delta implements runner.DrySink.
+func (d DrySink) Delta(delta runner.DryDelta) error {
 	return d(&Frame{Kind: live.DeltaFrame, SessionID: delta.SessionID, Delta: live.Delta{
 		SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind,
 		Offset: delta.Offset, End: delta.End, Text: delta.Text,

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/store"
 	"parley/stream"
 )
 
@@ -28,18 +29,18 @@ type source struct{ fails atomic.Bool }
 
 var errBroken = errors.New("the store is gone")
 
-func (s *source) Events(context.Context, parley.Scope, parley.ID, int64, int) ([]parley.Event, error) {
+func (s *source) Events(context.Context, store.Scope, parley.ID, int64, int) ([]parley.Event, error) {
 	if s.fails.Load() {
 		return nil, errBroken
 	}
 	return nil, nil
 }
 
-func (s *source) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, error) {
+func (s *source) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error) {
 	if s.fails.Load() {
 		return nil, errBroken
 	}
-	heads := make([]parley.HeadState, len(ids))
+	heads := make([]store.HeadState, len(ids))
 	for i, id := range ids {
 		heads[i].SessionID = id
 	}
@@ -85,7 +86,7 @@ func (b *bench) all() stream.Request {
 }
 
 func (b *bench) commit(sequence int64, turn parley.ID, kind parley.EventType) {
-	b.hub.Committed(parley.Commit{WorkspaceID: b.who.WorkspaceID, SessionID: b.session, Events: []parley.Event{
+	b.hub.Committed(store.Commit{WorkspaceID: b.who.WorkspaceID, SessionID: b.session, Events: []parley.Event{
 		{SessionID: b.session, Sequence: sequence, Type: kind, TurnID: turn, Data: []byte(`{}`)},
 	}})
 }

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/store"
 )
 
 // What a stream gives, and where it begins; package live defines them.
@@ -66,7 +67,7 @@ func (s *Streams) Open(ctx context.Context, principal parley.Principal, request 
 	if request.Feed {
 		admit = s.engine.AdmitFeed
 	}
-	var scope parley.Scope
+	var scope store.Scope
 	var err error
 	Aside(func() { scope, err = admit(ctx, principal, ids...) })
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn R
 	return s.open(scope, turn), nil
 }
 
-func (s *Streams) open(scope parley.Scope, request Request) *Stream {
+func (s *Streams) open(scope store.Scope, request Request) *Stream {
 	return &Stream{until: request.UntilTurn, watcher: s.hub.Watch(live.WatchRequest{
 		Scope: scope, Sessions: request.Sessions, Feed: request.Feed, Flush: request.Flush, UntilTurn: request.UntilTurn,
 	})}

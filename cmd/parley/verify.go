@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/client"
 	"parley/engine"
+	"parley/store"
 )
 
 // How fast a verification goes, and where it remembers how far it is.
@@ -131,7 +132,7 @@ func verifier(ctx context.Context, shared *flags, s settings) (step stepOf, end 
 // verifierOf verifies an open store in the name of the machine's own user, as a server
 // does. A store so damaged that it does not tell who that is is verified all the same,
 // and has no entry of it.
-func verifierOf(ctx context.Context, store parley.Store, workspace string) (step stepOf, end func(), err error) {
+func verifierOf(ctx context.Context, store store.Store, workspace string) (step stepOf, end func(), err error) {
 	log := slog.New(slog.DiscardHandler)
 	owner, err := engine.New(engine.Options{Store: store, Log: log}).LocalOwner(ctx, workspace)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // TestDamageIsToldByProbesAndDoctor: somebody removes the database under the server.
@@ -127,7 +128,7 @@ func TestAnchorsAreRead(t *testing.T) {
 }
 
 // ownerless is a store so damaged that it does not tell who its owner is.
-type ownerless struct{ parley.Store }
+type ownerless struct{ store.Store }
 
 func (ownerless) LocalOwner(context.Context, parley.ID) (parley.Principal, error) {
 	return parley.Principal{}, errors.New("database disk image is malformed")
@@ -138,13 +139,13 @@ func (ownerless) LocalOwner(context.Context, parley.ID) (parley.Principal, error
 func TestVerifyWithoutAServerIsAudited(t *testing.T) {
 	t.Parallel()
 	s := settings{DataDir: t.TempDir()}
-	store, err := openStore(t.Context(), s, slog.New(slog.DiscardHandler))
+	db, err := openStore(t.Context(), s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer db.Close()
 	term := terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
-	run := func(store parley.Store) *verified {
+	run := func(store store.Store) *verified {
 		t.Helper()
 		step, end, err := verifierOf(t.Context(), store, "")
 		if err != nil {
@@ -157,21 +158,21 @@ func TestVerifyWithoutAServerIsAudited(t *testing.T) {
 		end()
 		return state
 	}
-	whole := run(store)
+	whole := run(db)
 	if len(whole.Findings) > 0 || whole.Checked[parley.VerifyPages] == 0 {
 		t.Errorf("a whole store: %+v", whole)
 	}
-	if damaged := run(ownerless{store}); damaged.Checked[parley.VerifyPages] != whole.Checked[parley.VerifyPages] {
+	if damaged := run(ownerless{db}); damaged.Checked[parley.VerifyPages] != whole.Checked[parley.VerifyPages] {
 		t.Errorf("a store without an owner: %+v", damaged)
 	}
-	if _, _, err := verifierOf(t.Context(), store, "No Name"); parley.ErrorCode(err) != parley.CodeInvalid {
+	if _, _, err := verifierOf(t.Context(), db, "No Name"); parley.ErrorCode(err) != parley.CodeInvalid {
 		t.Errorf("a workspace that cannot be: %v", err)
 	}
-	owner, err := engine.New(engine.Options{Store: store}).LocalOwner(t.Context(), "")
+	owner, err := engine.New(engine.Options{Store: db}).LocalOwner(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := store.Audit(t.Context(), owner.WorkspaceID, parley.AuditQuery{Limit: parley.MaxPage})
+	entries, err := db.Audit(t.Context(), owner.WorkspaceID, store.AuditQuery{Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
