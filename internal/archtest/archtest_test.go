@@ -54,7 +54,7 @@ var rules = []struct {
 	{"client", []string{".", "model"}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
-	{"stream", []string{".", "engine", "live", "store"}},
+	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
 	{"httpapi", []string{".", "engine", "stream", "internal/caught", "model", "observe", "runner", "store", "tool"}},
 	{"telemetry", []string{".", "model", "observe", "store", "tool"}},
