@@ -21,7 +21,7 @@ type SessionInput struct {
 	Type            string             `json:"type,omitempty"`
 	Feature         string             `json:"feature,omitempty"`
 	Task            string             `json:"task,omitempty"`
-	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when somebody else has it and it is not what is asked for: another agent, wider visibility, or not yours to see."`
+	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see."`
 	Title           string             `json:"title,omitempty" doc:"Made from the first message when absent."`
 	Instructions    string             `json:"instructions,omitempty"`
 	Tags            []string           `json:"tags,omitempty"`
