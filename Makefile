@@ -41,7 +41,7 @@ STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
+.PHONY: help build check generate test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ PAGE_PACKAGES := web/node_modules/.package-lock.json
 
 $(PAGE_PACKAGES): web/package.json web/package-lock.json
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund
+
+generate: ## write what follows from descriptions in Go: the page's settings, docs/reference; a test holds the files against it
+	go run ./internal/gen/settings
 
 page: $(PAGE_PACKAGES) ## build web/dist from web/src
 	npm run --prefix web build

@@ -49,15 +49,6 @@ func (s *ResponseCacheSettings) TTL() time.Duration {
 	return time.Duration(*s.TTLSeconds) * time.Second
 }
 
-// ResponseTTL is how old an answer may be that a session of an agent is given
-// again; 0: it is given none.
-func (s *Session) ResponseTTL(agent *Agent) time.Duration {
-	if s.ResponseCache != nil {
-		return s.ResponseCache.TTL()
-	}
-	return agent.ResponseCache.TTL()
-}
-
 // CachedResponse is a complete answer of a model as it is kept.
 type CachedResponse struct {
 	Key    Hash   // of the request, its model and its encoder's version

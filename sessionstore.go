@@ -31,9 +31,7 @@ type SessionChange struct {
 	Tags         *[]string
 	ProjectID    *ID // zero detaches
 	Metadata     *json.RawMessage
-	Overrides    OverridesChange // its zero value changes nothing
-	Policy       **Policy
-	Retry        **RetryPolicy
+	Settings     SettingsPatch // its zero value changes nothing
 	During       *During
 	Visibility   *Visibility
 	Archived     *bool

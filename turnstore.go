@@ -21,7 +21,7 @@ type NewMessage struct {
 	AgentType   string
 	Iteration   int
 	LoopID      ID // of a loop's first iteration; set by StartLoop alone
-	Overrides   Overrides
+	Settings    Settings
 	During      During        // "" means the session's own setting, else queue
 	Title       string        // becomes the session's title if it has none
 	Streaming   bool          // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID

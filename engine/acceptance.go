@@ -13,7 +13,7 @@ import (
 // server's tools of all of them. More are further tools that the session gets.
 func (e *Engine) accepts(ctx context.Context, scope parley.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
 	accepted := &parley.Accepted{Agents: map[parley.ID]int{agent.ID: agent.Version}}
-	pending := [][]parley.ToolRef{agent.Tools, more}
+	pending := [][]parley.ToolRef{parley.ValueOf(agent.Tools), more}
 	var digests []string
 	for len(pending) > 0 {
 		refs := pending[0]
@@ -31,7 +31,7 @@ func (e *Engine) accepts(ctx context.Context, scope parley.Scope, agent *parley.
 			}
 			if _, seen := accepted.Agents[below.ID]; !seen {
 				accepted.Agents[below.ID] = below.Version
-				pending = append(pending, below.Tools)
+				pending = append(pending, parley.ValueOf(below.Tools))
 			}
 		}
 	}
@@ -82,16 +82,8 @@ func (e *Engine) accept(ctx context.Context, scope parley.Scope, session *parley
 	if err != nil {
 		return err
 	}
-	session.Accepted, err = e.accepts(ctx, scope, &agent, toolsOf(session))
+	session.Accepted, err = e.accepts(ctx, scope, &agent, parley.ValueOf(session.Tools))
 	return err
-}
-
-// toolsOf are the tools that a session names itself.
-func toolsOf(session *parley.Session) []parley.ToolRef {
-	if session.Tools == nil {
-		return nil
-	}
-	return *session.Tools
 }
 
 // acceptedBy are the tools that the owner of a session accepts with a patch: those

@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 )
 
 // CallDetail is a call with the request that it made, rebuilt from the record
@@ -227,10 +228,7 @@ func (e *Engine) limitsOf(ctx context.Context, scope parley.Scope, id parley.ID)
 	if err != nil {
 		return parley.Limits{}, err
 	}
-	if session.Limits == nil {
-		return agent.Limits, nil
-	}
-	return session.Limits.Over(agent.Limits), nil
+	return parley.ValueOf(setting.Limits.Nearest(&agent.Settings, &session.Settings)), nil
 }
 
 // otherAttempts lists the other attempts of a call's step, oldest first.

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 )
 
 // AppendInput is a piece of an open message: text or reasoning, one of the two.
@@ -51,7 +52,7 @@ type OutsideResult struct {
 
 // openOutside makes what the store takes of a message that is opened as streaming.
 func openOutside(principal parley.Principal, input MessageInput) (parley.NewMessage, error) {
-	others := input.Overrides
+	others := input.Settings
 	others.Model = ""
 	switch {
 	case input.Status != parley.MessageStreaming:
@@ -62,11 +63,11 @@ func openOutside(principal parley.Principal, input MessageInput) (parley.NewMess
 		return parley.NewMessage{}, parley.InvalidField("content", "a message that is opened as streaming is empty: append to it")
 	case input.Internal:
 		return parley.NewMessage{}, parley.InvalidField("internal", "an internal message is not streamed to anybody; post it whole")
-	case !others.IsZero():
+	case !setting.IsZero(&others):
 		return parley.NewMessage{}, parley.InvalidField("system_prompt", "of these fields only model belongs to a message that is written outside")
 	}
 	model := input.Model
-	input.Overrides = parley.Overrides{}
+	input.Settings = parley.Settings{}
 	if err := checkRecordedInput(input); err != nil {
 		return parley.NewMessage{}, err
 	}

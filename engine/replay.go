@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 )
 
 // ReplayInput says how a recorded request is sent again; what is left out is as it
@@ -59,7 +60,7 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 		return ReplayResult{}, err
 	}
 	defer leave()
-	if err := input.Parameters.Validate(); err != nil {
+	if err := setting.CheckParameters(input.Parameters); err != nil {
 		return ReplayResult{}, err
 	}
 	original, err := e.store.Call(ctx, scope, id)
@@ -105,7 +106,8 @@ type replay struct {
 // prepareReplay makes a call's request again under other settings.
 func (e *Engine) prepareReplay(ctx context.Context, scope parley.Scope, original parley.Call, input ReplayInput) (*replay, error) {
 	call := original
-	call.ID, call.Parameters = parley.NewID(), input.Parameters.Over(original.Parameters)
+	call.ID = parley.NewID()
+	call.Parameters = setting.Over(parley.Settings{Parameters: input.Parameters}, parley.Settings{Parameters: original.Parameters}).Parameters
 	if input.Model != "" && input.Model != original.Model {
 		if call.Model = input.Model; call.Model.Provider() != original.Model.Provider() {
 			call.EncoderVersion, call.Manifest.CacheKey = 0, ""

@@ -25,7 +25,7 @@ func Fill(t *testing.T, store parley.Store, n int) Filled {
 	filled := Filled{Scope: w.scope}
 	w.fillKeys(t)
 	w.agent = w.createAgent(t, "écrivain", "slow", "Ж")
-	w.agent.SystemPrompt = "Sei freundlich. 😀"
+	w.agent.SystemPrompt = new("Sei freundlich. 😀")
 	var err error
 	w.agent, err = w.store.UpdateAgent(w.ctx, w.agent)
 	must(t, "UpdateAgent", err)

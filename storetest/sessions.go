@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/setting"
 )
 
 // recorder keeps what the store tells.
@@ -228,11 +229,13 @@ func testSessionPages(t *testing.T, w *world) {
 	}
 }
 
-// overridden changes all overrides.
-func overridden(o parley.Overrides) parley.OverridesChange {
-	return parley.OverridesChange{
-		Model: to(o.Model), SystemPrompt: to(o.SystemPrompt), Temperature: to(o.Temperature), TopP: to(o.TopP), MaxTokens: to(o.MaxTokens),
-		Seed: to(o.Seed), ReasoningEffort: to(o.ReasoningEffort), Tools: to(o.Tools),
+// settingAll changes every setting to what some settings say.
+func settingAll(s parley.Settings) parley.SettingsPatch {
+	return parley.SettingsPatch{
+		Model: to(s.Model), SystemPrompt: to(s.SystemPrompt), Temperature: to(s.Temperature), TopP: to(s.TopP), MaxTokens: to(s.MaxTokens),
+		Seed: to(s.Seed), ReasoningEffort: to(s.ReasoningEffort), Tools: to(s.Tools), Middleware: to(s.Middleware), Compaction: to(s.Compaction),
+		Grants: to(s.Grants), Limits: to[*parley.LimitsPatch](nil), ResponseCache: to(s.ResponseCache), ApprovalTimeout: to(s.ApprovalTimeout),
+		Policy: to(s.Policy), Retry: to(s.Retry),
 	}
 }
 
@@ -253,11 +256,11 @@ func changesMeet(t *testing.T, w, other *world) {
 	var group sync.WaitGroup
 	stores := []parley.Store{w.store, other.store}
 	for i, change := range []parley.SessionChange{
-		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Policy: &policy},
-		{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}}, {Overrides: parley.OverridesChange{SystemPrompt: to(&prompt)}},
-		{Overrides: parley.OverridesChange{Temperature: to(&temperature)}}, {Overrides: parley.OverridesChange{TopP: to(&temperature)}},
-		{Overrides: parley.OverridesChange{MaxTokens: to(&tokens)}}, {Overrides: parley.OverridesChange{Seed: to(&seed)}},
-		{Overrides: parley.OverridesChange{ReasoningEffort: to(&effort)}}, {Overrides: parley.OverridesChange{Tools: to(tools)}},
+		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Settings: parley.SettingsPatch{Policy: to(policy)}},
+		{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}}, {Settings: parley.SettingsPatch{SystemPrompt: to(&prompt)}},
+		{Settings: parley.SettingsPatch{Temperature: to(&temperature)}}, {Settings: parley.SettingsPatch{TopP: to(&temperature)}},
+		{Settings: parley.SettingsPatch{MaxTokens: to(&tokens)}}, {Settings: parley.SettingsPatch{Seed: to(&seed)}},
+		{Settings: parley.SettingsPatch{ReasoningEffort: to(&effort)}}, {Settings: parley.SettingsPatch{Tools: to(tools)}},
 	} {
 		group.Go(func() {
 			if _, err := stores[i%2].UpdateSession(w.ctx, w.scope, id, change); err != nil {
@@ -275,8 +278,8 @@ func changesMeet(t *testing.T, w, other *world) {
 	group.Wait()
 	got := w.sessionState(t, id)
 	want := got
-	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During, want.Policy = title, instructions, yes, tags, metadata, during, policy
-	want.Overrides = parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools,
+	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During = title, instructions, yes, tags, metadata, during
+	want.Settings = parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools, Policy: policy,
 		Parameters: parley.Parameters{Temperature: &temperature, TopP: &temperature, MaxTokens: &tokens, Seed: &seed, ReasoningEffort: &effort}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a change was lost (-want +got):\n%s", diff)
@@ -294,18 +297,18 @@ func testSessionChange(t *testing.T, w *world) {
 	title, instructions, pinned, tags := "Title", "Be brief.", true, []string{"b", "a"}
 	metadata := json.RawMessage(`{"k":[1,2]}`)
 	temperature, prompt := 0.5, "You are terse."
-	overrides := parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &temperature}, Tools: &[]parley.ToolRef{{Name: "current_time"}}}
-	policy, retries := &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}, 2
-	retry := &parley.RetryPolicy{Retries: &retries, Backoff: parley.BackoffLinear}
+	set := parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &temperature}, Tools: &[]parley.ToolRef{{Name: "current_time"}},
+		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}, Retry: &parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear},
+		Compaction: &parley.CompactionSettings{Model: "sim/echo"}, ApprovalTimeout: new(60)}
 	during, visibility := parley.DuringReject, parley.VisibilityWorkspace
 	answer, err := w.store.UpdateSession(w.ctx, w.scope, id, parley.SessionChange{
 		Title: &title, Instructions: &instructions, Pinned: &pinned, Tags: &tags, ProjectID: &project.ID, Metadata: &metadata,
-		Overrides: overridden(overrides), Policy: &policy, Retry: &retry, During: &during, Visibility: &visibility,
+		Settings: settingAll(set), During: &during, Visibility: &visibility,
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
 	want.Title, want.Instructions, want.Pinned, want.Tags, want.ProjectID, want.Metadata = title, instructions, true, tags, project.ID, metadata
-	want.Overrides, want.Policy, want.Retry, want.During, want.Visibility = overrides, policy, retry, during, visibility
+	want.Settings, want.During, want.Visibility = set, during, visibility
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
@@ -318,13 +321,11 @@ func testSessionChange(t *testing.T, w *world) {
 	}
 
 	none, noTags := parley.ID{}, []string(nil)
-	var noPolicy *parley.Policy
-	var noRetry *parley.RetryPolicy
 	answer, err = w.store.UpdateSession(w.ctx, w.scope, id, parley.SessionChange{
-		ProjectID: &none, Tags: &noTags, Policy: &noPolicy, Retry: &noRetry, Overrides: overridden(parley.Overrides{}),
+		ProjectID: &none, Tags: &noTags, Settings: settingAll(parley.Settings{}),
 	})
 	must(t, "UpdateSession", err)
-	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || answer.Policy != nil || answer.Retry != nil || !answer.Overrides.IsZero() {
+	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || !setting.IsZero(&answer.Settings) {
 		t.Errorf("cleared fields came back: %+v", answer)
 	}
 	if diff := cmp.Diff(answer, w.sessionState(t, id)); diff != "" {

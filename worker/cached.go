@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/setting"
 )
 
 // turnResponses bounds the answers that one run of a turn keeps for the cache.
@@ -26,7 +27,7 @@ type served struct {
 
 // useResponses opens the response cache to a turn whose settings ask for it.
 func (t *turn) useResponses() {
-	if age := t.claim.Session.ResponseTTL(&t.claim.Agent); age > 0 && t.w.responses != nil {
+	if age := setting.ResponseCache.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings).TTL(); age > 0 && t.w.responses != nil {
 		t.responses = &responses{age: age}
 	}
 }

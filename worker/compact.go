@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 )
 
 // What people are told of compactions.
@@ -41,7 +42,7 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *parley.Compaction
 		fence:  parley.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 	}}
-	s.setLimits(claim.Agent.Limits)
+	s.setLimits(parley.ValueOf(claim.Agent.Limits))
 	if err := s.choose(); err != nil {
 		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
@@ -57,7 +58,7 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *parley.Compaction
 
 // choose resolves the model that writes the summary, and what stands around it.
 func (s *summary) choose() (err error) {
-	settings := s.claim.Session.EffectiveCompaction(&s.claim.Agent)
+	settings := parley.ValueOf(setting.Compaction.Nearest(&s.claim.Agent.Settings, &s.claim.Session.Settings))
 	if s.settings, err = prompt.Resolve(s.claim.Agent, s.claim.Session, nil, parley.Message{}, s.w.models.Default()); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestFlushForWatchersElsewhere(t *testing.T) {
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "So "), text(0, "far")))
 	r.start(nil)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	other := parley.NewID()
 	want := func(flush bool) {
 		r.hub.Heard(other, parley.RelayHints{Interests: []parley.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})

@@ -26,15 +26,17 @@ var rules = []struct {
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
-	{"prompt", []string{"."}},
+	{"setting", []string{"."}},
+	{"internal/gen/*", []string{".", "setting"}},
+	{"prompt", []string{".", "setting"}},
 	{"live", []string{"."}},
 	{"internal/transfer", []string{"."}},
-	{"internal/transition", []string{"."}},
+	{"internal/transition", []string{".", "setting"}},
 	{"internal/dryrun", []string{".", "internal/transition"}},
 	{"internal/words", []string{"."}},
-	{"sqlite", []string{".", "internal/transfer", "internal/transition", "internal/words"}},
-	{"postgres", []string{".", "internal/transfer", "internal/transition", "internal/words"}},
-	{"storetest", []string{"."}},
+	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words"}},
+	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words"}},
+	{"storetest", []string{".", "setting"}},
 	{"llm", []string{"."}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire"}},
@@ -48,10 +50,10 @@ var rules = []struct {
 	{"tool", []string{"."}},
 	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema"}},
 	{"client", []string{"."}},
-	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words"}},
-	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema"}},
+	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words"}},
+	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema"}},
 	{"conversation", []string{".", "engine", "worker", "live"}},
-	{"httpapi", []string{".", "engine", "live", "internal/caught"}},
+	{"httpapi", []string{".", "engine", "live", "setting", "internal/caught"}},
 	{"telemetry", []string{"."}},
 	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
 	{"web", nil},
@@ -64,7 +66,7 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "live", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "live", "setting", "llm/sse", "internal/transition"}
 
 type listed struct {
 	ImportPath string

@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { agentOf, modelList, projectList } from '../api/queries';
+import type { FieldSettings } from '../api/settings';
 import type { Session } from '../api/types';
+import { fieldsOf, SettingFields } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
-
-const EFFORTS = ['minimal', 'low', 'medium', 'high'];
 
 // SettingsDialog changes what a conversation is and how its next turns run.
 export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
@@ -14,7 +14,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
   const { data: agent } = useQuery(agentOf(session.agent_id));
   const [title, setTitle] = useState(session.title);
   const [model, setModel] = useState(session.model ?? '');
-  const [effort, setEffort] = useState(session.reasoning_effort ?? '');
+  const [fields, setFields] = useState(() => fieldsOf(session));
   const [project, setProject] = useState(session.project_id ?? '');
   const [tags, setTags] = useState(session.tags.join(', '));
   const [visibility, setVisibility] = useState(session.visibility);
@@ -26,7 +26,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
     const body = {
       title,
       model: model || null,
-      reasoning_effort: effort || null,
+      ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
       project_id: project || null,
       tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
       ...(visibility === session.visibility ? {} : { visibility }), // only its owner or an admin may
@@ -65,16 +65,6 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
               ))}
             </Select>
           </Field>
-          <Field label="Reasoning effort">
-            <Select value={effort} onChange={(event) => setEffort(event.target.value)}>
-              <option value="">{agent?.reasoning_effort ?? 'default'}</option>
-              {EFFORTS.map((one) => (
-                <option key={one} value={one}>
-                  {one}
-                </option>
-              ))}
-            </Select>
-          </Field>
           <Field label="Project">
             <Select value={project} onChange={(event) => setProject(event.target.value)}>
               <option value="">No project</option>
@@ -91,6 +81,9 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
               <option value="workspace">Everybody in the workspace</option>
             </Select>
           </Field>
+        </div>
+        <div className="grid gap-4 sm:grid-cols-3">
+          <SettingFields values={fields} wider={agent} onChange={(changed) => setFields({ ...fields, ...changed })} />
         </div>
         <Field label="Tags" hint="With commas between them.">
           <Input value={tags} onChange={(event) => setTags(event.target.value)} />
