@@ -1,11 +1,9 @@
-// The program settings writes what follows from the package setting outside of Go: the
-// description that the page's forms read, and the reference page. `make generate` runs
-// it in the root of the repository; a test holds the files against it.
-package main
+// Package settings writes what follows from the package setting outside of Go: the
+// description that the page's forms read, and the reference page.
+package settings
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -18,19 +16,10 @@ const (
 	referenceFile = "docs/reference/settings.md"
 )
 
-func main() {
-	for file, text := range files() {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // sources that everybody reads
-			fmt.Fprintln(os.Stderr, "settings:", err)
-			os.Exit(1)
-		}
-	}
-}
-
-// files are the generated files by their paths.
-func files() map[string]string {
+// Files are the generated files by their paths below the module's root.
+func Files(string) (map[string][]byte, error) {
 	every := setting.All(^setting.Scope(0))
-	return map[string]string{pageFile: page(every), referenceFile: reference(every)}
+	return map[string][]byte{pageFile: []byte(page(every)), referenceFile: []byte(reference(every))}, nil
 }
 
 // page is the TypeScript description: of those settings that a form has a field for.
