@@ -24,7 +24,7 @@ type Settings struct {
 // session over agent, field by field; the server's fallback model when none
 // names one (A4). CodeInvalid when the model that was found is no model id.
 func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
-	set := setting.Nearest(&agent.Settings, &session.Settings, &trigger.Settings)
+	set := setting.Effective(trigger.Settings, &session.Settings, &agent.Settings)
 	s := Settings{
 		Model: cmp.Or(set.Model, fallback), Parameters: set.Parameters, Tools: parley.ValueOf(set.Tools),
 		Policy: session.DefaultPolicy(), Retry: parley.ValueOf(set.Retry),

@@ -147,7 +147,7 @@ type Setting interface {
 	AppendValue(to []byte, s *parley.Settings) ([]byte, error)
 
 	fill(near, wider *parley.Settings)
-	nearest(set *parley.Settings, scopes []*parley.Settings)
+	inherit(near, wider *parley.Settings)
 	apply(p *parley.SettingsPatch, s *parley.Settings)
 	complete(s *parley.Settings)
 	check(s *parley.Settings) error
@@ -183,12 +183,8 @@ func (o *Of[T]) IsShown() bool { return o.empty != nil }
 // Nearest is the value that holds where several scopes may set it, widest first: the
 // zero value where none does.
 func (o *Of[T]) Nearest(scopes ...*parley.Settings) (value T) {
-	parts := o.parts
-	if o.apart != nil {
-		parts = o.apart
-	}
 	for _, scope := range scopes {
-		value = over(*o.field(scope), value, parts)
+		value = over(*o.field(scope), value, o.between())
 	}
 	return value
 }
@@ -210,8 +206,17 @@ func (o *Of[T]) fill(near, wider *parley.Settings) {
 	*to = over(*to, *o.field(wider), o.parts)
 }
 
-func (o *Of[T]) nearest(set *parley.Settings, scopes []*parley.Settings) {
-	*o.field(set) = o.Nearest(scopes...)
+func (o *Of[T]) inherit(near, wider *parley.Settings) {
+	to := o.field(near)
+	*to = over(*to, *o.field(wider), o.between())
+}
+
+// between is the merge of the parts of two scopes.
+func (o *Of[T]) between() func(near, wider T) T {
+	if o.apart != nil {
+		return o.apart
+	}
+	return o.parts
 }
 
 func (o *Of[T]) apply(p *parley.SettingsPatch, s *parley.Settings) {

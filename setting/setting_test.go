@@ -108,8 +108,9 @@ func TestEverySettingPassesThrough(t *testing.T) {
 			}
 			equal("over nothing", setting.Over(set, none))
 			equal("nothing over it", setting.Over(none, set))
-			equal("the nearest", setting.Nearest(&none, &set))
-			equal("the wider", setting.Nearest(&set, &none))
+			equal("the message's", setting.Effective(set, &none, &none))
+			equal("the session's", setting.Effective(none, &set, &none))
+			equal("the agent's", setting.Effective(none, &none, &set))
 			var patch, clear parley.SettingsPatch
 			if err := json.Unmarshal([]byte(`{"`+d.Name+`":`+d.Example+`}`), &patch); err != nil {
 				t.Fatal(err)
@@ -267,15 +268,15 @@ func TestBoundsNameTheField(t *testing.T) {
 
 func parameters(p parley.Parameters) parley.Settings { return parley.Settings{Parameters: p} }
 
-// BenchmarkNearest is the merge of every turn: an agent's, a session's and a message's.
-func BenchmarkNearest(b *testing.B) {
+// BenchmarkEffective is the merge of every turn.
+func BenchmarkEffective(b *testing.B) {
 	agent := parley.Settings{Model: "sim/echo", SystemPrompt: new("Be brief."), Tools: &[]parley.ToolRef{{Name: "current_time"}},
 		Limits: &parley.Limits{MaxSteps: new(3)}, Middleware: &parley.MiddlewareSettings{}, Retry: &parley.RetryPolicy{}}
 	session := parley.Settings{Parameters: parley.Parameters{Temperature: new(0.5)}, Policy: &parley.Policy{Kind: parley.PolicyAll}}
 	message := parley.Settings{Parameters: parley.Parameters{MaxTokens: new(100)}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if set := setting.Nearest(&agent, &session, &message); set.Model != "sim/echo" {
+		if set := setting.Effective(message, &session, &agent); set.Model != "sim/echo" {
 			b.Fatal(set.Model)
 		}
 	}

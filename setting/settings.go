@@ -37,12 +37,14 @@ func Over(near, wider parley.Settings) parley.Settings {
 	return near
 }
 
-// Nearest are the settings that hold where several scopes set some, widest first.
-func Nearest(scopes ...*parley.Settings) (set parley.Settings) {
+// Effective are the settings that hold for a turn: those of the message that began it
+// over its session's over its agent's.
+func Effective(message parley.Settings, session, agent *parley.Settings) parley.Settings {
 	for _, s := range all {
-		s.nearest(&set, scopes)
+		s.inherit(&message, session)
+		s.inherit(&message, agent)
 	}
-	return set
+	return message
 }
 
 // Patched is what a patch makes of settings: what it does not name stays, so that two
