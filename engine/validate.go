@@ -12,6 +12,7 @@ import (
 	"parley/internal/schema"
 	"parley/prompt"
 	"parley/setting"
+	"parley/store"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	mostNamedBytes = 2048
 )
 
-func checkIdempotency(idempotency parley.Idempotency) error {
+func checkIdempotency(idempotency store.Idempotency) error {
 	return parley.CheckText("Idempotency-Key", idempotency.Key, parley.MaxKeyBytes)
 }
 
@@ -41,7 +42,7 @@ func checkTexts(bounds ...textBound) error {
 }
 
 // checkAgent fills defaults and validates every field.
-func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parley.Agent) error {
+func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parley.Agent) error {
 	agent.Name = strings.TrimSpace(agent.Name)
 	if agent.Name == "" {
 		return parley.InvalidField("name", "is empty; an agent needs a name")

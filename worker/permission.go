@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/setting"
+	"parley/store"
 )
 
 // The results of calls that a rule or a person did not let run.
@@ -36,7 +37,7 @@ func (t *turn) readGrants() error {
 		if above.IsZero() {
 			break
 		}
-		parent, err := t.w.store.Session(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
+		parent, err := t.w.store.Session(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
 			break
 		} else if err != nil {
@@ -108,12 +109,12 @@ func (t *turn) permit(call *toolCall) error {
 }
 
 // asks are the questions of a step that settles.
-func (t *turn) asks(calls []toolCall) (asks []parley.Ask) {
+func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
 	seconds := cmp.Or(parley.ValueOf(setting.ApprovalTimeout.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings)), parley.DefaultApprovalTimeout)
 	for i := range calls {
 		if calls[i].approval != nil {
 			a := calls[i].approval
-			asks = append(asks, parley.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
+			asks = append(asks, store.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
 				Reason: a.Reason, Approvers: a.Approvers, RequesterIDs: a.RequesterIDs, Named: a.Named, Digest: a.Digest, Rules: a.Rules})
 		}
 	}
@@ -193,7 +194,7 @@ func deniedText(a *parley.Approval) string {
 
 // useApprovals notes, before the calls run, that those that were approved run now.
 func (t *turn) useApprovals(calls []toolCall) error {
-	var uses []parley.ApprovalUse
+	var uses []store.ApprovalUse
 	for i := range calls {
 		if !calls[i].approved() {
 			continue
@@ -202,7 +203,7 @@ func (t *turn) useApprovals(calls []toolCall) error {
 		if err != nil {
 			return err
 		}
-		uses = append(uses, parley.ApprovalUse{ApprovalID: calls[i].approval.ID, Fingerprint: fingerprint})
+		uses = append(uses, store.ApprovalUse{ApprovalID: calls[i].approval.ID, Fingerprint: fingerprint})
 	}
 	if len(uses) == 0 {
 		return nil
