@@ -41,7 +41,7 @@ var rules = []struct {
 	{"internal/words", []string{".", "store"}},
 	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
 	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"storetest", []string{".", "setting"}},
+	{"store/storetest", []string{".", "setting", "store"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
