@@ -230,14 +230,12 @@ func testSessionPages(t *testing.T, w *world) {
 	}
 }
 
-// settingAll changes every setting to what some settings say.
-func settingAll(s parley.Settings) parley.SettingsPatch {
-	return parley.SettingsPatch{
-		Model: to(s.Model), SystemPrompt: to(s.SystemPrompt), Temperature: to(s.Temperature), TopP: to(s.TopP), MaxTokens: to(s.MaxTokens),
-		Seed: to(s.Seed), ReasoningEffort: to(s.ReasoningEffort), Tools: to(s.Tools), Middleware: to(s.Middleware), Compaction: to(s.Compaction),
-		Grants: to(s.Grants), Limits: to[*parley.LimitsPatch](nil), ResponseCache: to(s.ResponseCache), ApprovalTimeout: to(s.ApprovalTimeout),
-		Policy: to(s.Policy), Retry: to(s.Retry),
-	}
+// settingAll changes every setting to what some settings say, also to nothing.
+func settingAll(t reporter, s parley.Settings) (patch parley.SettingsPatch) {
+	t.Helper()
+	every := setting.AppendJSON([]byte(`{"":0`), &s)
+	must(t, "read a patch", json.Unmarshal(append(every, '}'), &patch))
+	return patch
 }
 
 func to[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
@@ -304,7 +302,7 @@ func testSessionChange(t *testing.T, w *world) {
 	during, visibility := parley.DuringReject, parley.VisibilityWorkspace
 	answer, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
 		Title: &title, Instructions: &instructions, Pinned: &pinned, Tags: &tags, ProjectID: &project.ID, Metadata: &metadata,
-		Settings: settingAll(set), During: &during, Visibility: &visibility,
+		Settings: settingAll(t, set), During: &during, Visibility: &visibility,
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
@@ -323,7 +321,7 @@ func testSessionChange(t *testing.T, w *world) {
 
 	none, noTags := parley.ID{}, []string(nil)
 	answer, err = w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
-		ProjectID: &none, Tags: &noTags, Settings: settingAll(parley.Settings{}),
+		ProjectID: &none, Tags: &noTags, Settings: settingAll(t, parley.Settings{}),
 	})
 	must(t, "UpdateSession", err)
 	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || !setting.IsZero(&answer.Settings) {
