@@ -22,7 +22,8 @@ type Settings struct {
 
 // Resolve finds what holds for the turn of a trigger message: message over
 // session over agent, field by field; the server's fallback model when none
-// names one (A4). CodeInvalid when the model that was found is no model id.
+// names one (A4). CodeInvalid when the model that was found is no model id, or the
+// system prompt is too long once it is filled in.
 func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
 	set := setting.Effective(trigger.Settings, &session.Settings, &agent.Settings)
 	s := Settings{
@@ -35,7 +36,10 @@ func Resolve(agent parley.Agent, session parley.Session, project *parley.Project
 	if set.Policy != nil {
 		s.Policy = *set.Policy
 	}
-	s.System = render(parley.ValueOf(set.SystemPrompt), subject{agent: &agent, session: &session, project: project})
+	var err error
+	if s.System, err = render(parley.ValueOf(set.SystemPrompt), subject{agent: &agent, session: &session, project: project}); err != nil {
+		return Settings{}, err
+	}
 	if session.Instructions != "" {
 		if s.System != "" {
 			s.System += "\n\n"
