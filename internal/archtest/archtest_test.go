@@ -59,7 +59,7 @@ var rules = []struct {
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"conversation", []string{".", "engine", "worker", "live", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "live", "internal/caught", "observe", "runner", "store"}},
+	{"httpapi", []string{".", "engine", "live", "internal/caught", "model", "observe", "runner", "store"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
 	{"web", nil},
