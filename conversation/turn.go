@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/event"
 	"parley/live"
 )
 
@@ -110,7 +111,7 @@ func pieces(frame live.Frame, sent map[parley.ID]int) []string {
 	if frame.Kind != live.EventFrame || frame.Event.Type != parley.EventStepGenerated && frame.Event.Type != parley.EventStepError {
 		return nil
 	}
-	var step parley.SettledStep
+	var step event.Settled
 	if json.Unmarshal(frame.Event.Data, &step) != nil {
 		return nil
 	}
@@ -136,15 +137,13 @@ func fresh(out []string, id parley.ID, offset int, text string, sent map[parley.
 }
 
 // outcome is nil for a completed turn.
-func outcome(event parley.Event) error {
-	if event.Type == parley.EventSessionCompleted {
+func outcome(last parley.Event) error {
+	if last.Type == parley.EventSessionCompleted {
 		return nil
 	}
-	var data struct {
-		Turn parley.Turn `json:"turn"`
-	}
-	if err := json.Unmarshal(event.Data, &data); err != nil {
+	var end event.TurnEnd
+	if err := json.Unmarshal(last.Data, &end); err != nil {
 		return parley.WrapError(parley.CodeInternal, err, "the turn's outcome cannot be read")
 	}
-	return &TurnError{Turn: data.Turn}
+	return &TurnError{Turn: end.Turn}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/event"
 )
 
 // seatState says how far a seat is from being live.
@@ -254,7 +255,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 func (s *seat) notice(to *Frame) {
 	to.feed(&parley.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
-		Data: []byte(`{}`),
+		Data: event.SessionDeleted{}.Encode().Data(),
 	})
 }
 

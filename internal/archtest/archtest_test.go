@@ -23,18 +23,21 @@ var rules = []struct {
 	may      []string
 }{
 	{".", nil}, // the words: standard library only
+	{"event", []string{"."}},
+	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/*", nil},
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
 	{"prompt", []string{"."}},
-	{"live", []string{"."}},
+	{"live", []string{".", "event"}},
 	{"internal/transfer", []string{"."}},
-	{"internal/transition", []string{"."}},
+	{"internal/transition", []string{".", "event"}},
 	{"internal/dryrun", []string{".", "internal/transition"}},
 	{"internal/words", []string{"."}},
 	{"sqlite", []string{".", "internal/transfer", "internal/transition", "internal/words"}},
-	{"postgres", []string{".", "internal/transfer", "internal/transition", "internal/words"}},
-	{"storetest", []string{"."}},
+	{"postgres", []string{".", "event", "internal/transfer", "internal/transition", "internal/words"}},
+	{"storetest", []string{".", "event"}},
 	{"llm", []string{"."}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire"}},
@@ -47,11 +50,11 @@ var rules = []struct {
 	{"internal/projectdir", []string{"."}},
 	{"tool", []string{"."}},
 	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema"}},
-	{"client", []string{"."}},
+	{"client", []string{".", "event"}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema"}},
-	{"conversation", []string{".", "engine", "worker", "live"}},
-	{"httpapi", []string{".", "engine", "live", "internal/caught"}},
+	{"conversation", []string{".", "engine", "event", "worker", "live"}},
+	{"httpapi", []string{".", "engine", "event", "live", "internal/caught"}},
 	{"telemetry", []string{"."}},
 	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
 	{"web", nil},
@@ -64,7 +67,7 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "live", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "event", "live", "llm/sse", "internal/transition"}
 
 type listed struct {
 	ImportPath string

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"parley"
+	"parley/event"
 )
 
 var update = flag.Bool("update", false, "write testdata/events.golden from what the code says now")
@@ -24,23 +24,26 @@ func sampleID(n byte) parley.ID {
 // awkward is a text that JSON must escape, and some that it need not.
 const awkward = "a \"quote\" \\ <b>&amp;\n\t\x01 naïve 日本語 \u2028 \xff"
 
-// payload is one event as it is told, and as it is stored when that differs.
+// payload is the data of an event, as it is told, and as it is stored when that differs.
+// Its name is the event's type, and what is special about it.
 type payload struct {
-	name   string
-	data   json.RawMessage
-	stored json.RawMessage
+	name         string
+	kind         parley.EventType
+	data, stored json.RawMessage
 }
+
+func told(name string, e event.Encoded) payload { return payload{name, e.Type(), e.Data(), e.Stored()} }
 
 // samples are events of every type that transitions write, with what can be absent
 // both there and absent.
 func samples(t testing.TB) []payload {
 	t.Helper()
-	must := func(data json.RawMessage, err error) json.RawMessage {
+	must := func(told event.Encoded, err error) event.Encoded {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return data
+		return told
 	}
 	turnID, messageID, callID := sampleID(1), sampleID(2), sampleID(3)
 	position, cost := int64(-4), parley.Money(1_500_000_000)
@@ -48,7 +51,8 @@ func samples(t testing.TB) []payload {
 	fullFailure := &parley.Failure{Class: parley.ClassLimit, Sentence: "Stop.", Detail: "said <so>", Attempts: 3, RetryAt: 1_700_000_000_123}
 	turn := &parley.Turn{ID: turnID, WorkspaceID: sampleID(9), SessionID: sampleID(8), TriggerMessageID: messageID, Status: parley.TurnCompleted, Attempt: 2, Step: 3,
 		AgentID: sampleID(7), AgentVersion: 4, Usage: parley.Tokens{InputTokens: 5}, Cost: &cost, CreatedAt: 1_700_000_000_000, StartedAt: 1_700_000_000_001, FinishedAt: 1_700_000_000_002}
-	failed := *turn
+	failed, stopped := *turn, *turn
+	stopped.Status = parley.TurnCancelled
 	failed.Status, failed.Error, failed.Cost = parley.TurnFailed, failure, nil
 	message := &parley.Message{ID: messageID, TurnID: turnID, Role: parley.RoleAssistant, Sequence: 12}
 	alone := &parley.Message{ID: messageID, Role: parley.RoleUser, Sequence: 1}
@@ -66,49 +70,49 @@ func samples(t testing.TB) []payload {
 	answered.DecidedBy, answered.RootID, answered.Reason = &parley.Author{Name: "Ada"}, sampleID(9), parley.AskedToolChange
 	compaction := &parley.Compaction{ID: sampleID(5), CallID: callID, MessageID: messageID, Reason: parley.CompactTokens, Attempt: 1, CoversFrom: 1, CoversThrough: 40, Error: failure}
 	early := &parley.Compaction{ID: sampleID(5), Attempt: 2, Error: fullFailure}
-	rows := []parley.SettledMessage{
+	rows := []event.SettledMessage{
 		{MessageID: messageID, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: 5, Content: json.RawMessage(`{"text":"Hello"}`)},
 		{MessageID: sampleID(6), Role: parley.RoleToolCall, Status: parley.MessageCompleted, End: 2, Content: json.RawMessage(`{"arguments":{},"id":"c","name":"n"}`)},
 	}
 	out := []payload{
-		{name: "session.started", data: startedData(turn)},
-		{name: "session.completed", data: must(endedData(turn))},
-		{name: "session.failed", data: must(endedData(&failed))},
-		{name: "session.waiting", data: waitingData(turnID, parley.WaitApproval)},
-		{name: "session.waiting refused", data: refusedData(turnID, &parley.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward})},
-		{name: "session.waiting limited", data: refusedData(turnID, &parley.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."})},
-		{name: "message.created", data: createdData(message)},
-		{name: "message.created alone", data: createdData(alone)},
-		{name: "message.queued", data: queuedData(queued)},
-		{name: "message.queued placeless", data: queuedData(placeless)},
-		{name: "message.removed", data: removedData(messageID)},
-		{name: "step.started", data: stepStartedData(call, turnID)},
-		{name: "step.started outside", data: stepStartedData(outside, turnID)},
-		{name: "step.retrying", data: retryingData(turnID, 2, parley.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond})},
-		{name: "limit.warning", data: warningData(turnID, parley.LimitWarning{Limit: parley.LimitSteps, Scope: parley.BudgetOfTurn, Spent: 8, Of: 10})},
-		{name: "limit.warning money", data: warningData(turnID, parley.LimitWarning{Limit: parley.LimitDailyCost, Scope: parley.BudgetOfAgent, Spent: 1_234_500_000, Of: 1_500_000_000})},
-		{name: "tool.started", data: toolStartedData(turnID, messageID, awkward, "current_time")},
-		{name: "tool.progress", data: progressData(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward}})},
-		{name: "tool.progress unknown", data: progressData(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}})},
-		{name: "tool.completed", data: must(toolCompletedData(result(`{"execution_time_ms":1234,"success":true}`)))},
-		{name: "tool.completed untimed", data: must(toolCompletedData(result(`{"execution_time_ms":null,"success":false}`)))},
-		{name: "approval.created", data: approvalData(&approval)},
-		{name: "approval.resolved", data: approvalData(&answered)},
-		{name: "compaction.started", data: compactionStartedData(compaction, "sim/lorem-1")},
-		{name: "compaction.completed", data: compactionCompletedData(compaction, true)},
-		{name: "compaction.failed", data: compactionFailedData(compaction, true)},
-		{name: "compaction.failed early", data: compactionFailedData(early, false)},
+		told("session.started", event.SessionStarted{TurnID: turn.ID, Attempt: turn.Attempt}.Encode()),
+		told("session.completed", must(ended(turn))),
+		told("session.failed", must(ended(&failed))),
+		told("session.cancelled", must(ended(&stopped))),
+		told("session.waiting", waiting(turnID, parley.WaitApproval)),
+		told("session.waiting refused", refused(turnID, &parley.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward})),
+		told("session.waiting limited", refused(turnID, &parley.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."})),
+		told("message.created", messageCreated(message)),
+		told("message.created alone", messageCreated(alone)),
+		told("message.queued", messageQueued(queued)),
+		told("message.queued placeless", messageQueued(placeless)),
+		told("message.removed", event.MessageRemoved{MessageID: messageID}.Encode()),
+		told("step.started", stepStarted(call, turnID)),
+		told("step.started outside", stepStarted(outside, turnID)),
+		told("step.retrying", stepRetrying(turnID, 2, parley.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond})),
+		told("limit.warning", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitSteps, Scope: parley.BudgetOfTurn, Spent: 8, Of: 10})),
+		told("limit.warning money", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitDailyCost, Scope: parley.BudgetOfAgent, Spent: 1_234_500_000, Of: 1_500_000_000})),
+		told("tool.started", toolStarted(turnID, messageID, awkward, "current_time")),
+		told("tool.progress", toolProgress(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward}})),
+		told("tool.progress unknown", toolProgress(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}})),
+		told("tool.completed", must(toolCompleted(result(`{"execution_time_ms":1234,"success":true}`)))),
+		told("tool.completed untimed", must(toolCompleted(result(`{"execution_time_ms":null,"success":false}`)))),
+		told("approval.created", event.ApprovalCreated{Approval: approvalTold(&approval)}.Encode()),
+		told("approval.approved", event.ApprovalApproved{Approval: approvalTold(&approval)}.Encode()),
+		told("approval.resolved", event.ApprovalResolved{Approval: approvalTold(&answered)}.Encode()),
+		told("compaction.started", compactionStarted(compaction, "sim/lorem-1")),
+		told("compaction.completed", compactionCompleted(compaction, true)),
+		told("compaction.failed", must(compactionFailed(compaction, true))),
+		told("compaction.failed early", must(compactionFailed(early, false))),
 	}
 	for _, of := range []struct {
 		name    string
 		failure *parley.Failure
-		rows    []parley.SettledMessage
+		rows    []event.SettledMessage
 	}{{"step.generated", nil, rows}, {"step.generated empty", nil, nil}, {"step.error", fullFailure, rows[:1]}, {"step.error cancelled", nil, rows[:1]}} {
-		complete, stored, err := settledData(turnID, 3, of.failure, of.rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, payload{of.name, complete, stored})
+		kind, _, _ := strings.Cut(of.name, " ")
+		settled := event.Settled{TurnID: turnID, Step: 3, Error: of.failure, Messages: of.rows}
+		out = append(out, told(of.name, must(stepSettled(parley.EventType(kind), settled))))
 	}
 	return append(out, inline(t)...)
 }
@@ -120,41 +124,33 @@ func inline(t testing.TB) []payload {
 	head := func() *Head {
 		return &Head{Session: parley.Session{ID: sampleID(8), WorkspaceID: sampleID(9), Title: awkward, Metadata: json.RawMessage("{}")}}
 	}
-	event := func(name string, h *Head) payload { return payload{name: name, data: h.Changes.Events[0].Data} }
+	durable := func(name string, h *Head) payload {
+		e := &h.Changes.Events[0]
+		return payload{name, e.Type, e.Data, e.Stored}
+	}
+	hint := func(name string, commit parley.Commit) payload {
+		return payload{name, commit.Feed[0].Type, commit.Feed[0].Data, nil}
+	}
 	status := func(name string, h *Head) payload {
 		commit, _ := tx.complete(h)
-		return payload{name: name, data: commit.Feed[0].Data}
+		return hint(name, commit)
 	}
-	feed := func(name string, h *Head) payload { return payload{name: name, data: h.hint.Feed[0].Data} }
-	running, ended, waiting, idle, updated, deleted := head(), head(), head(), head(), head(), head()
+	running, over, waits, idle, updated, deleted := head(), head(), head(), head(), head(), head()
 	tx.progress(running, &parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 2, Max: 10, State: parley.LoopRunning})
-	tx.progress(ended, &parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 3, Max: 10, State: parley.LoopCompleted, Reason: awkward})
-	waiting.Status, waiting.WaitReason = parley.SessionWaiting, parley.WaitInput
+	tx.progress(over, &parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 3, Max: 10, State: parley.LoopCompleted, Reason: awkward})
+	waits.Status, waits.WaitReason = parley.SessionWaiting, parley.WaitInput
 	idle.Status = parley.SessionCompleted
 	tx.updatedFeed(updated)
 	tx.entombOne(deleted)
-	cleared := tx.now.AppendJSON(append(make([]byte, 0, 64), `{"cleared_at":`...))
-	marked := appendID(append(make([]byte, 0, 128), `{"message_id":`...), sampleID(2))
-	marked = strconv.AppendBool(append(marked, `,"marks":{"pinned":`...), true)
-	marked = strconv.AppendBool(append(marked, `,"context_edge":`...), false)
-	marked = strconv.AppendBool(append(marked, `,"set_aside":`...), true)
-	replayed, err := json.Marshal(struct {
-		CallID  parley.ID          `json:"call_id"`
-		OfID    parley.ID          `json:"replay_of_id"`
-		Model   parley.ModelID     `json:"model"`
-		Outcome parley.CallOutcome `json:"outcome"`
-	}{sampleID(3), sampleID(4), "sim/lorem-1", parley.CallCompleted})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return []payload{
-		event("loop.progress", running), event("loop.progress ended", ended),
-		{name: "context.cleared", data: append(cleared, '}')},
-		{name: "message.marked", data: append(marked, "}}"...)},
-		{name: "call.replayed", data: replayed},
-		status("session.status_changed", waiting), status("session.status_changed idle", idle),
-		feed("session.updated", updated), feed("session.deleted", deleted),
-		{name: "session.activated", data: clientData(awkward)},
+		durable("loop.progress", running), durable("loop.progress ended", over),
+		told("context.cleared", event.ContextCleared{ClearedAt: tx.now}.Encode()),
+		told("message.marked", event.MessageMarked{MessageID: sampleID(2), Marks: parley.Marks{Pinned: true, SetAside: true}}.Encode()),
+		told("call.replayed", event.CallReplayed{CallID: sampleID(3), ReplayOf: sampleID(4), Model: "sim/lorem-1", Outcome: parley.CallCompleted}.Encode()),
+		status("session.status_changed", waits), status("session.status_changed idle", idle),
+		hint("session.updated", updated.hint), hint("session.deleted", deleted.hint),
+		told("session.activated", event.SessionActivated{ClientID: awkward}.Encode()),
+		told("session.deactivated", event.SessionDeactivated{ClientID: "tab"}.Encode()),
 	}
 }
 
@@ -163,7 +159,12 @@ func inline(t testing.TB) []payload {
 func TestPayloadsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var now strings.Builder
+	held := map[parley.EventType]bool{}
 	for _, p := range samples(t) {
+		if kind, _, _ := strings.Cut(p.name, " "); kind != string(p.kind) {
+			t.Errorf("%s is told as %s", p.name, p.kind)
+		}
+		held[p.kind] = true
 		now.WriteString(p.name + "\t" + string(p.data) + "\n")
 		if p.stored != nil {
 			now.WriteString(p.name + ", stored\t" + string(p.stored) + "\n")
@@ -185,6 +186,11 @@ func TestPayloadsStayAsTheyAre(t *testing.T) {
 	for i := range min(len(was), len(is)) {
 		if was[i] != is[i] {
 			t.Errorf("was %s\n is %s", was[i], is[i])
+		}
+	}
+	for _, d := range event.Catalogue() {
+		if !d.Live && !held[d.Event] {
+			t.Errorf("%s is not held", d.Event)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/event"
 )
 
 // SettleStep is the transition of parley.TurnStore.
@@ -31,7 +32,7 @@ func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled p
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {
 			if rows[i].ToolCallID == callID {
-				t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, rows[i].ID, callID, rows[i].ToolName))
+				t.event(h, turn.ID, toolStarted(turn.ID, rows[i].ID, callID, rows[i].ToolName))
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 	if turn.WaitReason == parley.WaitOutside {
 		h.outside, h.Changes.OutsideClosed = nil, true
 	}
-	messages := make([]parley.SettledMessage, 0, len(rows))
+	messages := make([]event.SettledMessage, 0, len(rows))
 	kind := parley.EventStepGenerated
 	for i := range rows {
 		block := &blocks[i]
@@ -115,17 +116,19 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 				CallOrdinal: m.CallOrdinal, AgentType: rows[i].agentType, Iteration: turn.Iteration, Metadata: row.Metadata,
 			})
 		}
-		messages = append(messages, parley.SettledMessage{MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content})
+		messages = append(messages, event.SettledMessage{
+			MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content,
+		})
 		h.hint.Settled = append(h.hint.Settled, rows[i].ID)
 	}
 	if kind == parley.EventStepGenerated {
 		failure = nil
 	}
-	complete, stored, err := settledData(turn.ID, step, failure, messages)
+	settled, err := stepSettled(kind, event.Settled{TurnID: turn.ID, Step: step, Error: failure, Messages: messages})
 	if err != nil {
 		return err
 	}
-	t.eventStored(h, kind, turn.ID, complete, stored)
+	t.event(h, turn.ID, settled)
 	return nil
 }
 
@@ -197,14 +200,14 @@ func (t *Tx) resultOf(h *Head, call *parley.Message, id parley.ID, author parley
 
 // recordResult records a tool's result with its events.
 func (t *Tx) recordResult(h *Head, m *parley.Message) error {
-	data, err := toolCompletedData(m)
+	completed, err := toolCompleted(m)
 	if err != nil {
 		return parley.WrapError(parley.CodeInvalid, err, "content: is not a tool result")
 	}
 	if err := t.record(h, m, parley.Idempotency{}); err != nil {
 		return err
 	}
-	t.event(h, parley.EventToolCompleted, m.TurnID, data)
+	t.event(h, m.TurnID, completed)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency parley.
 
 // openCall opens the record of a call.
 func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begin parley.StepBegin) {
-	t.event(h, parley.EventStepStarted, turnID, stepStartedData(&begin.Call, turnID))
+	t.event(h, turnID, stepStarted(&begin.Call, turnID))
 	begin.Call.Ordinal = h.LastEvent
 	open.Calls = append(open.Calls, call)
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
@@ -136,7 +136,7 @@ func (t *Tx) NoteProgress(fence parley.Fence, note parley.ProgressNote) error {
 	if err != nil {
 		return err
 	}
-	t.event(h, parley.EventToolProgress, fence.TurnID, progressData(fence.TurnID, note))
+	t.event(h, fence.TurnID, toolProgress(fence.TurnID, note))
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, 
 		return parley.Errorf(parley.CodeConflict, "this call is not open")
 	}
 	h.settleCall(turn, open, failed)
-	t.event(h, parley.EventStepRetrying, fence.TurnID, retryingData(fence.TurnID, step, notice))
+	t.event(h, fence.TurnID, stepRetrying(fence.TurnID, step, notice))
 	h.saveTurn(turn)
 	return nil
 }
