@@ -24,10 +24,10 @@ func AppendFrame(to []byte, e *parley.Event) []byte {
 }
 
 // AppendFeedFrame appends the JSON of the frame of a hint of the workspace feed, on one line.
-func AppendFeedFrame(to []byte, f *parley.FeedEvent) []byte {
-	to = appendID(append(to, `{"session_id":`...), f.SessionID)
-	to = parley.AppendJSONString(append(to, `,"type":`...), string(f.Type))
-	return append(appendLine(append(to, `,"data":`...), f.Data), '}')
+func AppendFeedFrame(to []byte, sessionID parley.ID, kind parley.EventType, data json.RawMessage) []byte {
+	to = appendID(append(to, `{"session_id":`...), sessionID)
+	to = parley.AppendJSONString(append(to, `,"type":`...), string(kind))
+	return append(appendLine(append(to, `,"data":`...), data), '}')
 }
 
 // appendLine appends an object on one line.

@@ -195,8 +195,9 @@ func appendFrame(to []byte, frame *live.Frame) []byte {
 		delta := event.StepGenerating{MessageID: d.MessageID, Kind: d.Kind, Offset: d.Offset, End: d.End, Delta: d.Text}
 		to = delta.AppendFrame(append(to, "event: step.generating\ndata: "...), d.SessionID)
 	case live.FeedFrame:
-		to = append(append(append(to, "event: "...), frame.Feed.Type...), "\ndata: "...)
-		to = event.AppendFeedFrame(to, &frame.Feed)
+		f := &frame.Feed
+		to = append(append(append(to, "event: "...), f.Type...), "\ndata: "...)
+		to = event.AppendFeedFrame(to, f.SessionID, f.Type, f.Data)
 	case live.ResyncFrame:
 		return appendResync(to, frame.SessionID, frame.Reason)
 	}
