@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/store"
 )
 
 // sampleID is an id that is the same in every run.
@@ -28,8 +29,8 @@ func sampleFrames() []live.Frame {
 		{Kind: live.EventFrame, SessionID: session, Event: dry},
 		{Kind: live.EventFrame, SessionID: session, Event: broken},
 		{Kind: live.DeltaFrame, SessionID: session, Delta: live.Delta{SessionID: session, MessageID: sampleID(2), Kind: parley.KindText, Offset: 3, End: 12, Text: "\"é\n\u2028\x01 <b>"}},
-		{Kind: live.FeedFrame, SessionID: session, Feed: parley.FeedEvent{SessionID: session, Type: parley.FeedSessionActivated, Data: json.RawMessage(`{"client_id":"tab"}`)}},
-		{Kind: live.FeedFrame, SessionID: session, Feed: parley.FeedEvent{SessionID: session, Type: parley.FeedSessionDeleted}},
+		{Kind: live.FeedFrame, SessionID: session, Feed: store.FeedEvent{SessionID: session, Type: parley.FeedSessionActivated, Data: json.RawMessage(`{"client_id":"tab"}`)}},
+		{Kind: live.FeedFrame, SessionID: session, Feed: store.FeedEvent{SessionID: session, Type: parley.FeedSessionDeleted}},
 		{Kind: live.ResyncFrame, SessionID: session, Reason: live.ReasonBeyond},
 		{Kind: live.ResyncFrame, Reason: live.ReasonConnected},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/event"
+	"parley/store"
 )
 
 // What transitions tell, made of what they work on.
@@ -51,7 +52,7 @@ func stepStarted(call *parley.Call, turnID parley.ID) event.Encoded {
 	}.Encode()
 }
 
-func stepRetrying(turnID parley.ID, step int, notice parley.RetryNotice) event.Encoded {
+func stepRetrying(turnID parley.ID, step int, notice store.RetryNotice) event.Encoded {
 	return event.StepRetrying{
 		TurnID: turnID, Step: step, Attempt: notice.Attempt, Class: notice.Class, WaitMS: notice.Wait.Milliseconds(),
 	}.Encode()
@@ -75,7 +76,7 @@ func toolStarted(turnID, messageID parley.ID, callID, name string) event.Encoded
 	return event.ToolStarted{TurnID: turnID, MessageID: messageID, ToolCallID: callID, Name: name}.Encode()
 }
 
-func toolProgress(turnID parley.ID, note parley.ProgressNote) event.Encoded {
+func toolProgress(turnID parley.ID, note store.ProgressNote) event.Encoded {
 	total := &note.Total
 	if note.Total <= 0 {
 		total = nil
@@ -106,7 +107,7 @@ func waiting(turnID parley.ID, reason parley.WaitReason) event.Encoded {
 }
 
 // refused is session.waiting for a turn that a limit stopped.
-func refused(turnID parley.ID, refusal *parley.Refusal) event.Encoded {
+func refused(turnID parley.ID, refusal *store.Refusal) event.Encoded {
 	return event.SessionWaiting{
 		TurnID: turnID, Reason: refusal.Reason,
 		Refused: &event.Refused{Limit: given(&refusal.Limit), Sentence: refusal.Sentence},

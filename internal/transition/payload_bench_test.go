@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/event"
+	"parley/store"
 )
 
 // BenchmarkPayloads makes the data of the events of a turn with one tool call.
@@ -35,7 +36,7 @@ func BenchmarkPayloads(b *testing.B) {
 		}},
 		{"tool.started", func() (event.Encoded, error) { return toolStarted(turnID, messageID, "call_1", "current_time"), nil }},
 		{"tool.progress", func() (event.Encoded, error) {
-			return toolProgress(turnID, parley.ProgressNote{ToolCallID: "call_1", ToolName: "fetch", ToolProgress: parley.ToolProgress{Progress: 0.5, Total: 1, Message: "half"}}), nil
+			return toolProgress(turnID, store.ProgressNote{ToolCallID: "call_1", ToolName: "fetch", ToolProgress: parley.ToolProgress{Progress: 0.5, Total: 1, Message: "half"}}), nil
 		}},
 		{"tool.completed", func() (event.Encoded, error) { return toolCompleted(result) }},
 		{"approval.created", func() (event.Encoded, error) {

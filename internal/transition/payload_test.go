@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/event"
+	"parley/store"
 )
 
 var update = flag.Bool("update", false, "write testdata/events.golden from what the code says now")
@@ -80,8 +81,8 @@ func samples(t testing.TB) []payload {
 		told("session.failed", must(ended(&failed))),
 		told("session.cancelled", must(ended(&stopped))),
 		told("session.waiting", waiting(turnID, parley.WaitApproval)),
-		told("session.waiting refused", refused(turnID, &parley.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward})),
-		told("session.waiting limited", refused(turnID, &parley.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."})),
+		told("session.waiting refused", refused(turnID, &store.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward})),
+		told("session.waiting limited", refused(turnID, &store.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."})),
 		told("message.created", messageCreated(message)),
 		told("message.created alone", messageCreated(alone)),
 		told("message.queued", messageQueued(queued)),
@@ -89,12 +90,12 @@ func samples(t testing.TB) []payload {
 		told("message.removed", event.MessageRemoved{MessageID: messageID}.Encode()),
 		told("step.started", stepStarted(call, turnID)),
 		told("step.started outside", stepStarted(outside, turnID)),
-		told("step.retrying", stepRetrying(turnID, 2, parley.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond})),
+		told("step.retrying", stepRetrying(turnID, 2, store.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond})),
 		told("limit.warning", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitSteps, Scope: parley.BudgetOfTurn, Spent: 8, Of: 10})),
 		told("limit.warning money", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitDailyCost, Scope: parley.BudgetOfAgent, Spent: 1_234_500_000, Of: 1_500_000_000})),
 		told("tool.started", toolStarted(turnID, messageID, awkward, "current_time")),
-		told("tool.progress", toolProgress(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward}})),
-		told("tool.progress unknown", toolProgress(turnID, parley.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}})),
+		told("tool.progress", toolProgress(turnID, store.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward}})),
+		told("tool.progress unknown", toolProgress(turnID, store.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}})),
 		told("tool.completed", must(toolCompleted(result(`{"execution_time_ms":1234,"success":true}`)))),
 		told("tool.completed untimed", must(toolCompleted(result(`{"execution_time_ms":null,"success":false}`)))),
 		told("approval.created", event.ApprovalCreated{Approval: approvalTold(&approval)}.Encode()),
@@ -128,7 +129,7 @@ func inline(t testing.TB) []payload {
 		e := &h.Changes.Events[0]
 		return payload{name, e.Type, e.Data, e.Stored}
 	}
-	hint := func(name string, commit parley.Commit) payload {
+	hint := func(name string, commit store.Commit) payload {
 		return payload{name, commit.Feed[0].Type, commit.Feed[0].Data, nil}
 	}
 	status := func(name string, h *Head) payload {
