@@ -41,7 +41,7 @@ var rules = []struct {
 	{"internal/words", []string{".", "store"}},
 	{"sqlite", []string{".", "internal/transfer", "internal/transition", "internal/words", "store"}},
 	{"postgres", []string{".", "event", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"storetest", []string{".", "event"}},
+	{"store/storetest", []string{".", "event", "store"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
