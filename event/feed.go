@@ -47,6 +47,6 @@ type SessionDeactivated struct {
 //
 //event:live
 type Resync struct {
-	// connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence
+	// why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence
 	Reason string `json:"reason"`
 }

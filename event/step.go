@@ -44,8 +44,8 @@ type Settled struct {
 // SettledMessage is a message in its final form, which replaces what streamed.
 type SettledMessage struct {
 	MessageID parley.ID            `json:"message_id"` // the message
-	Role      parley.Role          `json:"role"`       // assistant or tool_call
-	Status    parley.MessageStatus `json:"status"`     // completed, failed or cancelled
+	Role      parley.Role          `json:"role"`       // who it is from: assistant or tool_call
+	Status    parley.MessageStatus `json:"status"`     // how it ended: completed, failed or cancelled
 	End       int                  `json:"end"`        // bytes of what streamed: of the text, or of a call's arguments
 	// the whole content, by role as in a message; null when the message is gone
 	Content json.RawMessage `json:"content" of:"Message.content" stored:"null"`

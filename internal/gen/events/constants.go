@@ -58,7 +58,7 @@ func (m *model) catalogue() ([]byte, error) {
 // literal is the description of an object as Go writes it.
 func (o *object) literal() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Object{Name: %q, Type: reflect.TypeFor[%s](), Doc: %q, Fields: []Field{\n", o.name, o.name, flowing(o.doc))
+	fmt.Fprintf(&out, "Object{Name: %q, Type: reflect.TypeFor[%s](), Doc: %q, Fields: []Field{\n", o.name, o.name, o.says())
 	for i := range o.whole {
 		f := &o.whole[i]
 		fmt.Fprintf(&out, "{Name: %q, Doc: %q, Type: reflect.TypeFor[%s]()", f.name, f.doc, goName(f.typ))

@@ -19,7 +19,7 @@ func (m *model) document() ([]byte, error) {
 	}
 	var d contents
 	for _, o := range m.shown() {
-		one := entry{Name: o.name, Type: o.kind, Doc: strings.Join(wrapped(flowing(o.doc), 100), "\n")}
+		one := entry{Name: o.name, Type: o.kind, Doc: strings.Join(wrapped(o.says(), 100), "\n")}
 		for i := range o.whole {
 			one.Fields = append(one.Fields, row(&o.whole[i]))
 		}
@@ -75,7 +75,8 @@ func row(f *field) fieldRow {
 // jsonType says what JSON shows of a member.
 func jsonType(f *field) string {
 	if f.of != "" {
-		return strings.ReplaceAll(f.of, ".", "’s ") + " or null"
+		schema, property, _ := strings.Cut(f.of, ".")
+		return property + " of " + schema + " or null"
 	}
 	return typeName(f.typ)
 }

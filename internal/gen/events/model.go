@@ -246,6 +246,16 @@ func (m *model) flatten(o *object) error {
 	return nil
 }
 
+// says is the documentation of an event without its struct's name, for people who do not
+// read Go; that of a part as it is.
+func (o *object) says() string {
+	text := flowing(o.doc)
+	if o.kind == "" {
+		return text
+	}
+	return sentence(strings.TrimPrefix(strings.TrimPrefix(text, o.name+" "), "is "))
+}
+
 // isBase reports that an object is only there to be embedded.
 func (m *model) isBase(o *object) bool {
 	for _, other := range m.objects {

@@ -132,9 +132,9 @@ export interface StepGenerating {
 export interface SettledMessage {
   // The message.
   message_id: ID;
-  // Assistant or tool_call.
+  // Who it is from: assistant or tool_call.
   role: 'user' | 'assistant' | 'tool_call' | 'tool_result' | 'summary' | 'system';
-  // Completed, failed or cancelled.
+  // How it ended: completed, failed or cancelled.
   status: 'queued' | 'streaming' | 'completed' | 'failed' | 'cancelled';
   // Bytes of what streamed: of the text, or of a call's arguments.
   end: number;
@@ -470,7 +470,8 @@ export interface SessionDeactivated {
 // Resync tells that events may be missing: read again what you show. It is the first frame of every workspace feed.
 // With a session it concerns that session, without one the lists.
 export interface Resync {
-  // Connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence.
+  // Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a
+  // sentence.
   reason: string;
 }
 
