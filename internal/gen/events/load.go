@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// listBound is how long the go command may take: it compiles what is not in its cache.
+const listBound = 5 * time.Minute
 
 // source is a package as it is written by hand.
 type source struct {
@@ -126,7 +131,9 @@ func (l *loader) exports() (map[string]string, error) {
 		return exports, nil
 	}
 	arguments := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, slices.Sorted(maps.Keys(l.foreign))...)
-	command := exec.Command("go", arguments...) //nolint:gosec // what this repository imports
+	ctx, cancel := context.WithTimeout(context.Background(), listBound)
+	defer cancel()
+	command := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // what this repository imports
 	command.Dir = l.root
 	out, err := command.Output()
 	if err != nil {
