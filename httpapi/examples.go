@@ -93,8 +93,7 @@ const (
 	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
 	newKeyExample      = `{` + keyFields + `,"key":"pk_example-shown-once"}`
 
-	framesExample = "event: session.started\nid: 3\ndata: {\"session_id\":\"" + sessionIDExample + "\",\"sequence\":3,\"type\":\"session.started\",\"created_at\":\"" + timeExample + "\",\"data\":{\"turn_id\":\"" + turnIDExample + "\",\"attempt\":1}}\n\n" +
-		"event: step.generating\ndata: {\"session_id\":\"" + sessionIDExample + "\",\"type\":\"step.generating\",\"data\":{\"message_id\":\"" + messageIDExample + "\",\"kind\":\"text\",\"offset\":0,\"end\":5,\"delta\":\"Hello\"}}\n\n"
+	eventExample = `{"session_id":"` + sessionIDExample + `","sequence":3,"type":"session.started","created_at":"` + timeExample + `","data":{"turn_id":"` + turnIDExample + `","attempt":1}}`
 )
 
 // The examples that hold settings.

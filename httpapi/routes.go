@@ -97,7 +97,7 @@ func routes() []route {
 			input: inputOf[engine.MessageInput](`{"role":"user","content":{"text":"Hello"}}`), serve: servePostMessage,
 			answers: []answer{
 				{status: http.StatusCreated, about: "The message, with its turn.", goType: reflect.TypeFor[parley.Message](), example: messageExample, headers: []parameter{locationHeader(), sequenceHeader(), messageIDHeader()}},
-				{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: []parameter{sequenceHeader(), messageIDHeader()}},
+				{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: eventStream, of: frameSchemas(), example: eventExample, headers: []parameter{sequenceHeader(), messageIDHeader()}},
 				{status: http.StatusOK, about: "With dry_run, what would have been written.", goType: reflect.TypeFor[engine.DryRun](), example: dryRunExample},
 			}, fails: conflicting()},
 		{method: http.MethodPost, paths: bothPaths("/preview"), name: "previewMessage", tag: "messages", verb: engine.ReadSessions,
