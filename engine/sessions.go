@@ -242,7 +242,7 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Session) cursor {
+	return largePageOf(rows, limit, func(last parley.Session) cursor {
 		return cursor{List: "sessions", Order: order, At: last.UpdatedAt, ID: last.ID}
 	}), nil
 }
