@@ -24,6 +24,7 @@ import (
 	"parley/postgres"
 	"parley/sqlite"
 	"parley/store"
+	"parley/stream"
 	"parley/telemetry"
 	"parley/tool"
 	"parley/tool/builtin"
@@ -136,6 +137,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
 		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore), KeepVersions: s.settings.Retention.keep(),
 		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log, Observer: s.telemetry, Redact: s.settings.Redact,
+		MaxSessions: s.settings.MaxSessions,
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -209,9 +211,11 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	}
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
+	verbs := engine.New(options)
 	return httpapi.New(httpapi.Options{
 		Page: page, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
-		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		Engine: verbs, Streams: stream.New(verbs, s.hub),
+		LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
