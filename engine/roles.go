@@ -80,14 +80,14 @@ var permissions = [...]Permission{
 	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
-	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
-	{GrantSessions, "say what a session may run: its tools and grants, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
+	{PatchSessions, "change how sessions are listed (title, tags, pinned, metadata); archive them", ReachNone, ReachVisible, ReachAll},
+	{GrantSessions, "say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
 	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
-	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
+	{DropProjects, "delete projects that only one's own sessions use; admins any, and with their sessions", ReachNone, ReachAll, ReachAll},
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
 	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
@@ -122,9 +122,9 @@ func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
 	return ReachNone
 }
 
-// Scope is what a principal sees: admins all of their workspace, others their
+// scopeOf is what a principal sees: admins all of their workspace, others their
 // own sessions and those shared with the workspace.
-func Scope(principal parley.Principal) store.Scope {
+func scopeOf(principal parley.Principal) store.Scope {
 	scope := store.Scope{WorkspaceID: principal.WorkspaceID}
 	if principal.Role != parley.RoleAdmin {
 		scope.ViewerID = principal.ID
@@ -141,7 +141,7 @@ func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if ReachOf(principal.Role, verb) == ReachNone {
 		return store.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
 	}
-	return Scope(principal), nil
+	return scopeOf(principal), nil
 }
 
 // ownsAgent refuses what only the owner of an agent, or an admin, may do. An agent
@@ -161,18 +161,12 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may do this.")
 }
 
-// grants refuses what says what another's session may run: whoever widens it could
-// have it run what its owner was never asked about.
-func (e *Engine) grants(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
-	if ReachOf(principal.Role, GrantSessions) == ReachAll {
-		return nil
-	}
-	session, err := e.store.Session(ctx, scope, sessionID)
-	if err != nil {
+// mayGrant refuses a yes that lasts in another's session: whoever gives it could have
+// it run what its owner was never asked about.
+func (e *Engine) mayGrant(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
+	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
+	if err != nil || theirs {
 		return err
-	}
-	if owns(principal, GrantSessions, session) == nil {
-		return nil
 	}
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.")
 }

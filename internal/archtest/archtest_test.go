@@ -61,10 +61,11 @@ var rules = []struct {
 	{"client", []string{".", "model"}},
 	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
-	{"conversation", []string{".", "engine", "worker", "live", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "live", "setting", "internal/caught", "observe", "runner", "store"}},
+	{"stream", []string{".", "engine", "live", "runner", "store"}},
+	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
+	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "observe", "runner", "store"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
-	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
+	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
@@ -75,7 +76,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "setting", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "stream", "setting", "llm/sse", "internal/transition"}
+
+// httpFree lists packages that know no HTTP.
+var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
 
 type listed struct {
 	ImportPath string
@@ -102,6 +106,8 @@ func TestImportsFollowTheMap(t *testing.T) {
 				if target := local(imported); !matches(may, target) {
 					t.Errorf("%s imports %s; it may import only %v", own, target, may)
 				}
+			case slices.Contains(httpFree, own) && (imported == "net/http" || strings.HasPrefix(imported, "net/http/")):
+				t.Errorf("%s imports %s; it may know no HTTP", own, imported)
 			case slices.Contains(standardOnly, own) && strings.Contains(strings.Split(imported, "/")[0], "."):
 				t.Errorf("%s imports %s; it may import the standard library only", own, imported)
 			}
