@@ -23,16 +23,20 @@ var rules = []struct {
 	may      []string
 }{
 	{".", nil}, // the words: standard library only
+
+	// The ports. The first three know nothing of each other.
 	{"store", []string{"."}},
 	{"model", []string{"."}},
+	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
 	{"observe", []string{".", "model", "store", "tool"}},
+
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
 	{"prompt", []string{".", "model"}},
 	{"live", []string{".", "observe", "store"}},
-	{"internal/transfer", []string{".", "store"}},
+	{"internal/transfer", []string{"."}},
 	{"internal/transition", []string{".", "store"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
@@ -44,20 +48,20 @@ var rules = []struct {
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/wire", []string{".", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
-	{"internal/netguard", []string{"."}},
+	{"internal/netguard", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
-	{"tool", []string{"."}},
-	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema", "store", "tool"}},
+	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
+	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "model"}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "stream", "internal/caught", "model", "observe", "runner", "store", "tool"}},
-	{"telemetry", []string{".", "model", "observe", "store", "tool"}},
+	{"httpapi", []string{".", "engine", "stream", "internal/caught", "observe", "runner", "store"}},
+	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
@@ -69,10 +73,12 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "live", "stream", "llm/sse", "internal/transition"}
+var standardOnly = []string{
+	".", "store", "model", "runner", "observe", "live", "stream", "llm/sse", "internal/transition",
+}
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "live", "prompt", "stream", "worker"}
+var httpFree = []string{".", "store", "live", "prompt", "stream", "worker"}
 
 type listed struct {
 	ImportPath string
