@@ -78,7 +78,7 @@ var standardOnly = []string{
 }
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "store", "live", "prompt", "stream", "worker"}
+var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "worker"}
 
 type listed struct {
 	ImportPath string
