@@ -190,6 +190,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			s.Required = append(s.Required, property)
 		}
 	}
+	r.describeSettings(name, t, s)
 	amend(name, s)
 	s.PrecomputeMessages()
 }
@@ -231,9 +232,6 @@ func amend(name string, s *huma.Schema) {
 		inputObjects(s, "parameters")
 	case "MessageInput":
 		inputObjects(s, "content", "metadata")
-		for _, scoped := range []string{"grants", "approval_timeout"} { // a session's, not a message's
-			delete(s.Properties, scoped)
-		}
 	case "MessagePatch":
 		inputObjects(s, "content")
 	case "SessionInput", "SessionPatch":
