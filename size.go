@@ -6,26 +6,21 @@ package parley
 
 // Size is that of an agent.
 func (a Agent) Size() int {
-	return len(a.Name) + len(a.Description) + len(a.SystemPrompt) + textsSize(a.Tags) +
-		toolsSize(a.Tools) + grantsSize(a.Grants) + a.Middleware.size() + a.Compaction.size()
+	return len(a.Name) + len(a.Description) + textsSize(a.Tags) + a.Settings.size()
 }
 
 // Size is that of a session, without its messages.
 func (s Session) Size() int {
-	n := len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) + len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags)
-	if s.SystemPrompt != nil {
-		n += len(*s.SystemPrompt)
-	}
-	if s.Tools != nil {
-		n += toolsSize(*s.Tools)
-	}
-	if s.Grants != nil {
-		n += grantsSize(*s.Grants)
-	}
+	texts := len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) + len(s.Instructions) + len(s.Metadata)
+	return texts + textsSize(s.Tags) + s.Settings.size()
+}
+
+func (s *Settings) size() int {
+	n := len(ValueOf(s.SystemPrompt)) + toolsSize(ValueOf(s.Tools)) + grantsSize(ValueOf(s.Grants)) + s.Compaction.size()
 	if s.Middleware != nil {
 		n += s.Middleware.size()
 	}
-	return n + s.Compaction.size()
+	return n
 }
 
 // Size is that of an approval.
