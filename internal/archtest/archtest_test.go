@@ -63,7 +63,7 @@ var rules = []struct {
 	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "observe", "runner", "store"}},
+	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "model", "observe", "runner", "store"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
