@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 // serve answers every request with one handler.
@@ -117,7 +118,7 @@ func TestFrames(t *testing.T) {
 		switch frame.Type {
 		case parley.EventStepGenerating:
 			delta, err := frame.Delta()
-			if diff := cmp.Diff(client.Delta{MessageID: message, Kind: parley.KindText, End: len(long), Delta: long}, delta); err != nil || diff != "" {
+			if diff := cmp.Diff(event.StepGenerating{MessageID: message, Kind: parley.KindText, End: len(long), Delta: long}, delta); err != nil || diff != "" {
 				t.Errorf("delta: %v %s", err, diff)
 			}
 		case parley.EventSessionCompleted:

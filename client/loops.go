@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"parley"
+	"parley/event"
 )
 
 // LoopInput is a loop to start: only Prompt is needed.
@@ -41,19 +42,9 @@ func (c *Client) StopLoop(ctx context.Context, id parley.ID, now bool) (parley.L
 	return call[stop, parley.Loop](ctx, c, http.MethodPost, "/v1/loops/"+id.String()+"/stop", nil, &stop{now}, nil)
 }
 
-// LoopProgress is the data of a loop.progress frame.
-type LoopProgress struct {
-	LoopID    parley.ID        `json:"loop_id"`
-	TurnID    parley.ID        `json:"turn_id"`
-	Iteration int              `json:"iteration"`
-	Max       int              `json:"max"`
-	State     parley.LoopState `json:"state"`
-	Reason    string           `json:"reason"`
-}
-
 // LoopProgress reads a loop.progress frame's data.
-func (f Frame) LoopProgress() (LoopProgress, error) {
-	var progress LoopProgress
+func (f Frame) LoopProgress() (event.LoopProgress, error) {
+	var progress event.LoopProgress
 	err := json.Unmarshal(f.Data, &progress)
 	return progress, err
 }

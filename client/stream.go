@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/event"
 )
 
 // maxFrameLine bounds one line of a stream: a settled step comes whole.
@@ -27,37 +28,29 @@ type Frame struct {
 	Data      json.RawMessage  `json:"data"`
 }
 
-// Delta is the data of a step.generating frame. Either Offset continues the
-// last End of this message and kind, or it is 0 and the text starts over.
-type Delta struct {
-	MessageID parley.ID          `json:"message_id"`
-	Kind      parley.ContentKind `json:"kind"`
-	Offset    int                `json:"offset"`
-	End       int                `json:"end"`
-	Delta     string             `json:"delta"`
-}
+// Event reads what the frame tells: a pointer to the struct of its type, or nil for
+// a type that this client does not know.
+func (f Frame) Event() (event.Payload, error) { return event.Decode(f.Type, f.Data) }
 
 // Delta reads a step.generating frame's data.
-func (f Frame) Delta() (Delta, error) {
-	var delta Delta
+func (f Frame) Delta() (event.StepGenerating, error) {
+	var delta event.StepGenerating
 	err := json.Unmarshal(f.Data, &delta)
 	return delta, err
 }
 
 // SettledStep reads the data of a step.generated or step.error frame.
-func (f Frame) SettledStep() (parley.SettledStep, error) {
-	var step parley.SettledStep
+func (f Frame) SettledStep() (event.Settled, error) {
+	var step event.Settled
 	err := json.Unmarshal(f.Data, &step)
 	return step, err
 }
 
 // Turn reads the turn that a terminal frame carries.
 func (f Frame) Turn() (parley.Turn, error) {
-	var data struct {
-		Turn parley.Turn `json:"turn"`
-	}
-	err := json.Unmarshal(f.Data, &data)
-	return data.Turn, err
+	var end event.TurnEnd
+	err := json.Unmarshal(f.Data, &end)
+	return end.Turn, err
 }
 
 // StreamMessage posts a message and ranges over its turn's frames up to the

@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/event"
 	"parley/internal/bounded"
 	"parley/internal/pgtest"
 	"parley/live"
@@ -185,7 +186,7 @@ func (v *viewer) take(frame live.Frame) error {
 }
 
 func (v *viewer) settled(data json.RawMessage) error {
-	var step parley.SettledStep
+	var step event.Settled
 	if err := json.Unmarshal(data, &step); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/event"
 	"parley/stream"
 )
 
@@ -24,9 +25,7 @@ func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] 
 			if frame.Kind != stream.EventFrame || frame.Event.Type != parley.EventApprovalCreated {
 				continue
 			}
-			var data struct {
-				ApprovalID parley.ID `json:"approval_id"`
-			}
+			var data event.ApprovalCreated
 			if err := json.Unmarshal(frame.Event.Data, &data); err != nil {
 				yield(parley.Approval{}, parley.WrapError(parley.CodeInternal, err, "the approval's event cannot be read"))
 				return

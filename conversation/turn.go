@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/event"
 	"parley/stream"
 )
 
@@ -97,7 +98,7 @@ func pieces(frame stream.Frame, sent map[parley.ID]int) []string {
 	if frame.Kind != stream.EventFrame || !settles {
 		return nil
 	}
-	var step parley.SettledStep
+	var step event.Settled
 	if json.Unmarshal(frame.Event.Data, &step) != nil {
 		return nil
 	}
@@ -123,15 +124,13 @@ func fresh(out []string, id parley.ID, offset int, text string, sent map[parley.
 }
 
 // outcome is nil for a completed turn.
-func outcome(event parley.Event) error {
-	if event.Type == parley.EventSessionCompleted {
+func outcome(last parley.Event) error {
+	if last.Type == parley.EventSessionCompleted {
 		return nil
 	}
-	var data struct {
-		Turn parley.Turn `json:"turn"`
-	}
-	if err := json.Unmarshal(event.Data, &data); err != nil {
+	var end event.TurnEnd
+	if err := json.Unmarshal(last.Data, &end); err != nil {
 		return parley.WrapError(parley.CodeInternal, err, "the turn's outcome cannot be read")
 	}
-	return &TurnError{Turn: data.Turn}
+	return &TurnError{Turn: end.Turn}
 }

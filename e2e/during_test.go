@@ -16,6 +16,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 // gate is a tool of the server that answers when the test lets it.
@@ -255,7 +256,7 @@ func aLoopWaitsForItsBudget(t *testing.T, at place) {
 		t.Fatalf("while it waits the loop is %+v, %v", loop, err)
 	}
 	limit(1_000_000)
-	untilProgress(t, s.client, session.ID, 0, func(p client.LoopProgress) bool { return p.State != parley.LoopRunning })
+	untilProgress(t, s.client, session.ID, 0, func(p event.LoopProgress) bool { return p.State != parley.LoopRunning })
 	checkLoop(t, s.client, session.ID, loop.ID, iterations)
 	s.terminate()
 }

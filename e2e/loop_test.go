@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 // TestKillDuringALoop: however often the process is killed, every iteration of a
@@ -30,7 +31,7 @@ func killDuringALoop(t *testing.T, at place) {
 	}
 	var seen int64
 	for range kills { // each life makes an iteration, so that none of them is a crash loop
-		seen = untilProgress(t, s.client, session.ID, seen, func(p client.LoopProgress) bool { return p.Iteration > 1 })
+		seen = untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.Iteration > 1 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(300))*time.Millisecond)
 		for range s.client.Watch(ctx, session.ID, seen) { // until the instant has come
 		}
@@ -41,13 +42,13 @@ func killDuringALoop(t *testing.T, at place) {
 			t.Fatalf("the repeated start gives loop %s, %v", repeat.ID, err)
 		}
 	}
-	untilProgress(t, s.client, session.ID, seen, func(p client.LoopProgress) bool { return p.State != parley.LoopRunning })
+	untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.State != parley.LoopRunning })
 	checkLoop(t, s.client, session.ID, loop.ID, iterations)
 	s.terminate()
 }
 
 // untilProgress watches until a loop tells something new that fits.
-func untilProgress(t *testing.T, server *client.Client, session parley.ID, after int64, fits func(client.LoopProgress) bool) int64 {
+func untilProgress(t *testing.T, server *client.Client, session parley.ID, after int64, fits func(event.LoopProgress) bool) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/event"
 )
 
 // wholeness checks answers against the document, and that they leave out no
@@ -21,29 +22,18 @@ type wholeness struct {
 	seen    map[string]bool // names of the schemas that were met
 }
 
-// feedData and endedData are the data of session.updated and of the events
-// that end a turn.
-type (
-	feedData struct {
-		Session parley.Session `json:"session"`
-	}
-	endedData struct {
-		TurnID parley.ID   `json:"turn_id"`
-		Turn   parley.Turn `json:"turn"`
-	}
-)
-
 func newWholeness(t *testing.T) *wholeness {
 	t.Helper()
 	schemas := newRegistry()
+	schemas.describeEvents()
 	list := routes()
 	for i := range list {
 		for _, answer := range list[i].answers {
 			schemas.response(answer)
 		}
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[parley.SettledStep](), reflect.TypeFor[engine.BlockCall](), reflect.TypeFor[feedData](), reflect.TypeFor[endedData](), reflect.TypeFor[Problem]()} {
-		schemas.Schema(of, true, "") // of streams, blocks and errors
+	for _, of := range []reflect.Type{reflect.TypeFor[engine.BlockCall](), reflect.TypeFor[Problem]()} {
+		schemas.Schema(of, true, "") // of blocks and errors
 	}
 	return &wholeness{t, shown{schemas, schemas.Map()}, map[string]bool{}}
 }
@@ -130,7 +120,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	feed.until("resync")
 	id := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{},"limits":{"max_steps":5}}`))
 	updated := feed.until("session.updated")
-	w.check("feed", reflect.TypeFor[feedData](), updated[len(updated)-1].data.Data)
+	w.check("feed", reflect.TypeFor[event.SessionUpdated](), updated[len(updated)-1].data.Data)
 	at := "/v1/sessions/" + id
 	do("getSession", session, 200, "GET", at, "")
 	do("getSessionTree", reflect.TypeFor[parley.Tree](), 200, "GET", at+"/tree", "")
@@ -296,11 +286,6 @@ func (w *wholeness) blocks(transcript []byte) {
 func (w *wholeness) events(stream *frames) {
 	w.Helper()
 	for _, frame := range stream.until(string(parley.EventSessionCancelled)) {
-		switch kind := parley.EventType(frame.event); {
-		case kind.EndsTurn():
-			w.check(frame.event, reflect.TypeFor[endedData](), frame.data.Data)
-		case kind == parley.EventStepGenerated || kind == parley.EventStepError:
-			w.check(frame.event, reflect.TypeFor[parley.SettledStep](), frame.data.Data)
-		}
+		w.check(frame.event, reflect.TypeOf(event.New(parley.EventType(frame.event))).Elem(), frame.data.Data)
 	}
 }

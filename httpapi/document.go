@@ -35,6 +35,7 @@ func OpenAPI(version string) ([]byte, error) {
 // newDocument is the OpenAPI document before its routes.
 func newDocument(version string, schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	schemas.describeEvents()
 	responses := map[string]*huma.Response{}
 	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)
@@ -236,11 +237,13 @@ func (r *registry) response(answer answer) *huma.Response {
 	media := answer.media
 	content := &huma.MediaType{Schema: schema}
 	switch {
-	case media == "":
-		media = "application/json"
+	case media == "", media == eventStream:
 		content.Example = json.RawMessage(answer.example)
 	case answer.example != "":
 		content.Example = answer.example
+	}
+	if media == "" {
+		media = "application/json"
 	}
 	response.Content = map[string]*huma.MediaType{media: content}
 	return response

@@ -326,9 +326,10 @@ func (s *testServer) stream(method, path, body string, headers ...string) *frame
 	return &frames{s.T, response.Header, response.Body, bufio.NewReader(response.Body)}
 }
 
-// next reads a frame; io.EOF at the stream's end.
+// next reads a frame, which has to keep to its schema; io.EOF at the stream's end.
 func (f *frames) next() (frame, error) {
 	var out frame
+	var whole json.RawMessage
 	for {
 		line, err := f.lines.ReadString('\n')
 		if err != nil {
@@ -339,6 +340,7 @@ func (f *frames) next() (frame, error) {
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "":
+			checkFrame(f.T, out.event, whole)
 			return out, nil
 		case name == "":
 			out.comment = value
@@ -347,7 +349,8 @@ func (f *frames) next() (frame, error) {
 		case name == "id":
 			out.id = value
 		case name == "data":
-			if err := json.Unmarshal([]byte(value), &out.data); err != nil {
+			whole = json.RawMessage(value)
+			if err := json.Unmarshal(whole, &out.data); err != nil {
 				f.Fatalf("data %q: %v", value, err)
 			}
 		default:

@@ -158,9 +158,9 @@ func opened() []answer {
 		headers[i+1].about = "With message: " + headers[i+1].about
 	}
 	return []answer{
-		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
-		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
-		{status: http.StatusOK, about: "With message and Accept: text/event-stream, the frames of its turn.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: headers},
+		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
+		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
+		{status: http.StatusOK, about: "With message and Accept: text/event-stream, the frames of its turn.", media: eventStream, of: frameSchemas(), example: eventExample, headers: headers},
 	}
 }
 
@@ -174,7 +174,7 @@ func branched() []answer {
 func resumed() []answer {
 	return []answer{
 		{status: http.StatusCreated, about: "The new turn.", goType: reflect.TypeFor[parley.Turn](), example: turnExample, headers: []parameter{locationHeader(), sequenceHeader()}},
-		{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample, headers: []parameter{sequenceHeader()}},
+		{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: eventStream, of: frameSchemas(), example: eventExample, headers: []parameter{sequenceHeader()}},
 	}
 }
 
@@ -200,5 +200,5 @@ func messagePages() []answer {
 }
 
 func streamed() []answer {
-	return []answer{{status: http.StatusOK, about: "Server-sent events.", media: "text/event-stream", of: &huma.Schema{Type: huma.TypeString}, example: framesExample}}
+	return []answer{{status: http.StatusOK, about: "Server-sent events: the data of each frame is one Event.", media: eventStream, of: frameSchemas(), example: eventExample}}
 }

@@ -234,8 +234,6 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["errors"].Nullable = true
 	case "Approval":
 		s.Properties["arguments"] = object("Exactly those that the tool would get.")
-	case "SettledMessage":
-		s.Properties["content"] = object("By role, as in a message.")
 	case "ToolDefinition":
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
 	case "AgentTool":

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/event"
 	"parley/stream"
 )
 
@@ -172,61 +171,28 @@ func (a *api) broke(x *exchange, err error) {
 func appendFrame(to []byte, frame *stream.Frame) []byte {
 	switch frame.Kind {
 	case stream.EventFrame:
-		e := &frame.Event
-		to = append(append(to, "event: "...), e.Type...)
-		if e.Sequence > 0 {
-			to = strconv.AppendInt(append(to, "\nid: "...), e.Sequence, 10)
+		to = append(append(to, "event: "...), frame.Event.Type...)
+		if frame.Event.Sequence > 0 { // else of a dry run: it is not in the store
+			to = strconv.AppendInt(append(to, "\nid: "...), frame.Event.Sequence, 10)
 		}
-		to = appendID(append(to, "\ndata: {\"session_id\":"...), e.SessionID)
-		if e.Sequence > 0 {
-			to = appendCount(to, `,"sequence":`, e.Sequence)
-		} else { // of a dry run: it is not in the store
-			to = append(to, `,"sequence":null`...)
-		}
-		to = appendText(to, `,"type":`, string(e.Type))
-		to = e.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
-		return appendLine(append(to, `,"data":`...), e.Data)
+		to = event.AppendFrame(append(to, "\ndata: "...), &frame.Event)
 	case stream.DeltaFrame:
 		d := &frame.Delta
-		to = appendID(append(to, "event: step.generating\ndata: {\"session_id\":"...), d.SessionID)
-		to = appendID(append(to, `,"type":"step.generating","data":{"message_id":`...), d.MessageID)
-		to = append(append(append(to, `,"kind":"`...), d.Kind...), '"')
-		to = appendCount(to, `,"offset":`, int64(d.Offset))
-		to = appendCount(to, `,"end":`, int64(d.End))
-		to = appendText(to, `,"delta":`, d.Text)
-		return append(to, "}}\n\n"...)
+		delta := event.StepGenerating{MessageID: d.MessageID, Kind: d.Kind, Offset: d.Offset, End: d.End, Delta: d.Text}
+		to = delta.AppendFrame(append(to, "event: step.generating\ndata: "...), d.SessionID)
 	case stream.FeedFrame:
 		f := &frame.Feed
-		to = append(append(to, "event: "...), f.Type...)
-		to = appendID(append(to, "\ndata: {\"session_id\":"...), f.SessionID)
-		to = appendText(to, `,"type":`, string(f.Type))
-		return appendLine(append(to, `,"data":`...), f.Data)
+		to = append(append(append(to, "event: "...), f.Type...), "\ndata: "...)
+		to = event.AppendFeedFrame(to, f.SessionID, f.Type, f.Data)
+	case stream.ResyncFrame:
+		return appendResync(to, frame.SessionID, frame.Reason)
 	}
-	return appendResync(to, frame.SessionID, frame.Reason)
+	return append(to, "\n\n"...)
 }
 
 func appendResync(to []byte, sessionID parley.ID, reason string) []byte {
-	to = appendID(append(to, "event: resync\ndata: {\"session_id\":"...), sessionID)
-	to = appendText(to, `,"type":"resync","data":{"reason":`, reason)
-	return append(to, "}}\n\n"...)
-}
-
-// appendLine ends a frame with its data, which has to stay on one line.
-func appendLine(to []byte, data json.RawMessage) []byte {
-	switch {
-	case len(data) == 0:
-		to = append(to, "{}"...)
-	case bytes.ContainsAny(data, "\r\n"):
-		var line bytes.Buffer
-		if json.Compact(&line, data) != nil {
-			line.Reset()
-			line.WriteString("{}")
-		}
-		to = append(to, line.Bytes()...)
-	default:
-		to = append(to, data...)
-	}
-	return append(to, "}\n\n"...)
+	resync := event.Resync{Reason: reason}
+	return append(resync.AppendFrame(append(to, "event: resync\ndata: "...), sessionID), "\n\n"...)
 }
 
 // place is where a session's stream begins: after the header Last-Event-ID, else

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley"
+	"parley/event"
 	"parley/internal/pgtest"
 	"parley/live"
 	"parley/postgres"
@@ -151,7 +152,7 @@ func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 
 // stored is a settle event as the table has it: without contents.
 func stored(w *world, data json.RawMessage) string {
-	var step parley.SettledStep
+	var step event.Settled
 	w.must(json.Unmarshal(data, &step))
 	for i := range step.Messages {
 		step.Messages[i].Content = nil
@@ -204,7 +205,7 @@ func (w *world) settle(id parley.ID, text string) {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	w.must(err)
 	w.exec("UPDATE parley.messages SET status = 'completed', content = $3 WHERE workspace_id = $1 AND id = $2", w.workspace, id, string(content))
-	data, err := json.Marshal(parley.SettledStep{TurnID: w.turn, Messages: []parley.SettledMessage{
+	data, err := json.Marshal(event.Settled{TurnID: w.turn, Messages: []event.SettledMessage{
 		{MessageID: id, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: len(text), Content: content},
 	}})
 	w.must(err)
@@ -261,7 +262,7 @@ func (v *viewer) until(what string, holds func() bool) {
 
 func (v *viewer) settled(data json.RawMessage) {
 	v.Helper()
-	var step parley.SettledStep
+	var step event.Settled
 	if err := json.Unmarshal(data, &step); err != nil {
 		v.Fatal(err)
 	}

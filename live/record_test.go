@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -80,7 +81,7 @@ func settled(turn, message parley.ID, text string) parley.Event {
 	if err != nil {
 		panic(err)
 	}
-	data, err := json.Marshal(parley.SettledStep{TurnID: turn, Messages: []parley.SettledMessage{
+	data, err := json.Marshal(event.Settled{TurnID: turn, Messages: []event.SettledMessage{
 		{MessageID: message, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: len(text), Content: content},
 	}})
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *reader) take(frame Frame) error {
 		if !isSettle(frame.Event.Type) {
 			return nil
 		}
-		var step parley.SettledStep
+		var step event.Settled
 		if err := json.Unmarshal(frame.Event.Data, &step); err != nil {
 			return err
 		}

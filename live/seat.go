@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -256,7 +257,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 func (s *seat) notice(to *Frame) {
 	to.feed(&store.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
-		Data: []byte(`{}`),
+		Data: event.SessionDeleted{}.Encode().Data(),
 	})
 }
 

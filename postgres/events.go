@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/event"
 	"parley/internal/transition"
 	"parley/store"
 )
@@ -57,7 +58,7 @@ func (s *Store) settledContents(ctx context.Context, workspaceID parley.ID, even
 		if events[i].Type != parley.EventStepGenerated && events[i].Type != parley.EventStepError {
 			continue
 		}
-		var step parley.SettledStep
+		var step event.Settled
 		if err := json.Unmarshal(events[i].Data, &step); err != nil {
 			return nil, err
 		}

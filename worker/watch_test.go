@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/event"
 	"parley/live"
 	"parley/model"
 )
@@ -67,7 +68,7 @@ func TestWatchedTurn(t *testing.T) {
 		case parley.EventStepRetrying:
 			retried++
 		case parley.EventStepGenerated:
-			var data parley.SettledStep
+			var data event.Settled
 			r.must(json.Unmarshal(frame.Event.Data, &data))
 			for _, m := range data.Messages {
 				settled++
@@ -86,7 +87,7 @@ func TestWatchedTurn(t *testing.T) {
 }
 
 // checkShown compares what deltas told of a message with its settle event.
-func checkShown(t *testing.T, m parley.SettledMessage, texts map[parley.ContentKind]string) {
+func checkShown(t *testing.T, m event.SettledMessage, texts map[parley.ContentKind]string) {
 	t.Helper()
 	if m.Role == parley.RoleToolCall {
 		var content parley.ToolCallContent

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 func approvalsCommand(shared *flags, term terminal) *cobra.Command {
@@ -153,30 +155,18 @@ type asking struct {
 
 // note collects from a frame what the person will be asked.
 func (a *asking) note(frame client.Frame) error {
-	switch frame.Type {
-	case parley.EventApprovalCreated, parley.EventApprovalResolved:
-		var data struct {
-			ApprovalID parley.ID `json:"approval_id"`
-		}
-		if err := json.Unmarshal(frame.Data, &data); err != nil {
-			return err
-		}
-		kept := a.approvals[:0]
-		for _, id := range a.approvals {
-			if id != data.ApprovalID {
-				kept = append(kept, id)
-			}
-		}
-		a.approvals = kept
-		if frame.Type == parley.EventApprovalCreated {
-			a.approvals = append(a.approvals, data.ApprovalID)
-		}
-	case parley.EventStepGenerated:
-		step, err := frame.SettledStep()
-		if err != nil {
-			return err
-		}
-		for _, m := range step.Messages {
+	told, err := frame.Event()
+	if err != nil {
+		return err
+	}
+	switch told := told.(type) {
+	case *event.ApprovalCreated:
+		a.drop(told.ApprovalID)
+		a.approvals = append(a.approvals, told.ApprovalID)
+	case *event.ApprovalResolved:
+		a.drop(told.ApprovalID)
+	case *event.StepGenerated:
+		for _, m := range told.Messages {
 			var call parley.ToolCallContent
 			if m.Role == parley.RoleToolCall && json.Unmarshal(m.Content, &call) == nil && call.Name == parley.AskUserTool {
 				a.questions = append(a.questions, call)
@@ -184,6 +174,11 @@ func (a *asking) note(frame client.Frame) error {
 		}
 	}
 	return nil
+}
+
+// drop forgets an approval that needs no answer any more.
+func (a *asking) drop(approval parley.ID) {
+	a.approvals = slices.DeleteFunc(a.approvals, func(id parley.ID) bool { return id == approval })
 }
 
 // takeUp asks for the answers that the session has waited for, and follows the

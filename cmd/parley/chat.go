@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 func chatCommand(shared *flags, term terminal) *cobra.Command {
@@ -265,16 +266,18 @@ func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err
 // answer asks the person for what the turn waits for. over reports that it is
 // left waiting.
 func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, err error) {
-	if err := v.asking.note(frame); err != nil || frame.Type != parley.EventSessionWaiting {
+	if err := v.asking.note(frame); err != nil {
 		return false, err
 	}
-	var data struct {
-		Reason parley.WaitReason `json:"reason"`
-	}
-	if err := json.Unmarshal(frame.Data, &data); err != nil {
+	told, err := frame.Event()
+	if err != nil {
 		return false, err
 	}
-	over, err = v.askAll(ctx, data.Reason)
+	waiting, ok := told.(*event.SessionWaiting)
+	if !ok {
+		return false, nil
+	}
+	over, err = v.askAll(ctx, waiting.Reason)
 	if over && err == nil {
 		select {
 		case <-v.interrupted: // its end comes with the cancel
@@ -287,72 +290,63 @@ func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, e
 }
 
 func (v *turnView) print(frame client.Frame) error {
-	switch frame.Type {
-	case parley.EventStepGenerating:
-		delta, err := frame.Delta()
-		if err != nil {
-			return err
-		}
-		v.text(shownKey{delta.MessageID, delta.Kind}, delta.Offset, delta.Delta)
-	case parley.EventStepGenerated, parley.EventStepError:
-		step, err := frame.SettledStep()
-		if err != nil {
-			return err
-		}
-		for _, m := range step.Messages {
-			var content parley.AssistantContent
-			if m.Role == parley.RoleAssistant && json.Unmarshal(m.Content, &content) == nil {
-				v.text(shownKey{m.MessageID, parley.KindReasoning}, 0, content.Reasoning)
-				v.text(shownKey{m.MessageID, parley.KindText}, 0, content.Text+content.Refusal)
-			}
-		}
+	told, err := frame.Event()
+	if err != nil {
+		return err
+	}
+	switch told := told.(type) {
+	case *event.StepGenerating:
+		v.text(shownKey{told.MessageID, told.Kind}, told.Offset, told.Delta)
+	case *event.StepGenerated:
+		v.settled(told.Messages)
+	case *event.StepError:
+		v.settled(told.Messages)
 	default:
-		return v.remark(frame)
+		v.remark(told)
 	}
 	return nil
 }
 
+// settled prints what of the messages of a step has not been printed yet.
+func (v *turnView) settled(messages []event.SettledMessage) {
+	for _, m := range messages {
+		var content parley.AssistantContent
+		if m.Role == parley.RoleAssistant && json.Unmarshal(m.Content, &content) == nil {
+			v.text(shownKey{m.MessageID, parley.KindReasoning}, 0, content.Reasoning)
+			v.text(shownKey{m.MessageID, parley.KindText}, 0, content.Text+content.Refusal)
+		}
+	}
+}
+
 // remark tells what happens beside the text.
-func (v *turnView) remark(frame client.Frame) error {
-	var data struct {
-		Name            string            `json:"name"`
-		Success         bool              `json:"success"`
-		ExecutionTimeMS int64             `json:"execution_time_ms"`
-		Reason          parley.WaitReason `json:"reason"`
-		Attempt         int               `json:"attempt"`
-		Class           parley.ErrorClass `json:"class"`
-		WaitMS          int64             `json:"wait_ms"`
-		Sentence        string            `json:"sentence"`
-		Limit           parley.Limit      `json:"limit"`
-		Share           float64           `json:"share"`
-	}
-	if err := json.Unmarshal(frame.Data, &data); err != nil {
-		return err
-	}
+func (v *turnView) remark(told event.Payload) {
 	var says string
-	switch frame.Type {
-	case parley.EventToolStarted:
-		says = data.Name
-	case parley.EventToolCompleted:
-		says = fmt.Sprintf("%s, %d ms", data.Name, data.ExecutionTimeMS)
-		if !data.Success {
-			says = fmt.Sprintf("%s failed, %d ms", data.Name, data.ExecutionTimeMS)
+	switch told := told.(type) {
+	case *event.ToolStarted:
+		says = told.Name
+	case *event.ToolCompleted:
+		var took int64
+		if told.ExecutionTimeMS != nil {
+			took = *told.ExecutionTimeMS
 		}
-	case parley.EventStepRetrying:
-		says = fmt.Sprintf("attempt %d in %d ms, after: %s", data.Attempt, data.WaitMS, data.Class.Sentence())
-	case parley.EventSessionWaiting:
-		says = "for " + string(data.Reason)
-		if data.Sentence != "" {
-			says += ": " + data.Sentence
+		says = fmt.Sprintf("%s, %d ms", told.Name, took)
+		if !told.Success {
+			says = fmt.Sprintf("%s failed, %d ms", told.Name, took)
 		}
-	case parley.EventLimitWarning:
-		says = fmt.Sprintf("%d %% of %s is used", int(100*data.Share), data.Limit)
+	case *event.StepRetrying:
+		says = fmt.Sprintf("attempt %d in %d ms, after: %s", told.Attempt, told.WaitMS, told.Class.Sentence())
+	case *event.SessionWaiting:
+		says = "for " + string(told.Reason)
+		if told.Refused != nil && told.Sentence != "" {
+			says += ": " + told.Sentence
+		}
+	case *event.LimitWarning:
+		says = fmt.Sprintf("%d %% of %s is used", int(100*told.Share), told.Limit)
 	default:
-		return nil
+		return
 	}
 	v.endLine()
-	fmt.Fprintf(v.chat.term.err, "[%s %s]\n", frame.Type, says)
-	return nil
+	fmt.Fprintf(v.chat.term.err, "[%s %s]\n", told.Type(), says)
 }
 
 // text prints what of a text has not been printed yet.

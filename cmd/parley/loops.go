@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/event"
 )
 
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
@@ -120,8 +121,8 @@ func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error 
 }
 
 // loop prints a frame of a session with a loop.
-func (v *turnView) loop(frame client.Frame) (client.LoopProgress, error) {
-	var progress client.LoopProgress
+func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
+	var progress event.LoopProgress
 	if frame.Type == parley.EventLoopProgress {
 		var err error
 		if progress, err = frame.LoopProgress(); err != nil {
@@ -136,8 +137,8 @@ func (v *turnView) loop(frame client.Frame) (client.LoopProgress, error) {
 	}
 	v.endLine()
 	fmt.Fprintf(v.chat.term.err, "[iteration %d of %d, %s", progress.Iteration, progress.Max, progress.State)
-	if progress.Reason != "" {
-		fmt.Fprintf(v.chat.term.err, ": %s", progress.Reason)
+	if progress.Reason != nil {
+		fmt.Fprintf(v.chat.term.err, ": %s", *progress.Reason)
 	}
 	fmt.Fprintln(v.chat.term.err, "]")
 	return progress, nil

@@ -31,21 +31,24 @@ var rules = []struct {
 	{"runner", []string{".", "model", "store"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
+	{"event", []string{"."}},
+	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/*", nil},
+
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
 	{"setting", []string{"."}},
-	{"internal/gen", []string{"internal/gen/*"}},
-	{"internal/gen/settings", []string{"setting"}},
 	{"prompt", []string{".", "setting", "model"}},
-	{"live", []string{".", "observe", "store"}},
+	{"live", []string{".", "observe", "store", "event"}},
 	{"internal/transfer", []string{"."}},
-	{"internal/transition", []string{".", "setting", "store"}},
+	{"internal/transition", []string{".", "setting", "store", "event"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
 	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"store/storetest", []string{".", "setting", "store"}},
+	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store", "event"}},
+	{"store/storetest", []string{".", "setting", "store", "event"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
@@ -58,12 +61,12 @@ var rules = []struct {
 	{"internal/projectdir", []string{"."}},
 	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
 	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
-	{"client", []string{".", "model"}},
+	{"client", []string{".", "model", "event"}},
 	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
-	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "model", "observe", "runner", "store"}},
+	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool", "event"}},
+	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "model", "observe", "runner", "store", "event"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
@@ -76,10 +79,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "stream", "setting", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "stream", "setting", "llm/sse", "internal/transition"}
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
+var httpFree = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
 
 type listed struct {
 	ImportPath string

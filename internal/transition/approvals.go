@@ -3,10 +3,10 @@ package transition
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -52,7 +52,7 @@ func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, b
 			a.RootID = h.ID
 		}
 		h.Changes.NewApprovals = append(h.Changes.NewApprovals, a)
-		t.tellApproval(h, parley.EventApprovalCreated, a)
+		t.tellApproval(h, event.ApprovalCreated{Approval: approvalTold(a)}.Encode(), a)
 	}
 	return nil
 }
@@ -78,10 +78,9 @@ func exactCall(content json.RawMessage) (json.RawMessage, parley.Hash, error) {
 
 // tellApproval writes an approval's event, for the lists too, and leaves word
 // for the root.
-func (t *Tx) tellApproval(h *Head, kind parley.EventType, a *parley.Approval) {
-	data := approvalData(a)
-	t.event(h, kind, a.TurnID, data)
-	t.feed(h, kind, data)
+func (t *Tx) tellApproval(h *Head, told event.Encoded, a *parley.Approval) {
+	t.event(h, a.TurnID, told)
+	t.feed(h, told)
 	if a.RootID != a.SessionID {
 		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: TellRoot, TargetID: a.ID})
 	}
@@ -129,7 +128,7 @@ func (t *Tx) DecideApproval(scope store.Scope, id parley.ID, decision parley.Dec
 		a.ApprovedBy = append(slices.Clone(a.ApprovedBy), parley.Approver{Author: decision.By, At: t.now})
 		if a.StillMissing() > 0 {
 			h.Changes.Approvals = append(h.Changes.Approvals, a)
-			t.tellApproval(h, parley.EventApprovalApproved, a)
+			t.tellApproval(h, event.ApprovalApproved{Approval: approvalTold(a)}.Encode(), a)
 			decided.Approval = *a
 			return decided, nil
 		}
@@ -247,7 +246,7 @@ func covers(h *Head, a, other *parley.Approval) bool {
 // resolved writes an approval in its last state.
 func (t *Tx) resolved(h *Head, a *parley.Approval) {
 	h.Changes.Approvals = append(h.Changes.Approvals, a)
-	t.tellApproval(h, parley.EventApprovalResolved, a)
+	t.tellApproval(h, event.ApprovalResolved{Approval: approvalTold(a)}.Encode(), a)
 }
 
 // wakeDecided makes a turn that waits for what people and other systems answer
@@ -298,7 +297,7 @@ func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, cla
 		return nil, nil
 	}
 	turn.WaitReason, h.WaitReason = reason, reason
-	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn.ID, turn.WaitReason))
+	t.event(h, turn.ID, waiting(turn.ID, turn.WaitReason))
 	h.saveTurn(turn)
 	return nil, nil
 }
@@ -349,7 +348,7 @@ func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 		}
 		a.UsedAt = t.now
 		h.Changes.Approvals = append(h.Changes.Approvals, a)
-		t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, call.ID, a.ToolCallID, a.ToolName))
+		t.event(h, turn.ID, toolStarted(turn.ID, call.ID, a.ToolCallID, a.ToolName))
 	}
 	return nil
 }
@@ -424,7 +423,7 @@ func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
 	}
 	before := news
 	if news < RootKnowsCreated {
-		t.event(h, parley.EventApprovalCreated, parley.ID{}, approvalData(a))
+		t.event(h, parley.ID{}, event.ApprovalCreated{Approval: approvalTold(a)}.Encode())
 		news = RootKnowsCreated
 	}
 	if news < RootKnowsResolved && a.State != parley.ApprovalPending {
@@ -433,43 +432,11 @@ func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
 				return err
 			}
 		}
-		t.event(h, parley.EventApprovalResolved, parley.ID{}, approvalData(a))
+		t.event(h, parley.ID{}, event.ApprovalResolved{Approval: approvalTold(a)}.Encode())
 		news = RootKnowsResolved
 	}
 	if news != before {
 		h.Changes.ToldRoot = append(h.Changes.ToldRoot, ToldRoot{approvalID, news})
 	}
 	return nil
-}
-
-// approvalData is the data of an approval's events: all but the arguments,
-// which stand in the tool_call.
-func approvalData(a *parley.Approval) json.RawMessage {
-	out := appendID(append(turnData(a.TurnID), `,"approval_id":`...), a.ID)
-	out = appendID(append(out, `,"session_id":`...), a.SessionID)
-	out = appendID(append(out, `,"root_id":`...), a.RootID)
-	out = appendID(append(out, `,"message_id":`...), a.MessageID)
-	out = parley.AppendJSONString(append(out, `,"tool_call_id":`...), a.ToolCallID)
-	out = parley.AppendJSONString(append(out, `,"name":`...), a.ToolName)
-	out = append(append(append(out, `,"fingerprint":"`...), a.Fingerprint.String()...), '"')
-	out = append(append(append(out, `,"state":"`...), a.State...), '"')
-	out = appendWordOrNull(append(out, `,"scope":`...), string(a.Scope))
-	out = appendWordOrNull(append(out, `,"covers":`...), string(a.Covers))
-	if a.DecidedBy == nil {
-		out = append(out, `,"decided_by":null`...)
-	} else {
-		out = parley.AppendJSONString(append(out, `,"decided_by":`...), a.DecidedBy.Name)
-	}
-	out = appendWordOrNull(append(out, `,"comment":`...), a.Comment)
-	out = appendWordOrNull(append(out, `,"explanation":`...), a.Why())
-	out = strconv.AppendInt(append(out, `,"approvers":`...), int64(a.Needed()), 10)
-	out = strconv.AppendInt(append(out, `,"missing":`...), int64(a.StillMissing()), 10)
-	return append(a.ExpiresAt.AppendJSON(append(out, `,"expires_at":`...)), '}')
-}
-
-func appendWordOrNull(to []byte, word string) []byte {
-	if word == "" {
-		return append(to, "null"...)
-	}
-	return parley.AppendJSONString(to, word)
 }

@@ -1,7 +1,6 @@
 package transition
 
 import (
-	"encoding/json"
 	"reflect"
 
 	"parley"
@@ -119,7 +118,7 @@ func (t *Tx) WarnLimit(fence store.Fence, warning parley.LimitWarning, subject p
 		}
 		h.Changes.Warned = &Warned{Subject: subject, Limit: warning.Limit}
 	}
-	t.event(h, parley.EventLimitWarning, fence.TurnID, warningData(fence.TurnID, warning))
+	t.event(h, fence.TurnID, limitWarning(fence.TurnID, warning))
 	return nil
 }
 
@@ -160,7 +159,7 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 	if refusal.After > 0 {
 		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: WakeSession, TargetID: h.ID, Delay: refusal.After})
 	}
-	err = t.parkWith(h, turn, refusal.Reason, refusedData(turn.ID, &refusal))
+	err = t.parkWith(h, turn, refusal.Reason, refused(turn.ID, &refusal))
 	return *turn, err
 }
 
@@ -198,18 +197,6 @@ func (t *Tx) relimited(h *Head, before *parley.Session) error {
 		return nil
 	}
 	return t.Wake(h.ID)
-}
-
-// refusedData is the data of session.waiting for budget and rate_limit.
-func refusedData(turnID parley.ID, refusal *store.Refusal) json.RawMessage {
-	out := parley.AppendJSONString(append(turnData(turnID), `,"reason":`...), string(refusal.Reason))
-	out = append(out, `,"limit":`...)
-	if refusal.Limit == "" {
-		out = append(out, "null"...)
-	} else {
-		out = parley.AppendJSONString(out, string(refusal.Limit))
-	}
-	return append(parley.AppendJSONString(append(out, `,"sentence":`...), refusal.Sentence), '}')
 }
 
 // abandon ends the reservations of a session that is deleted: what its open

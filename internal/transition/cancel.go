@@ -206,7 +206,7 @@ func (t *Tx) EditQueued(scope store.Scope, author, messageID parley.ID, content 
 		}
 	}
 	h.Changes.Edited = append(h.Changes.Edited, m)
-	t.event(h, parley.EventMessageQueued, m.TurnID, queuedData(m))
+	t.event(h, m.TurnID, messageQueued(m))
 	return *m, nil
 }
 

@@ -2,6 +2,7 @@ package transition
 
 import (
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -136,7 +137,7 @@ func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 		}
 		turn.AgentID, turn.AgentVersion = h.AgentID, version
 	}
-	t.event(h, parley.EventSessionStarted, turn.ID, startedData(turn))
+	t.event(h, turn.ID, event.SessionStarted{TurnID: turn.ID, Attempt: turn.Attempt}.Encode())
 	return nil
 }
 

@@ -1,9 +1,8 @@
 package transition
 
 import (
-	"encoding/json"
-
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -26,7 +25,7 @@ func (t *Tx) activate(h *Head, principalID parley.ID, client string) error {
 		if err := t.Deactivate(before, client); err != nil {
 			return err
 		}
-		t.feed(h, parley.FeedSessionActivated, clientData(client))
+		t.feed(h, event.SessionActivated{ClientID: client}.Encode())
 	}
 	h.Changes.Opened = append(h.Changes.Opened, ClientOpened{PrincipalID: principalID, Client: client})
 	return nil
@@ -41,10 +40,6 @@ func (t *Tx) Deactivate(sessionID parley.ID, client string) error {
 	if err != nil || h == nil || h.DeletedAt != 0 {
 		return err
 	}
-	t.feed(h, parley.FeedSessionDeactivated, clientData(client))
+	t.feed(h, event.SessionDeactivated{ClientID: client}.Encode())
 	return nil
-}
-
-func clientData(client string) json.RawMessage {
-	return append(parley.AppendJSONString([]byte(`{"client_id":`), client), '}')
 }

@@ -2,7 +2,6 @@ package transition
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"parley"
 	"parley/store"
@@ -131,8 +130,7 @@ func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID
 	c.UpdatedAt = t.now
 	h.saveCompaction(c)
 	if c.Attempt >= parley.MaxCompactionAttempts {
-		t.compactionFailed(h, c, interrupted(), 0)
-		return nil, nil
+		return nil, t.compactionFailed(h, c, interrupted(), 0)
 	}
 	c.State, c.Holder = parley.CompactionRunning, processID
 	c.Epoch++
@@ -199,7 +197,7 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 		return err
 	}
 	c.CallID, c.CoversFrom, c.CoversThrough, c.AbsorbsID = begin.Call.ID, begin.CoversFrom, begin.CoversThrough, begin.AbsorbsID
-	t.event(h, parley.EventCompactionStarted, parley.ID{}, compactionStartedData(c, begin.Call.Model))
+	t.event(h, parley.ID{}, compactionStarted(c, begin.Call.Model))
 	step.Call.Ordinal = h.LastEvent
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: step})
 	h.saveCompaction(c)
@@ -224,8 +222,8 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 	}
 	h.saveCompaction(c)
 	if settle.Summary == nil {
-		t.compactionFailed(h, c, settle.Failure, parley.Time(settle.Again.Milliseconds()))
-		return *c, nil
+		err := t.compactionFailed(h, c, settle.Failure, parley.Time(settle.Again.Milliseconds()))
+		return *c, err
 	}
 	if settle.Call == nil || c.CoversThrough == 0 {
 		return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "a summary comes of a call that was begun")
@@ -235,7 +233,7 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 	}
 	c.State, c.Holder, c.Error, c.FinishedAt = parley.CompactionCompleted, parley.ID{}, nil, t.now
 	c.MessageID = settle.Summary.MessageID
-	t.event(h, parley.EventCompactionCompleted, parley.ID{}, compactionCompletedData(c, !h.TurnID.IsZero()))
+	t.event(h, parley.ID{}, compactionCompleted(c, !h.TurnID.IsZero()))
 	return *c, nil
 }
 
@@ -267,7 +265,7 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 
 // compactionFailed notes why an attempt gave no summary: another one follows after
 // a pause, or the compaction is given up.
-func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Failure, again parley.Time) {
+func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Failure, again parley.Time) error {
 	c.Holder, c.Error = parley.ID{}, failure
 	more := again > 0 && c.Attempt < parley.MaxCompactionAttempts
 	if more {
@@ -275,7 +273,12 @@ func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Fai
 	} else {
 		c.State, c.FinishedAt, c.RestsUntil = parley.CompactionFailed, t.now, h.LastSequence+parley.CompactionRest
 	}
-	t.event(h, parley.EventCompactionFailed, parley.ID{}, compactionFailedData(c, more))
+	failed, err := compactionFailed(c, more)
+	if err != nil {
+		return err
+	}
+	t.event(h, parley.ID{}, failed)
+	return nil
 }
 
 // ReleaseCompaction is the transition of store.Compactions.
@@ -326,38 +329,4 @@ func (t *Tx) EnterSummary(fence store.Fence) (*parley.Message, error) {
 	}
 	entered := waiting[0]
 	return &entered, nil
-}
-
-// compactionData begins the data of an event of a compaction; the caller closes it.
-func compactionData(c *parley.Compaction) []byte {
-	out := appendID(append(make([]byte, 0, 256), `{"compaction_id":`...), c.ID)
-	return appendID(append(out, `,"call_id":`...), c.CallID)
-}
-
-func appendCovered(to []byte, c *parley.Compaction) []byte {
-	out := strconv.AppendInt(append(to, `,"covers_from":`...), c.CoversFrom, 10)
-	return strconv.AppendInt(append(out, `,"covers_through":`...), c.CoversThrough, 10)
-}
-
-func compactionStartedData(c *parley.Compaction, model parley.ModelID) json.RawMessage {
-	out := parley.AppendJSONString(append(compactionData(c), `,"reason":`...), string(c.Reason))
-	out = strconv.AppendInt(append(out, `,"attempt":`...), int64(c.Attempt), 10)
-	out = parley.AppendJSONString(append(out, `,"model":`...), string(model))
-	return append(appendCovered(out, c), '}')
-}
-
-func compactionCompletedData(c *parley.Compaction, queued bool) json.RawMessage {
-	out := appendID(append(compactionData(c), `,"message_id":`...), c.MessageID)
-	return append(strconv.AppendBool(append(appendCovered(out, c), `,"queued":`...), queued), '}')
-}
-
-func compactionFailedData(c *parley.Compaction, again bool) json.RawMessage {
-	out := strconv.AppendInt(append(compactionData(c), `,"attempt":`...), int64(c.Attempt), 10)
-	out = append(out, `,"error":`...)
-	if encoded, err := c.Error.MarshalJSON(); err == nil { // its parts are plain texts
-		out = append(out, encoded...)
-	} else {
-		out = append(out, "null"...)
-	}
-	return append(strconv.AppendBool(append(out, `,"again":`...), again), '}')
 }

@@ -147,7 +147,7 @@ func (t *Tx) replace(h *Head, e Entry) {
 	h.queue.remove(e.ID)
 	h.queue.insert(e)
 	h.Changes.Requeued = append(h.Changes.Requeued, e)
-	t.event(h, parley.EventMessageQueued, e.TurnID, queuedData(&parley.Message{ID: e.ID, TurnID: e.TurnID, Position: &e.Position, Steer: e.Steer}))
+	t.event(h, e.TurnID, messageQueued(&parley.Message{ID: e.ID, TurnID: e.TurnID, Position: &e.Position, Steer: e.Steer}))
 }
 
 // cancelUnbegun cancels a queued turn behind the first unfinished one; its
@@ -157,11 +157,11 @@ func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 		return err
 	}
 	turn.FinishedAt = t.now
-	data, err := endedData(turn)
+	cancelled, err := ended(turn)
 	if err != nil {
 		return err
 	}
-	t.event(h, parley.EventSessionCancelled, turn.ID, data)
+	t.event(h, turn.ID, cancelled)
 	h.saveTurn(turn)
 	_, err = t.iterate(h, turn, store.TurnEnd{Status: parley.TurnCancelled})
 	return err

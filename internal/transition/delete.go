@@ -1,9 +1,8 @@
 package transition
 
 import (
-	"encoding/json"
-
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -70,7 +69,7 @@ func (t *Tx) entombOne(h *Head) {
 	h.Status, h.WaitReason = parley.SessionStatusOf(parley.TurnCancelled), ""
 	h.status, h.reason = h.Status, h.WaitReason // the lists hear session.deleted alone
 	h.unready()
-	t.feed(h, parley.FeedSessionDeleted, json.RawMessage(append(appendID([]byte(`{"session_id":`), h.ID), '}')))
+	t.feed(h, event.SessionDeleted{SessionID: h.ID}.Encode())
 	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: PurgeSession, TargetID: h.ID})
 }
 

@@ -6,181 +6,172 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
-// The data of events, written by hand: they are on the path of every turn.
+// What transitions tell, made of what they work on.
 
-func appendID(to []byte, id parley.ID) []byte {
-	if id.IsZero() {
-		return append(to, "null"...)
+// given is nil for what is empty, which JSON shows as null. It copies nothing.
+func given[T comparable](value *T) *T {
+	var empty T
+	if *value == empty {
+		return nil
 	}
-	return append(id.AppendText(append(to, '"')), '"')
+	return value
 }
 
-func turnData(turnID parley.ID) []byte {
-	return appendID(append(make([]byte, 0, 192), `{"turn_id":`...), turnID)
-}
-
-func startedData(turn *parley.Turn) json.RawMessage {
-	out := append(turnData(turn.ID), `,"attempt":`...)
-	return append(strconv.AppendInt(out, int64(turn.Attempt), 10), '}')
-}
-
-// endedData is the data of the event that ends a turn: it carries the turn.
-func endedData(turn *parley.Turn) (json.RawMessage, error) {
-	encoded, err := turn.MarshalJSON()
-	if err != nil {
-		return nil, err
+// ended is the event that ends a turn: it carries the turn.
+func ended(turn *parley.Turn) (event.Encoded, error) {
+	end := event.TurnEnd{TurnID: turn.ID, Turn: *turn}
+	switch turn.Status {
+	case parley.TurnFailed:
+		return event.SessionFailed{TurnEnd: end}.Encode()
+	case parley.TurnCancelled:
+		return event.SessionCancelled{TurnEnd: end}.Encode()
 	}
-	out := append(turnData(turn.ID), `,"turn":`...)
-	return append(append(out, encoded...), '}'), nil
+	return event.SessionCompleted{TurnEnd: end}.Encode()
 }
 
-func waitingData(turnID parley.ID, reason parley.WaitReason) json.RawMessage {
-	out := append(turnData(turnID), `,"reason":`...)
-	return append(parley.AppendJSONString(out, string(reason)), '}')
+func messageCreated(m *parley.Message) event.Encoded {
+	return event.MessageCreated{
+		MessageID: m.ID, TurnID: given(&m.TurnID), Role: m.Role, MessageSequence: m.Sequence,
+	}.Encode()
 }
 
-func createdData(m *parley.Message) json.RawMessage {
-	out := appendID(append(make([]byte, 0, 192), `{"message_id":`...), m.ID)
-	out = appendID(append(out, `,"turn_id":`...), m.TurnID)
-	out = append(append(append(out, `,"role":"`...), m.Role...), `","message_sequence":`...)
-	return append(strconv.AppendInt(out, m.Sequence, 10), '}')
+func messageQueued(m *parley.Message) event.Encoded {
+	return event.MessageQueued{
+		MessageID: m.ID, TurnID: given(&m.TurnID), Position: m.Position, Steer: m.Steer,
+	}.Encode()
 }
 
-func queuedData(m *parley.Message) json.RawMessage {
-	out := appendID(append(make([]byte, 0, 192), `{"message_id":`...), m.ID)
-	out = appendID(append(out, `,"turn_id":`...), m.TurnID)
-	out = append(out, `,"position":`...)
-	if m.Position == nil {
-		out = append(out, "null"...)
-	} else {
-		out = strconv.AppendInt(out, *m.Position, 10)
+func stepStarted(call *parley.Call, turnID parley.ID) event.Encoded {
+	return event.StepStarted{
+		TurnID: turnID, Step: call.Step, CallID: given(&call.ID), MessageID: call.MessageID,
+		Attempt: call.Attempt, Model: call.Model,
+	}.Encode()
+}
+
+func stepRetrying(turnID parley.ID, step int, notice store.RetryNotice) event.Encoded {
+	return event.StepRetrying{
+		TurnID: turnID, Step: step, Attempt: notice.Attempt, Class: notice.Class, WaitMS: notice.Wait.Milliseconds(),
+	}.Encode()
+}
+
+// limitWarning shows amounts of money in dollars.
+func limitWarning(turnID parley.ID, warning parley.LimitWarning) event.Encoded {
+	amount := func(n int64) json.Number {
+		if warning.Money() {
+			return json.Number(parley.Money(n).String())
+		}
+		return json.Number(strconv.FormatInt(n, 10))
 	}
-	return append(strconv.AppendBool(append(out, `,"steer":`...), m.Steer), '}')
+	return event.LimitWarning{
+		TurnID: turnID, Limit: warning.Limit, Scope: warning.Scope,
+		Spent: amount(warning.Spent), Of: amount(warning.Of), Share: event.Share(warning.Share()),
+	}.Encode()
 }
 
-func removedData(id parley.ID) json.RawMessage {
-	return append(appendID([]byte(`{"message_id":`), id), '}')
+func toolStarted(turnID, messageID parley.ID, callID, name string) event.Encoded {
+	return event.ToolStarted{TurnID: turnID, MessageID: messageID, ToolCallID: callID, Name: name}.Encode()
 }
 
-func stepStartedData(call *parley.Call, turnID parley.ID) json.RawMessage {
-	out := strconv.AppendInt(append(turnData(turnID), `,"step":`...), int64(call.Step), 10)
-	out = appendID(append(out, `,"call_id":`...), call.ID)
-	out = appendID(append(out, `,"message_id":`...), call.MessageID)
-	out = strconv.AppendInt(append(out, `,"attempt":`...), int64(call.Attempt), 10)
-	out = parley.AppendJSONString(append(out, `,"model":`...), string(call.Model))
-	return append(out, '}')
-}
-
-func retryingData(turnID parley.ID, step int, notice store.RetryNotice) json.RawMessage {
-	out := strconv.AppendInt(append(turnData(turnID), `,"step":`...), int64(step), 10)
-	out = strconv.AppendInt(append(out, `,"attempt":`...), int64(notice.Attempt), 10)
-	out = parley.AppendJSONString(append(out, `,"class":`...), string(notice.Class))
-	out = strconv.AppendInt(append(out, `,"wait_ms":`...), notice.Wait.Milliseconds(), 10)
-	return append(out, '}')
-}
-
-// warningData writes amounts of money in dollars.
-func warningData(turnID parley.ID, warning parley.LimitWarning) json.RawMessage {
-	out := parley.AppendJSONString(append(turnData(turnID), `,"limit":`...), string(warning.Limit))
-	out = parley.AppendJSONString(append(out, `,"scope":`...), string(warning.Scope))
-	spent, of := strconv.FormatInt(warning.Spent, 10), strconv.FormatInt(warning.Of, 10)
-	if warning.Money() {
-		spent, of = parley.Money(warning.Spent).String(), parley.Money(warning.Of).String()
+func toolProgress(turnID parley.ID, note store.ProgressNote) event.Encoded {
+	total := &note.Total
+	if note.Total <= 0 {
+		total = nil
 	}
-	out = append(append(append(out, `,"spent":`...), spent...), `,"of":`...)
-	out = append(append(out, of...), `,"share":`...)
-	return append(strconv.AppendFloat(out, warning.Share(), 'f', 3, 64), '}')
+	return event.ToolProgress{
+		TurnID: turnID, ToolCallID: note.ToolCallID, Name: note.ToolName,
+		Progress: note.Progress, Total: total, Message: note.Message,
+	}.Encode()
 }
 
-func progressData(turnID parley.ID, note store.ProgressNote) json.RawMessage {
-	out := parley.AppendJSONString(append(turnData(turnID), `,"tool_call_id":`...), note.ToolCallID)
-	out = parley.AppendJSONString(append(out, `,"name":`...), note.ToolName)
-	out = strconv.AppendFloat(append(out, `,"progress":`...), note.Progress, 'f', -1, 64)
-	out = append(out, `,"total":`...)
-	if note.Total > 0 {
-		out = strconv.AppendFloat(out, note.Total, 'f', -1, 64)
-	} else {
-		out = append(out, "null"...)
-	}
-	return append(parley.AppendJSONString(append(out, `,"message":`...), note.Message), '}')
-}
-
-func toolData(turnID, messageID parley.ID, callID, name string) []byte {
-	out := appendID(append(turnData(turnID), `,"message_id":`...), messageID)
-	out = parley.AppendJSONString(append(out, `,"tool_call_id":`...), callID)
-	return parley.AppendJSONString(append(out, `,"name":`...), name)
-}
-
-func toolStartedData(turnID, messageID parley.ID, callID, name string) json.RawMessage {
-	return append(toolData(turnID, messageID, callID, name), '}')
-}
-
-// toolCompletedData reads success and time from the result's content.
-func toolCompletedData(m *parley.Message) (json.RawMessage, error) {
+// toolCompleted reads success and time from the result's content.
+func toolCompleted(m *parley.Message) (event.Encoded, error) {
 	var result struct {
 		Success bool   `json:"success"`
 		Time    *int64 `json:"execution_time_ms"`
 	}
 	if err := json.Unmarshal(m.Content, &result); err != nil {
-		return nil, err
+		return event.Encoded{}, err
 	}
-	out := strconv.AppendBool(append(toolData(m.TurnID, m.ID, m.ToolCallID, m.ToolName), `,"success":`...), result.Success)
-	out = append(out, `,"execution_time_ms":`...)
-	if result.Time == nil {
-		return append(out, "null}"...), nil
-	}
-	return append(strconv.AppendInt(out, *result.Time, 10), '}'), nil
+	return event.ToolCompleted{
+		TurnID: m.TurnID, MessageID: m.ID, ToolCallID: m.ToolCallID, Name: m.ToolName,
+		Success: result.Success, ExecutionTimeMS: result.Time,
+	}.Encode(), nil
 }
 
-// settledData is the data of step.generated or step.error in its complete form,
-// and as it is stored: without contents.
-func settledData(turnID parley.ID, step int, failure *parley.Failure, messages []parley.SettledMessage) (complete, stored json.RawMessage, err error) {
-	prefix := strconv.AppendInt(append(turnData(turnID), `,"step":`...), int64(step), 10)
-	prefix = append(prefix, `,"error":`...)
-	if failure == nil {
-		prefix = append(prefix, "null"...)
-	} else {
-		encoded, err := failure.MarshalJSON()
-		if err != nil {
-			return nil, nil, err
-		}
-		prefix = append(prefix, encoded...)
+func waiting(turnID parley.ID, reason parley.WaitReason) event.Encoded {
+	return event.SessionWaiting{TurnID: turnID, Reason: reason}.Encode()
+}
+
+// refused is session.waiting for a turn that a limit stopped.
+func refused(turnID parley.ID, refusal *store.Refusal) event.Encoded {
+	return event.SessionWaiting{
+		TurnID: turnID, Reason: refusal.Reason,
+		Refused: &event.Refused{Limit: given(&refusal.Limit), Sentence: refusal.Sentence},
+	}.Encode()
+}
+
+func loopProgress(loop *parley.Loop) event.Encoded {
+	return event.LoopProgress{
+		LoopID: loop.ID, TurnID: loop.TurnID, Iteration: loop.Iteration, Max: loop.Max,
+		State: loop.State, Reason: given(&loop.Reason),
+	}.Encode()
+}
+
+// approvalTold is what the events of an approval say: all but the arguments.
+func approvalTold(a *parley.Approval) event.Approval {
+	told := event.Approval{
+		TurnID: a.TurnID, ApprovalID: a.ID, SessionID: a.SessionID, RootID: a.RootID, MessageID: a.MessageID,
+		ToolCallID: a.ToolCallID, Name: a.ToolName, Fingerprint: a.Fingerprint, State: a.State,
+		Scope: given(&a.Scope), Covers: given(&a.Covers), Comment: given(&a.Comment),
+		Explanation: parley.OrNull(a.Why()), Approvers: a.Needed(), Missing: a.StillMissing(), ExpiresAt: a.ExpiresAt,
 	}
-	prefix = append(prefix, `,"messages":[`...)
-	size := len(prefix)
-	for i := range messages {
-		size += 192 + len(messages[i].Content)
+	if a.DecidedBy != nil {
+		told.DecidedBy = &a.DecidedBy.Name
 	}
-	complete, stored = append(make([]byte, 0, size), prefix...), prefix
-	for i := range messages {
-		m := &messages[i]
-		if i > 0 {
-			complete, stored = append(complete, ','), append(stored, ',')
-		}
-		from := len(complete)
-		complete = appendID(append(complete, `{"message_id":`...), m.MessageID)
-		complete = append(append(append(complete, `,"role":"`...), m.Role...), `","status":"`...)
-		complete = append(append(complete, m.Status...), `","end":`...)
-		complete = strconv.AppendInt(complete, int64(m.End), 10)
-		stored = append(append(stored, complete[from:]...), `,"content":null}`...)
-		complete = append(append(complete, `,"content":`...), m.Content...)
-		complete = append(complete, '}')
+	return told
+}
+
+func compactionStarted(c *parley.Compaction, model parley.ModelID) event.Encoded {
+	return event.CompactionStarted{
+		CompactionID: c.ID, CallID: c.CallID, Reason: c.Reason, Attempt: c.Attempt, Model: model,
+		CoversFrom: c.CoversFrom, CoversThrough: c.CoversThrough,
+	}.Encode()
+}
+
+func compactionCompleted(c *parley.Compaction, queued bool) event.Encoded {
+	return event.CompactionCompleted{
+		CompactionID: c.ID, CallID: c.CallID, MessageID: c.MessageID,
+		CoversFrom: c.CoversFrom, CoversThrough: c.CoversThrough, Queued: queued,
+	}.Encode()
+}
+
+func compactionFailed(c *parley.Compaction, again bool) (event.Encoded, error) {
+	return event.CompactionFailed{
+		CompactionID: c.ID, CallID: given(&c.CallID), Attempt: c.Attempt, Error: *c.Error, Again: again,
+	}.Encode()
+}
+
+// stepSettled is the end of a step: of the type step.generated or step.error.
+func stepSettled(kind parley.EventType, settled event.Settled) (event.Encoded, error) {
+	if kind == parley.EventStepGenerated {
+		return event.StepGenerated{Settled: settled}.Encode()
 	}
-	return append(complete, "]}"...), append(stored, "]}"...), nil
+	return event.StepError{Settled: settled}.Encode()
 }
 
 // CompleteSettled puts the contents back into a stored step.generated or
 // step.error, from the messages' rows; other events are complete as they are.
 // contentOf is nil for a message that is gone.
-func CompleteSettled(event *parley.Event, contentOf func(messageID parley.ID) (json.RawMessage, error)) error {
-	if event.Type != parley.EventStepGenerated && event.Type != parley.EventStepError {
+func CompleteSettled(e *parley.Event, contentOf func(messageID parley.ID) (json.RawMessage, error)) error {
+	if e.Type != parley.EventStepGenerated && e.Type != parley.EventStepError {
 		return nil
 	}
-	var step parley.SettledStep
-	if err := json.Unmarshal(event.Data, &step); err != nil {
+	var step event.Settled
+	if err := json.Unmarshal(e.Data, &step); err != nil {
 		return err
 	}
 	for i := range step.Messages {
@@ -189,18 +180,15 @@ func CompleteSettled(event *parley.Event, contentOf func(messageID parley.ID) (j
 		if err != nil {
 			return err
 		}
-		switch m.Content = content; {
-		case content == nil:
-			m.Content = json.RawMessage("null")
-		case !json.Valid(content):
+		if m.Content = content; content != nil && !json.Valid(content) {
 			m.Content, _ = parley.UnreadableContent(m.Role, content)
 		}
 	}
-	complete, _, err := settledData(step.TurnID, step.Step, step.Error, step.Messages)
+	complete, err := stepSettled(e.Type, step)
 	if err != nil {
 		return err
 	}
-	event.Data = complete
+	e.Data = complete.Data()
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package transition
 
 import (
-	"strconv"
-
 	"parley"
 	"parley/store"
 )
@@ -229,15 +227,5 @@ func (t *Tx) archiveDone(h *Head) {
 
 // progress tells where a loop is.
 func (t *Tx) progress(h *Head, loop *parley.Loop) {
-	data := appendID(append(make([]byte, 0, 192), `{"loop_id":`...), loop.ID)
-	data = appendID(append(data, `,"turn_id":`...), loop.TurnID)
-	data = strconv.AppendInt(append(data, `,"iteration":`...), int64(loop.Iteration), 10)
-	data = strconv.AppendInt(append(data, `,"max":`...), int64(loop.Max), 10)
-	data = parley.AppendJSONString(append(data, `,"state":`...), string(loop.State))
-	if loop.Reason == "" {
-		data = append(data, `,"reason":null}`...)
-	} else {
-		data = append(parley.AppendJSONString(append(data, `,"reason":`...), loop.Reason), '}')
-	}
-	t.event(h, parley.EventLoopProgress, loop.TurnID, data)
+	t.event(h, loop.TurnID, loopProgress(loop))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -48,12 +49,12 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 	if h.StartedAt == 0 {
 		h.StartedAt = t.now
 	}
-	t.event(h, parley.EventSessionStarted, turn.ID, startedData(turn))
+	t.event(h, turn.ID, event.SessionStarted{TurnID: turn.ID, Attempt: turn.Attempt}.Encode())
 	if err := t.openRow(h, h.open, m, posting.Idempotency); err != nil {
 		return err
 	}
-	t.event(h, parley.EventStepStarted, turn.ID, stepStartedData(&parley.Call{Step: turn.Step, MessageID: m.ID, Attempt: 1, Model: m.Model}, turn.ID))
-	t.event(h, parley.EventSessionWaiting, turn.ID, waitingData(turn.ID, turn.WaitReason))
+	t.event(h, turn.ID, stepStarted(&parley.Call{Step: turn.Step, MessageID: m.ID, Attempt: 1, Model: m.Model}, turn.ID))
+	t.event(h, turn.ID, waiting(turn.ID, turn.WaitReason))
 	h.outside = &Outside{MessageID: m.ID, TurnID: turn.ID, Timeout: posting.Timeout}
 	h.Changes.OutsideOpened = h.outside
 	shown := *turn

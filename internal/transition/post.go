@@ -261,11 +261,11 @@ func (t *Tx) postResult(h *Head, m *parley.Message, posting store.NewMessage, cl
 	if err := t.record(h, m, posting.Idempotency); err != nil {
 		return err
 	}
-	data, err := toolCompletedData(m)
+	completed, err := toolCompleted(m)
 	if err != nil {
 		return err
 	}
-	t.event(h, parley.EventToolCompleted, m.TurnID, data)
+	t.event(h, m.TurnID, completed)
 	posted.Claim, err = t.resultArrived(h, turn, call, claimBy)
 	posted.Turn = turn
 	return err

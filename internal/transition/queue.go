@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -135,7 +136,7 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	if m.Status == parley.MessageQueued {
 		m.Status = parley.MessageCompleted
 	}
-	t.event(h, parley.EventMessageCreated, m.TurnID, createdData(m))
+	t.event(h, m.TurnID, messageCreated(m))
 	if m.Status == parley.MessageStreaming {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency sto
 		h.queue.insert(Entry{ID: m.ID, TurnID: m.TurnID, Position: position, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration})
 	}
 	h.Queued++
-	t.event(h, parley.EventMessageQueued, m.TurnID, queuedData(m))
+	t.event(h, m.TurnID, messageQueued(m))
 }
 
 // removeQueued takes a message out of the queue.
@@ -226,7 +227,7 @@ func (t *Tx) removeQueued(h *Head, messageID parley.ID) {
 		h.queue.remove(messageID)
 	}
 	h.Queued--
-	t.event(h, parley.EventMessageRemoved, parley.ID{}, removedData(messageID))
+	t.event(h, parley.ID{}, event.MessageRemoved{MessageID: messageID}.Encode())
 }
 
 func (h *Head) takeBack() int64 {

@@ -1,9 +1,8 @@
 package transition
 
 import (
-	"encoding/json"
-
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -14,16 +13,9 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(struct {
-		CallID  parley.ID          `json:"call_id"`
-		OfID    parley.ID          `json:"replay_of_id"`
-		Model   parley.ModelID     `json:"model"`
-		Outcome parley.CallOutcome `json:"outcome"`
-	}{replay.Call.ID, replay.OfID, replay.Call.Model, replay.Settled.Outcome})
-	if err != nil {
-		return parley.WrapError(parley.CodeInternal, err, "a replay's event cannot be encoded")
-	}
-	t.event(h, parley.EventCallReplayed, parley.ID{}, data)
+	t.event(h, parley.ID{}, event.CallReplayed{
+		CallID: replay.Call.ID, ReplayOf: replay.OfID, Model: replay.Call.Model, Outcome: replay.Settled.Outcome,
+	}.Encode())
 	call := replay.Call
 	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent, parley.ID{}, parley.ID{}
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: store.StepBegin{Call: call, System: replay.System, Tools: replay.Tools, Middleware: replay.Layers}})

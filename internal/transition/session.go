@@ -2,9 +2,9 @@ package transition
 
 import (
 	"slices"
-	"strconv"
 
 	"parley"
+	"parley/event"
 	"parley/setting"
 	"parley/store"
 )
@@ -87,8 +87,7 @@ func (t *Tx) ClearContext(scope store.Scope, id parley.ID) (parley.Session, erro
 		return sessionOf(h), err
 	}
 	h.Context = parley.Context{ClearedAt: t.now, Cleared: true, Held: h.Context.Held}
-	data := t.now.AppendJSON(append(make([]byte, 0, 64), `{"cleared_at":`...))
-	t.event(h, parley.EventContextCleared, parley.ID{}, append(data, '}'))
+	t.event(h, parley.ID{}, event.ContextCleared{ClearedAt: t.now}.Encode())
 	h.Changes.ContextCleared = h.LastEvent
 	t.updatedFeed(h)
 	return h.Session, nil
@@ -118,11 +117,7 @@ func (t *Tx) MarkMessage(scope store.Scope, sessionID, id parley.ID, change parl
 	}
 	m.Marks = marks
 	h.Changes.Marked = append(h.Changes.Marked, marked)
-	data := appendID(append(make([]byte, 0, 128), `{"message_id":`...), id)
-	data = strconv.AppendBool(append(data, `,"marks":{"pinned":`...), marks.Pinned)
-	data = strconv.AppendBool(append(data, `,"context_edge":`...), marks.ContextEdge)
-	data = strconv.AppendBool(append(data, `,"set_aside":`...), marks.SetAside)
-	t.event(h, parley.EventMessageMarked, parley.ID{}, append(data, "}}"...))
+	t.event(h, parley.ID{}, event.MessageMarked{MessageID: id, Marks: marks}.Encode())
 	return *m, nil
 }
 

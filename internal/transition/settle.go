@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -32,7 +33,7 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {
 			if rows[i].ToolCallID == callID {
-				t.event(h, parley.EventToolStarted, turn.ID, toolStartedData(turn.ID, rows[i].ID, callID, rows[i].ToolName))
+				t.event(h, turn.ID, toolStarted(turn.ID, rows[i].ID, callID, rows[i].ToolName))
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 	if turn.WaitReason == parley.WaitOutside {
 		h.outside, h.Changes.OutsideClosed = nil, true
 	}
-	messages := make([]parley.SettledMessage, 0, len(rows))
+	messages := make([]event.SettledMessage, 0, len(rows))
 	kind := parley.EventStepGenerated
 	for i := range rows {
 		block := &blocks[i]
@@ -116,17 +117,19 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 				CallOrdinal: m.CallOrdinal, AgentType: rows[i].agentType, Iteration: turn.Iteration, Metadata: row.Metadata,
 			})
 		}
-		messages = append(messages, parley.SettledMessage{MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content})
+		messages = append(messages, event.SettledMessage{
+			MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content,
+		})
 		h.hint.Settled = append(h.hint.Settled, rows[i].ID)
 	}
 	if kind == parley.EventStepGenerated {
 		failure = nil
 	}
-	complete, stored, err := settledData(turn.ID, step, failure, messages)
+	settled, err := stepSettled(kind, event.Settled{TurnID: turn.ID, Step: step, Error: failure, Messages: messages})
 	if err != nil {
 		return err
 	}
-	t.eventStored(h, kind, turn.ID, complete, stored)
+	t.event(h, turn.ID, settled)
 	return nil
 }
 
@@ -198,14 +201,14 @@ func (t *Tx) resultOf(h *Head, call *parley.Message, id parley.ID, author parley
 
 // recordResult records a tool's result with its events.
 func (t *Tx) recordResult(h *Head, m *parley.Message) error {
-	data, err := toolCompletedData(m)
+	completed, err := toolCompleted(m)
 	if err != nil {
 		return parley.WrapError(parley.CodeInvalid, err, "content: is not a tool result")
 	}
 	if err := t.record(h, m, store.Idempotency{}); err != nil {
 		return err
 	}
-	t.event(h, parley.EventToolCompleted, m.TurnID, data)
+	t.event(h, m.TurnID, completed)
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency store.I
 
 // openCall opens the record of a call.
 func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begin store.StepBegin) {
-	t.event(h, parley.EventStepStarted, turnID, stepStartedData(&begin.Call, turnID))
+	t.event(h, turnID, stepStarted(&begin.Call, turnID))
 	begin.Call.Ordinal = h.LastEvent
 	open.Calls = append(open.Calls, call)
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
@@ -137,7 +137,7 @@ func (t *Tx) NoteProgress(fence store.Fence, note store.ProgressNote) error {
 	if err != nil {
 		return err
 	}
-	t.event(h, parley.EventToolProgress, fence.TurnID, progressData(fence.TurnID, note))
+	t.event(h, fence.TurnID, toolProgress(fence.TurnID, note))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (t *Tx) RetryCall(fence store.Fence, step int, failed store.CallSettled, no
 		return parley.Errorf(parley.CodeConflict, "this call is not open")
 	}
 	h.settleCall(turn, open, failed)
-	t.event(h, parley.EventStepRetrying, fence.TurnID, retryingData(fence.TurnID, step, notice))
+	t.event(h, fence.TurnID, stepRetrying(fence.TurnID, step, notice))
 	h.saveTurn(turn)
 	return nil
 }

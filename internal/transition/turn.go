@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -45,11 +46,11 @@ func (h *Head) move(turn *parley.Turn, move parley.TurnMove) error {
 
 // park makes the running turn wait; nobody holds it from then on.
 func (t *Tx) park(h *Head, turn *parley.Turn, reason parley.WaitReason) error {
-	return t.parkWith(h, turn, reason, waitingData(turn.ID, reason))
+	return t.parkWith(h, turn, reason, waiting(turn.ID, reason))
 }
 
-// parkWith is park with the data of its event.
-func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, data json.RawMessage) error {
+// parkWith is park with its event.
+func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, told event.Encoded) error {
 	if err := h.move(turn, parley.MovePark); err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, data
 	}
 	h.Status, h.WaitReason = parley.SessionWaiting, reason
 	t.touch(h)
-	t.event(h, parley.EventSessionWaiting, turn.ID, data)
+	t.event(h, turn.ID, told)
 	h.saveTurn(turn)
 	return nil
 }
@@ -93,12 +94,11 @@ func (t *Tx) release(h *Head, turn *parley.Turn) error {
 // undelivered steers, and what comes next in the queue.
 func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	move := parley.MoveFinish
-	kind := parley.EventSessionCompleted
 	switch end.Status {
 	case parley.TurnFailed:
-		move, kind = parley.MoveFail, parley.EventSessionFailed
+		move = parley.MoveFail
 	case parley.TurnCancelled:
-		move, kind = parley.MoveCancel, parley.EventSessionCancelled
+		move = parley.MoveCancel
 	}
 	if move == parley.MoveFinish && turn.WaitReason == parley.WaitOutside {
 		move = parley.MoveDeliver
@@ -122,11 +122,11 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	h.Holder, h.Cancel = parley.ID{}, parley.ID{}
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionStatusOf(turn.Status), "", t.now
 	t.touch(h)
-	data, err := endedData(turn)
+	last, err := ended(turn)
 	if err != nil {
 		return err
 	}
-	t.event(h, kind, turn.ID, data)
+	t.event(h, turn.ID, last)
 	h.saveTurn(turn)
 	if wasReady {
 		h.unready()
@@ -159,7 +159,7 @@ func (t *Tx) convertSteers(h *Head, ended parley.ID) {
 		e.TurnID, e.Steer = turn.ID, false
 		h.Changes.Requeued = append(h.Changes.Requeued, *e)
 		position := e.Position
-		t.event(h, parley.EventMessageQueued, turn.ID, queuedData(&parley.Message{ID: e.ID, TurnID: turn.ID, Position: &position}))
+		t.event(h, turn.ID, messageQueued(&parley.Message{ID: e.ID, TurnID: turn.ID, Position: &position}))
 	}
 	h.queue.changed = true
 	h.Steers = 0

@@ -1,10 +1,10 @@
 package transition
 
 import (
-	"encoding/json"
 	"log/slog"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -70,14 +70,9 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	c.Claim = c.Head && h.claimed() != h.claim
 	if h.Status != h.status || h.WaitReason != h.reason {
 		c.Listed = true
-		data := append(appendID([]byte(`{"session_id":`), h.ID), `,"status":`...)
-		data = append(parley.AppendJSONString(data, string(h.Status)), `,"wait_reason":`...)
-		if h.WaitReason == "" {
-			data = append(data, "null}"...)
-		} else {
-			data = append(parley.AppendJSONString(data, string(h.WaitReason)), '}')
-		}
-		t.feed(h, parley.FeedSessionStatusChanged, data)
+		t.feed(h, event.SessionStatusChanged{
+			SessionID: h.ID, Status: h.Status, WaitReason: given(&h.WaitReason),
+		}.Encode())
 	}
 	h.queue.trim()
 	commit = h.hint
@@ -231,34 +226,30 @@ func (t *Tx) openOf(h *Head, turn *parley.Turn) (*Open, error) {
 }
 
 // event adds a durable event to a locked session.
-func (t *Tx) event(h *Head, kind parley.EventType, turnID parley.ID, data json.RawMessage) {
-	t.eventStored(h, kind, turnID, data, nil)
-}
-
-// eventStored is event for one that is stored in another form than it is told.
-func (t *Tx) eventStored(h *Head, kind parley.EventType, turnID parley.ID, data, stored json.RawMessage) {
+func (t *Tx) event(h *Head, turnID parley.ID, told event.Encoded) {
 	h.LastEvent++
 	h.Changes.Head = true
-	h.Changes.Events = append(h.Changes.Events, Event{
-		Event: parley.Event{SessionID: h.ID, Sequence: h.LastEvent, Type: kind, CreatedAt: t.now, TurnID: turnID, Data: data}, Stored: stored,
-	})
+	h.Changes.Events = append(h.Changes.Events, Event{Stored: told.Stored(), Event: parley.Event{
+		SessionID: h.ID, Sequence: h.LastEvent, Type: told.Type(), CreatedAt: t.now, TurnID: turnID, Data: told.Data(),
+	}})
 }
 
 // feed adds a hint for the workspace feed.
-func (t *Tx) feed(h *Head, kind parley.EventType, data json.RawMessage) {
+func (t *Tx) feed(h *Head, told event.Encoded) {
 	h.hint.Feed = append(h.hint.Feed, store.FeedEvent{
-		WorkspaceID: h.WorkspaceID, SessionID: h.ID, Type: kind, OwnerID: h.OwnerID, Visibility: h.Visibility, Data: data,
+		WorkspaceID: h.WorkspaceID, SessionID: h.ID, Type: told.Type(), OwnerID: h.OwnerID, Visibility: h.Visibility,
+		Data: told.Data(),
 	})
 }
 
 // updatedFeed tells the lists that a session changed.
 func (t *Tx) updatedFeed(h *Head) {
-	encoded, err := h.Session.MarshalJSON()
+	updated, err := event.SessionUpdated{Session: h.Session}.Encode()
 	if err != nil { // its parts were decoded from JSON before: a hint may be lost
 		t.log.Warn("a session could not be encoded for the feed", "session", h.ID.String(), "error", err)
 		return
 	}
-	t.feed(h, parley.FeedSessionUpdated, append(append([]byte(`{"session":`), encoded...), '}'))
+	t.feed(h, updated)
 }
 
 // touch notes activity: the session moves to the top of the lists.

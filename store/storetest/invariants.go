@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -314,35 +315,35 @@ func (s Snapshot) checkEvents(t reporter) {
 	for _, m := range s.Record {
 		content[m.ID] = m
 	}
-	for i, event := range s.Events {
-		if event.Sequence != int64(i+1) {
-			t.Fatalf("event %d has sequence %d: there is a gap", i+1, event.Sequence)
+	for i, told := range s.Events {
+		if told.Sequence != int64(i+1) {
+			t.Fatalf("event %d has sequence %d: there is a gap", i+1, told.Sequence)
 		}
 		var data struct {
-			TurnID    parley.ID               `json:"turn_id"`
-			MessageID parley.ID               `json:"message_id"`
-			Turn      *parley.Turn            `json:"turn"`
-			Messages  []parley.SettledMessage `json:"messages"`
+			TurnID    parley.ID              `json:"turn_id"`
+			MessageID parley.ID              `json:"message_id"`
+			Turn      *parley.Turn           `json:"turn"`
+			Messages  []event.SettledMessage `json:"messages"`
 		}
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			t.Fatalf("event %d (%s) has unreadable data %s: %v", event.Sequence, event.Type, event.Data, err)
+		if err := json.Unmarshal(told.Data, &data); err != nil {
+			t.Fatalf("event %d (%s) has unreadable data %s: %v", told.Sequence, told.Type, told.Data, err)
 		}
 		switch {
-		case event.Type.EndsTurn():
+		case told.Type.EndsTurn():
 			if before, twice := ended[data.TurnID]; twice {
-				t.Fatalf("turn %s ends with %s and again with %s", data.TurnID, before, event.Type)
+				t.Fatalf("turn %s ends with %s and again with %s", data.TurnID, before, told.Type)
 			}
-			ended[data.TurnID] = event.Type
-			if data.Turn == nil || data.Turn.ID != data.TurnID || parley.EventType("session."+string(data.Turn.Status)) != event.Type {
-				t.Errorf("event %d (%s) carries the turn %+v", event.Sequence, event.Type, data.Turn)
+			ended[data.TurnID] = told.Type
+			if data.Turn == nil || data.Turn.ID != data.TurnID || parley.EventType("session."+string(data.Turn.Status)) != told.Type {
+				t.Errorf("event %d (%s) carries the turn %+v", told.Sequence, told.Type, data.Turn)
 			}
-		case event.Type == parley.EventMessageCreated:
+		case told.Type == parley.EventMessageCreated:
 			entered[data.MessageID]++
-		case event.Type == parley.EventStepGenerated || event.Type == parley.EventStepError:
+		case told.Type == parley.EventStepGenerated || told.Type == parley.EventStepError:
 			for _, m := range data.Messages {
 				if own := content[m.MessageID]; string(own.Content) != string(m.Content) || own.Status != m.Status || own.Role != m.Role {
 					t.Errorf("event %d tells of message %s as %s %s %s; the record has %s %s %s",
-						event.Sequence, m.MessageID, m.Role, m.Status, m.Content, own.Role, own.Status, own.Content)
+						told.Sequence, m.MessageID, m.Role, m.Status, m.Content, own.Role, own.Status, own.Content)
 				}
 			}
 		}

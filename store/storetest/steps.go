@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/event"
 	"parley/store"
 )
 
@@ -287,7 +288,7 @@ func stepAuthoritative(t *testing.T, w *world) {
 	if diff := cmp.Diff(replay, live); diff != "" {
 		t.Errorf("replay and live differ (-replay +live):\n%s", diff)
 	}
-	var step parley.SettledStep
+	var step event.Settled
 	for _, event := range replay {
 		if event.Type == parley.EventStepGenerated {
 			must(t, "decoding", json.Unmarshal(event.Data, &step))

@@ -442,24 +442,6 @@ export interface AuditEntry {
   request_id: string;
 }
 
-// Event is a frame of a stream: durable with a sequence, else live.
-export interface StreamEvent {
-  session_id: ID | null;
-  sequence?: number;
-  type: string;
-  created_at?: string;
-  // oxlint-disable-next-line no-explicit-any -- each type has its own shape, read where it is applied
-  data: any;
-}
-
-export interface Delta {
-  message_id: ID;
-  kind: 'text' | 'reasoning' | 'arguments';
-  offset: number;
-  end: number;
-  delta: string;
-}
-
 // Snippet is a piece of a text; marks are what was found in it, [from, to) in code points.
 export interface Snippet {
   text: string;

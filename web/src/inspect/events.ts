@@ -1,5 +1,6 @@
 import { Offline } from '../api/http';
-import type { ID, StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
+import type { ID } from '../api/types';
 
 // readEvents reads the durable events of a session behind one and up to another. The
 // server tells them as a stream that goes on: it is left at the last one wanted.

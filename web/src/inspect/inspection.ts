@@ -1,5 +1,6 @@
 import { request } from '../api/http';
-import type { Call, ID, Page, StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
+import type { Call, ID, Page } from '../api/types';
 import { Transcript } from '../live/transcript';
 import { readEvents } from './events';
 import { type Entry, entriesOf } from './rows';

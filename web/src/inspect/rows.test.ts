@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Call, Message, StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
+import type { Call, Message } from '../api/types';
 import { LiveMessage } from '../live/message';
 import { briefOf } from './list';
 import { chosen, countsOf, entriesOf, shows, written } from './rows';
@@ -26,7 +27,7 @@ test('the address says what is shown when that is not all but events', () => {
 
 test('rows are counted by their kind, whether they are shown or not', () => {
   const call = { id: 'c', created_at: new Date(5).toISOString() } as Call;
-  const event = { sequence: 1, type: 'session.started', created_at: new Date(6).toISOString(), data: {} } as StreamEvent;
+  const event = { sequence: 1, type: 'session.started', created_at: new Date(6).toISOString(), data: { turn_id: 't', attempt: 1 } } as StreamEvent;
   const entries = entriesOf([said({ role: 'user' }), said({}), said({})], [call], [event]);
   expect(countsOf(entries)).toEqual({ human: 1, assistant: 2, tool: 0, calls: 1, events: 1 });
   expect(entries.filter((entry) => shows(entry, chosen(undefined)))).toHaveLength(4);

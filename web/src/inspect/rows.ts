@@ -1,4 +1,5 @@
-import type { Call, Message, StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
+import type { Call, Message } from '../api/types';
 import type { LiveMessage } from '../live/message';
 
 export type Only = 'human' | 'assistant' | 'tool' | 'calls' | 'events';
@@ -44,7 +45,7 @@ export function entriesOf(messages: LiveMessage[], calls: Call[], events: Stream
   }
   for (const event of events) {
     const at = Date.parse(event.created_at ?? '');
-    if (at >= from && at <= to) entries.push({ kind: 'event', id: `event-${event.sequence}`, at, took: null, running: false, turn: event.data?.turn_id ?? null, event });
+    if (at >= from && at <= to) entries.push({ kind: 'event', id: `event-${event.sequence}`, at, took: null, running: false, turn: 'turn_id' in event.data ? event.data.turn_id : null, event });
   }
   return entries.sort((a, b) => a.at - b.at || order(a) - order(b));
 }

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
 import { connect, type Link } from './link';
 import type { LinkState } from './protocol';
 

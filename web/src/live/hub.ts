@@ -1,16 +1,5 @@
-import type { StreamEvent } from '../api/types';
+import { EVENT_TYPES, type StreamEvent } from '../api/events';
 import type { FromTab, LinkState, ToTab } from './protocol';
-
-const EVENT_TYPES = [
-  'resync',
-  'message.created', 'message.queued', 'message.removed', 'message.marked',
-  'session.started', 'session.completed', 'session.failed', 'session.cancelled', 'session.waiting',
-  'step.started', 'step.generating', 'step.generated', 'step.error', 'step.retrying',
-  'tool.started', 'tool.progress', 'tool.completed',
-  'approval.created', 'approval.approved', 'approval.resolved', 'limit.warning', 'loop.progress',
-  'compaction.started', 'compaction.completed', 'compaction.failed', 'context.cleared',
-  'session.updated', 'session.status_changed', 'session.deleted', 'session.activated', 'session.deactivated',
-];
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;

@@ -1,10 +1,11 @@
-import type { Delta, Message } from '../api/types';
+import type { StepGenerating } from '../api/events';
+import type { Message } from '../api/types';
 
 const FLUSH_MS = 50; // how often a streaming text is drawn at most
 const SLOW_MS = 12; // a drawing that takes longer makes the next one wait
 const LONGEST_FLUSH_MS = 250;
 
-type Kind = Delta['kind'];
+type Kind = StepGenerating['kind'];
 
 // LiveMessage is one message of the record, and the texts that grow in it. It has
 // subscribers of its own, so that a delta draws one message and not the transcript.
@@ -55,7 +56,7 @@ export class LiveMessage {
   }
 
   // append applies a delta: it goes on where the last one ended, or starts over.
-  append(delta: Delta): boolean {
+  append(delta: StepGenerating): boolean {
     if (!this.streaming) return true; // late: the settled text is authoritative
     const text = this.texts[delta.kind];
     if (delta.offset === 0) text.text = delta.delta;

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
 
 // What a tab tells the one that holds the connection.
 export type FromTab =

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Message, StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
+import type { Message } from '../api/types';
 import { rowsOf } from '../chat/rows';
 import { feed } from './feed';
 import { Transcript } from './transcript';
@@ -48,7 +49,7 @@ async function opened(): Promise<Transcript> {
   return transcript;
 }
 
-const event = (sequence: number, type: string, data: unknown): StreamEvent => ({ session_id: 's', sequence, type, created_at: '2026-01-01T00:00:00Z', data });
+const event = (sequence: number, type: StreamEvent['type'], data: unknown) => ({ session_id: 's', sequence, type, created_at: '2026-01-01T00:00:00Z', data }) as StreamEvent;
 const delta = (offset: number, text: string): StreamEvent => ({ session_id: 's', type: 'step.generating', data: { message_id: 'm2', kind: 'text', offset, end: offset + text.length, delta: text } });
 const begins = () => {
   tell(event(3, 'step.started', { turn_id: 't', step: 1, call_id: 'c', message_id: 'm2', attempt: 1, model: 'sim/echo' }));

@@ -1,5 +1,6 @@
 import { Problem, request } from '../api/http';
-import type { Approval, Delta, Failure, ID, Marks, Message, Page, Session, StreamEvent, Turn } from '../api/types';
+import type { EventOf, MessageMarked, StepError, StepGenerated, StreamEvent } from '../api/events';
+import type { Approval, ID, Message, Page, Session, Turn } from '../api/types';
 import { type Activity, IDLE, type Summary, type ToolRun, type Warning } from './activity';
 import { feed } from './feed';
 import { LiveMessage } from './message';
@@ -264,9 +265,8 @@ export class Transcript {
       this.held.push(event);
       return;
     }
-    const data = event.data;
     if (event.type === 'step.generating') {
-      const delta = data as Delta;
+      const delta = event.data;
       const live = this.messages.get(delta.message_id);
       if (!live) return;
       const silent = live.silent;
@@ -283,27 +283,27 @@ export class Transcript {
         this.created(event);
         break;
       case 'message.queued':
-        this.want(data.message_id);
+        this.want(event.data.message_id);
         break;
       case 'message.marked':
-        this.marked(data); // what a fork shares has marks of its own in it, which only the event tells
+        this.marked(event.data); // what a fork shares has marks of its own in it, which only the event tells
         break;
       case 'message.removed':
-        this.known.set(data.message_id, ++this.heard);
-        this.queue = this.queue.filter((live) => live.message.id !== data.message_id);
+        this.known.set(event.data.message_id, ++this.heard);
+        this.queue = this.queue.filter((live) => live.message.id !== event.data.message_id);
         break;
       case 'session.started':
-        this.act({ running: true, turn: data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null, ended: null, queued: false });
+        this.act({ running: true, turn: event.data.turn_id, since: Date.now(), wait: null, sentence: '', retry: null, failure: null, ended: null, queued: false });
         break;
       case 'session.waiting':
-        this.act({ running: true, wait: data.reason, sentence: data.sentence ?? '', retry: null });
+        this.act({ running: true, wait: event.data.reason, sentence: event.data.sentence ?? '', retry: null });
         break;
       case 'session.completed':
       case 'session.failed':
       case 'session.cancelled':
-        if (!this.activity.turn || this.activity.turn === data.turn_id) {
+        if (!this.activity.turn || this.activity.turn === event.data.turn_id) {
           const completed = event.type === 'session.completed';
-          this.activity = { ...IDLE, failure: data.turn?.error ?? null, ended: completed ? null : data.turn_id };
+          this.activity = { ...IDLE, failure: event.data.turn.error, ended: completed ? null : event.data.turn_id };
         } // else a queued turn was taken back
         void this.readSession();
         break;
@@ -311,7 +311,7 @@ export class Transcript {
         void this.readSession();
         break;
       case 'session.updated':
-        if (data.session) this.session = data.session;
+        this.session = event.data.session;
         break;
       case 'session.deleted':
         this.gone();
@@ -320,59 +320,59 @@ export class Transcript {
         this.summary = { state: 'running', sentence: '' };
         break;
       case 'compaction.completed':
-        this.summary = data.queued ? { state: 'waits', sentence: '' } : null;
+        this.summary = event.data.queued ? { state: 'waits', sentence: '' } : null;
         void this.readSession();
         break;
       case 'compaction.failed':
-        this.summary = { state: data.again ? 'running' : 'failed', sentence: data.error?.sentence ?? '' };
+        this.summary = { state: event.data.again ? 'running' : 'failed', sentence: event.data.error.sentence };
         break;
       case 'limit.warning':
-        this.warning = { limit: data.limit, share: data.share };
+        this.warning = { limit: event.data.limit, share: event.data.share };
         break;
       case 'step.started':
-        this.act({ running: true, queued: false, since: Date.now(), step: data.step, wait: null, retry: null });
+        this.act({ running: true, queued: false, since: Date.now(), step: event.data.step, wait: null, retry: null });
         this.started(event);
         break;
       case 'step.retrying':
-        this.act({ retry: { attempt: data.attempt, class: data.class, until: (Date.parse(event.created_at ?? '') || Date.now()) + data.wait_ms } });
+        this.act({ retry: { attempt: event.data.attempt, class: event.data.class, until: Date.parse(event.created_at) + event.data.wait_ms } });
         break;
       case 'step.generated':
       case 'step.error':
-        this.settled(data);
+        this.settled(event.data);
         break;
       case 'tool.started':
-        this.runs.set(data.tool_call_id, { startedAt: Date.parse(event.created_at ?? '') || Date.now(), progress: null });
+        this.runs.set(event.data.tool_call_id, { startedAt: Date.parse(event.created_at), progress: null });
         break;
       case 'tool.progress':
-        this.runs.set(data.tool_call_id, { startedAt: this.runs.get(data.tool_call_id)?.startedAt ?? null, progress: data });
+        this.runs.set(event.data.tool_call_id, { startedAt: this.runs.get(event.data.tool_call_id)?.startedAt ?? null, progress: event.data });
         break;
       case 'tool.completed':
-        this.want(data.message_id);
+        this.want(event.data.message_id);
         break;
       case 'approval.created':
       case 'approval.approved':
       case 'approval.resolved':
-        void this.readApproval(data.approval_id);
+        void this.readApproval(event.data.approval_id);
         break;
     }
     this.changed();
   }
 
   // created makes a streaming row at once, so that its deltas have a place; others are read.
-  private created(event: StreamEvent): void {
+  private created(event: EventOf<'message.created'>): void {
     const { message_id: id, role, turn_id, message_sequence: sequence } = event.data;
     if (role === 'summary' && this.summary?.state === 'waits') this.summary = null;
     if (role === 'assistant' && !this.messages.has(id)) {
-      this.place(blank(this.id, id, turn_id, sequence, event.created_at ?? new Date().toISOString()));
+      this.place(blank(this.id, id, turn_id, sequence, event.created_at));
       if (event.data.turn_id) return; // its step settles it
     }
     if (role === 'user' && turn_id && !this.activity.running) this.act({ running: true, queued: true, turn: turn_id, since: Date.now(), failure: null, ended: null });
     this.want(id);
   }
 
-  private marked({ message_id, marks }: { message_id: ID; marks: Marks }): void {
+  private marked({ message_id, marks }: MessageMarked): void {
     const live = this.messages.get(message_id);
-    if (live && marks) live.replace({ ...live.message, marks });
+    if (live) live.replace({ ...live.message, marks });
     else this.want(message_id);
   }
 
@@ -384,12 +384,12 @@ export class Transcript {
     this.changed();
   }
 
-  private started(event: StreamEvent): void {
+  private started(event: EventOf<'step.started'>): void {
     const live = this.messages.get(event.data.message_id);
     if (live) live.replace({ ...live.message, model: event.data.model, step: event.data.step });
   }
 
-  private settled(step: { error: Failure | null; messages: { message_id: ID; status: Message['status']; content: Message['content'] | null }[] }): void {
+  private settled(step: StepGenerated | StepError): void {
     for (const row of step.messages) {
       const live = this.messages.get(row.message_id);
       if (live && row.content) live.replace({ ...live.message, status: row.status, content: row.content, error: row.status === 'failed' ? step.error : null });

@@ -36,13 +36,13 @@ export function followWorkspace(queries: QueryClient): void {
   whenUnauthorised(whoAmI);
   feed.onState(() => feed.linkState() === 'reconnecting' && whoAmI());
   feed.onWorkspace((event) => {
-    const id = event.session_id ?? event.data?.session_id ?? event.data?.session?.id;
+    const id = event.session_id;
     switch (event.type) {
       case 'resync':
         fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree');
         break;
       case 'session.status_changed':
-        change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason ?? null });
+        if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
         fetchAgain('sessions', 'tree');
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
@@ -51,7 +51,7 @@ export function followWorkspace(queries: QueryClient): void {
         if (id) void reread(queries, id);
         break;
       case 'session.deleted':
-        place(queries, id, () => null);
+        if (id) place(queries, id, () => null);
         fetchAgain('sessions', 'tree');
         break;
       case 'approval.created':

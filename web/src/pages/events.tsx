@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { StreamEvent } from '../api/types';
+import type { StreamEvent } from '../api/events';
 
 // EventRows lists events as they came, newest first.
 export function EventRows({ events }: { events: StreamEvent[] }) {

@@ -1,0 +1,41 @@
+package event
+
+import "parley"
+
+// CompactionStarted tells that the model is asked for a summary. A compaction ends
+// with compaction.completed, or with a compaction.failed whose again is false; no turn
+// has a part in it.
+//
+//event:durable
+type CompactionStarted struct {
+	CompactionID  parley.ID               `json:"compaction_id"`  // the compaction
+	CallID        parley.ID               `json:"call_id"`        // the record of the model call
+	Reason        parley.CompactionReason `json:"reason"`         // why it was begun
+	Attempt       int                     `json:"attempt"`        // the attempt, from 1
+	Model         parley.ModelID          `json:"model"`          // provider/model that writes the summary
+	CoversFrom    int64                   `json:"covers_from"`    // sequence of the first message that is summed up
+	CoversThrough int64                   `json:"covers_through"` // sequence of the last one
+}
+
+// CompactionCompleted tells that the summary is written.
+//
+//event:durable
+type CompactionCompleted struct {
+	CompactionID  parley.ID `json:"compaction_id"`  // the compaction
+	CallID        parley.ID `json:"call_id"`        // the record of the model call
+	MessageID     parley.ID `json:"message_id"`     // the summary
+	CoversFrom    int64     `json:"covers_from"`    // sequence of the first message that is summed up
+	CoversThrough int64     `json:"covers_through"` // sequence of the last one
+	Queued        bool      `json:"queued"`         // it enters the record when the running turn ends
+}
+
+// CompactionFailed tells that an attempt at a summary failed. The record is as it was.
+//
+//event:durable
+type CompactionFailed struct {
+	CompactionID parley.ID      `json:"compaction_id"` // the compaction
+	CallID       *parley.ID     `json:"call_id"`       // the record of the model call; null when it failed before one
+	Attempt      int            `json:"attempt"`       // the attempt, from 1
+	Error        parley.Failure `json:"error"`         // why it failed
+	Again        bool           `json:"again"`         // another attempt follows
+}

@@ -1,0 +1,58 @@
+// Package event describes what Parley tells about a session: one struct per event,
+// with its documentation. The structs are the only source. `make generate` writes
+// from them the encoders beside them, the constants of parley.EventType, the
+// catalogue that the OpenAPI document shows, the page's types and docs/events.md.
+//
+// A struct is an event by the directive at the end of its comment:
+//
+//	//event:durable        stored, with an id and a sequence of its session
+//	//event:feed           a hint on the workspace feed: not stored, not replayed
+//	//event:durable,feed   both
+//	//event:live           a frame of a stream: not stored
+//	//event:live,reserved  described, and sent by nothing yet
+//
+// The event's type follows from the struct's name: StepStarted is step.started.
+// A field that is a pointer is null when it is nil; one tagged omitzero or omitempty,
+// or of an embedded pointer, is left out instead. Names, order and bytes of what is
+// encoded are a promise: clients read them, and databases keep them.
+package event
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// Payload is the data of an event: a pointer to one of the structs of this package.
+type Payload interface {
+	Type() parley.EventType
+}
+
+// Encoded is the data of one event, ready to be stored and sent. Only the structs of
+// this package make one, so nothing else decides what an event says.
+type Encoded struct {
+	kind         parley.EventType
+	data, stored json.RawMessage
+}
+
+// Type is the event's type.
+func (e Encoded) Type() parley.EventType { return e.kind }
+
+// Data is what watchers are told: one JSON object.
+func (e Encoded) Data() json.RawMessage { return e.data }
+
+// Stored is what the store keeps when that differs from Data, else nil.
+func (e Encoded) Stored() json.RawMessage { return e.stored }
+
+// Decode reads an event's data into the struct of its type. It returns nil for a
+// type that this program does not know: skip it.
+func Decode(kind parley.EventType, data json.RawMessage) (Payload, error) {
+	payload := New(kind)
+	if payload == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(data, payload); err != nil {
+		return nil, parley.WrapError(parley.CodeInternal, err, "the data of "+string(kind)+" cannot be read")
+	}
+	return payload, nil
+}

@@ -1,0 +1,52 @@
+package event
+
+import "parley"
+
+// SessionUpdated tells that a session changed in itself: its title, settings, tags,
+// archive and the like.
+//
+//event:feed
+type SessionUpdated struct {
+	Session parley.Session `json:"session"` // the session as it is now
+}
+
+// SessionStatusChanged tells that a session has another status.
+//
+//event:feed
+type SessionStatusChanged struct {
+	SessionID  parley.ID            `json:"session_id"`  // the session
+	Status     parley.SessionStatus `json:"status"`      // its status
+	WaitReason *parley.WaitReason   `json:"wait_reason"` // what its turn waits for; null unless the status is waiting
+}
+
+// SessionDeleted tells that a session is gone, or is no longer this watcher's to see.
+// It ends what a watcher hears of the session.
+//
+//event:feed
+type SessionDeleted struct {
+	SessionID parley.ID `json:"session_id,omitzero"` // the session; left out when it ends a watcher's stream
+}
+
+// SessionActivated tells that a client, such as a browser tab, has opened the session.
+//
+//event:feed
+type SessionActivated struct {
+	ClientID string `json:"client_id"` // the name that the client gave itself
+}
+
+// SessionDeactivated tells that a client has the session open no more.
+//
+//event:feed
+type SessionDeactivated struct {
+	ClientID string `json:"client_id"` // the name that the client gave itself
+}
+
+// Resync tells that events may be missing: read again what you show. It is the first
+// frame of every workspace feed. With a session it concerns that session, without one
+// the lists.
+//
+//event:live
+type Resync struct {
+	// why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence
+	Reason string `json:"reason"`
+}

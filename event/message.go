@@ -1,0 +1,42 @@
+package event
+
+import "parley"
+
+// MessageCreated tells that a message entered the conversation. Read the message for
+// its content, or wait for the step that settles it.
+//
+//event:durable
+type MessageCreated struct {
+	MessageID       parley.ID   `json:"message_id"`       // the message
+	TurnID          *parley.ID  `json:"turn_id"`          // its turn; null for one that no turn wrote or answers
+	Role            parley.Role `json:"role"`             // who it is from
+	MessageSequence int64       `json:"message_sequence"` // its place in the conversation, from 1
+}
+
+// MessageQueued tells that a message waits in the queue, or waits there at another
+// place than before.
+//
+//event:durable
+type MessageQueued struct {
+	MessageID parley.ID  `json:"message_id"` // the message
+	TurnID    *parley.ID `json:"turn_id"`    // the turn that it will start; null for one that starts none
+	Position  *int64     `json:"position"`   // its place in the queue; the lowest runs first
+	Steer     bool       `json:"steer"`      // it is for the next step of the running turn
+}
+
+// MessageRemoved tells that a queued message was taken back before it entered the
+// conversation.
+//
+//event:durable
+type MessageRemoved struct {
+	MessageID parley.ID `json:"message_id"` // the message
+}
+
+// MessageMarked tells that the marks of a message changed. In a fork, a message that
+// it shares with its parent has marks of its own.
+//
+//event:durable
+type MessageMarked struct {
+	MessageID parley.ID    `json:"message_id"` // the message
+	Marks     parley.Marks `json:"marks"`      // all of its marks, as they are now
+}

@@ -1,0 +1,39 @@
+package event
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// ObjectPatch will carry the growth of a JSON value while a model answers by a schema:
+// derived from the text that streams, and never stored. It is reserved: its place and
+// its form are settled, and nothing sends it yet.
+//
+//event:live,reserved
+type ObjectPatch struct {
+	MessageID parley.ID        `json:"message_id"` // the message whose object grows
+	Patch     []PatchOperation `json:"patch"`      // to be applied in order
+}
+
+// PatchOperation is one operation of a JSON Patch (RFC 6902), or append.
+type PatchOperation struct {
+	Op    PatchOp         `json:"op"`              // what to do
+	Path  string          `json:"path"`            // where, as a JSON Pointer (RFC 6901)
+	From  string          `json:"from,omitempty"`  // of move and copy: where from
+	Value json.RawMessage `json:"value,omitempty"` // of add, replace, test and append
+}
+
+// PatchOp is what an operation of a patch does.
+type PatchOp string
+
+// The operations: those of RFC 6902, and append, which adds text to the end of a string.
+const (
+	PatchAdd     PatchOp = "add"
+	PatchRemove  PatchOp = "remove"
+	PatchReplace PatchOp = "replace"
+	PatchMove    PatchOp = "move"
+	PatchCopy    PatchOp = "copy"
+	PatchTest    PatchOp = "test"
+	PatchAppend  PatchOp = "append"
+)

@@ -1,0 +1,76 @@
+package event
+
+import (
+	"encoding/json"
+
+	"parley"
+)
+
+// StepStarted tells that a step began: one call of the model, and a streaming message
+// for its answer. It comes again for each attempt.
+//
+//event:durable
+type StepStarted struct {
+	TurnID    parley.ID      `json:"turn_id"`    // the turn of the step
+	Step      int            `json:"step"`       // its number in the turn, from 1
+	CallID    *parley.ID     `json:"call_id"`    // the record of the model call; null for an outside agent's message
+	MessageID parley.ID      `json:"message_id"` // the message that the answer streams into
+	Attempt   int            `json:"attempt"`    // the attempt at this step, from 1
+	Model     parley.ModelID `json:"model"`      // provider/model; empty when an outside agent names none
+}
+
+// StepGenerating is a delta: a live piece of a message that streams. It either goes on
+// where the last delta of its message and kind ended, or starts over at offset 0 with
+// the text so far. It has no id and no sequence; the step's end is authoritative.
+//
+//event:live
+type StepGenerating struct {
+	MessageID parley.ID          `json:"message_id"` // the message that grows
+	Kind      parley.ContentKind `json:"kind"`       // which of its texts grows
+	Offset    int                `json:"offset"`     // where the piece begins, in bytes of UTF-8
+	End       int                `json:"end"`        // where it ends
+	Delta     string             `json:"delta"`      // the piece
+}
+
+// Settled is the data of the two events that end a step.
+type Settled struct {
+	TurnID parley.ID `json:"turn_id"` // the turn of the step
+	Step   int       `json:"step"`    // its number in the turn
+	// why the step failed; null when it did not, or was cancelled
+	Error    *parley.Failure  `json:"error"`
+	Messages []SettledMessage `json:"messages"` // what the step wrote, in order
+}
+
+// SettledMessage is a message in its final form, which replaces what streamed.
+type SettledMessage struct {
+	MessageID parley.ID            `json:"message_id"` // the message
+	Role      parley.Role          `json:"role"`       // who it is from: assistant or tool_call
+	Status    parley.MessageStatus `json:"status"`     // how it ended: completed, failed or cancelled
+	End       int                  `json:"end"`        // bytes of what streamed: of the text, or of a call's arguments
+	// the whole content, by role as in a message; null when the message is gone
+	Content json.RawMessage `json:"content" of:"Message.content" stored:"null"`
+}
+
+// StepGenerated ends a step that completed. It is authoritative: replace what streamed
+// by its messages.
+//
+//event:durable
+type StepGenerated struct{ Settled }
+
+// StepError ends a step that failed or was cancelled. It is authoritative: replace what
+// streamed by its messages.
+//
+//event:durable
+type StepError struct{ Settled }
+
+// StepRetrying tells that an attempt at a step failed and another one follows after a
+// pause.
+//
+//event:durable
+type StepRetrying struct {
+	TurnID  parley.ID         `json:"turn_id"` // the turn of the step
+	Step    int               `json:"step"`    // its number in the turn
+	Attempt int               `json:"attempt"` // the attempt that comes next
+	Class   parley.ErrorClass `json:"class"`   // why the last one failed
+	WaitMS  int64             `json:"wait_ms"` // milliseconds until the next one
+}
