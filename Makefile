@@ -46,8 +46,8 @@ FUZZTIME ?= 10s
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/parley
-	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
+build: ## build bin/parley as it is released: static, without paths and symbols
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
 
 check: ## in a minute or two: compile, vet, and the short tests without PostgreSQL, linters, the page and whole processes
 	go build ./...
@@ -67,7 +67,7 @@ test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage e2e $(MAKE) e2e
 	@echo "seconds of each stage:"; cat .cache/stages
 
-test-deploy: ## the files of deploy/ against what reads them
+test-deploy: ## the files of deploy/ against what reads them, and the size of the release
 	cd deploy/check && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-vendors: ## the vendors' SDKs against the wires
