@@ -109,7 +109,8 @@ $(PAGE_PACKAGES): web/package.json web/package-lock.json
 page: $(PAGE_PACKAGES) ## build web/dist from web/src
 	npm run --prefix web build
 
-test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, and that web/dist is what the sources build
+test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, that web/dist is what the sources build, and no commit's alone
+	@.ci/commits
 	npm run --prefix web lint
 	npm run --prefix web test
 	npm run --prefix web build
