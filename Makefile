@@ -24,6 +24,9 @@ endif
 # child process. Linting vets already.
 GO_TEST := go test -count=1 -vet=off
 
+# The packages of the tree as ./paths, whatever the module is called.
+PACKAGES = go list ./... | sed "s|^$$(go list -m)|.|"
+
 # For one package: some three times what it takes on two quiet cores, so that what
 # hangs ends while somebody still waits for it.
 UNIT_TIMEOUT    := 8m
@@ -41,7 +44,7 @@ STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,7 +55,7 @@ build: ## build bin/parley as it is released: static, without paths and symbols
 check: ## in a minute or two: compile, vet, and the short tests without PostgreSQL, linters, the page and whole processes
 	go build ./...
 	go vet ./...
-	go test -vet=off -short $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' -e '^parley/postgres$$' -e '^parley/internal/pgtest$$')
+	go test -vet=off -short $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' -e '^./postgres$$' -e '^./internal/pgtest$$')
 
 test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, a look at the fuzz targets, stores, whole processes; each stage says what it took
 	.ci/prepare
@@ -74,7 +77,7 @@ test-vendors: ## the vendors' SDKs against the wires
 	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -timeout $(UNIT_TIMEOUT) $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' $(foreach p,$(STORES),-e '^parley/$(p:./%=%)$$'))
+	$(GO_TEST) $(RACE) -timeout $(UNIT_TIMEOUT) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES),-e '^$(p)$$'))
 
 test-stores: $(POSTGRES) ## both databases with the race detector, the walks without, and newer servers
 	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
@@ -158,6 +161,9 @@ lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the r
 
 fmt: ## gofmt the tree
 	gofmt -w $$(git ls-files '*.go')
+
+module: ## give the tree another module path everywhere: make module MODULE=example.org/parley
+	go run ./internal/modulepath $(MODULE)
 
 clean: ## remove what the targets made
 	rm -rf bin .cache

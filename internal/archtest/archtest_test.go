@@ -10,10 +10,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
-const module = "parley"
+// module is this tree's path, as `make module` has set it.
+var module = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "list", "-m").Output()
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(out))
+})
 
 // rules say which of the project's own packages each package may import, by
 // path below the module; patterns as in path.Match. The first row that fits
@@ -24,6 +32,7 @@ var rules = []struct {
 }{
 	{".", nil}, // the words: standard library only
 	{"internal/archtest", nil},
+	{"internal/modulepath", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
 	{"prompt", []string{"."}},
@@ -124,14 +133,14 @@ func list(t *testing.T) []listed {
 }
 
 func isOwn(importPath string) bool {
-	return importPath == module || strings.HasPrefix(importPath, module+"/")
+	return importPath == module() || strings.HasPrefix(importPath, module()+"/")
 }
 
 func local(importPath string) string {
-	if importPath == module {
+	if importPath == module() {
 		return "."
 	}
-	return strings.TrimPrefix(importPath, module+"/")
+	return strings.TrimPrefix(importPath, module()+"/")
 }
 
 func allowed(own string) ([]string, bool) {

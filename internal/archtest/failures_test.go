@@ -17,6 +17,9 @@ var (
 	namedTest  = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)([^`]*)`")
 )
 
+// rootPackage is the package of the module's root, as the pages call it.
+const rootPackage = "parley"
+
 // suites are the packages whose cases run in the tests of others.
 var suites = []string{"../../storetest", "../../llm/llmtest"}
 
@@ -71,7 +74,7 @@ func namedTestsExist(t *testing.T, page []byte) {
 	t.Helper()
 	for _, named := range namedTest.FindAllStringSubmatch(string(page), -1) {
 		dir := filepath.Join("../..", named[1])
-		if named[1] == module {
+		if named[1] == rootPackage {
 			dir = "../.."
 		}
 		own := sources(t, dir)
