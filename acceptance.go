@@ -21,7 +21,7 @@ const (
 type Accepted struct {
 	// Agents are versions by agent: the session's own, and those that its tools are.
 	Agents map[ID]int `json:"agents,omitempty"`
-	// Tools are the tools as they were, each by its ToolDigest, in order.
+	// Tools are the tools as they were, each by its DigestOfTool, in order.
 	Tools []string `json:"tools,omitempty"`
 	// Changes were accepted one by one, the latest last.
 	Changes []AcceptedChange `json:"changes,omitempty"`
@@ -93,10 +93,14 @@ const digestBytes = 16
 // program, which the operator chose.
 const sourceBuiltin = "builtin"
 
-// ToolDigest names a tool of the server as it is: its name, where it comes from,
-// its definition and its annotations. A tool whose digest is another is another tool.
+// ToolDigest names a tool of the server as it is.
 func ToolDigest(tool Tool) string {
-	definition, source := tool.Definition(), tool.Source()
+	return DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
+}
+
+// DigestOfTool names a tool of the server as it is: its name, where it comes from,
+// its definition and its annotations. A tool whose digest is another is another tool.
+func DigestOfTool(source string, definition ToolDefinition, annotations ToolAnnotations) string {
 	if source == sourceBuiltin {
 		definition = ToolDefinition{Name: definition.Name}
 	}
@@ -104,7 +108,7 @@ func ToolDigest(tool Tool) string {
 		Source      string
 		Definition  ToolDefinition
 		Annotations ToolAnnotations
-	}{source, canonicalDefinition(definition), tool.Annotations()})
+	}{source, canonicalDefinition(definition), annotations})
 }
 
 // Digest names a tool that an agent defines as it is: one that a client answers or

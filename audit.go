@@ -80,7 +80,7 @@ func (i *AuditIntent) About(session, target ID) {
 		i.entries = append(i.entries, entry)
 		at = len(i.entries) - 1
 	}
-	i.entries[at].names(session, target)
+	nameAudited(&i.entries[at], session, target)
 }
 
 // Sessions are those that the call is known to concern so far.
@@ -110,8 +110,8 @@ func (i *AuditIntent) entryOf(entries []AuditEntry, session ID) int {
 	return open
 }
 
-// names has an entry say what it is about.
-func (e *AuditEntry) names(session, target ID) {
+// nameAudited has an entry say what it is about.
+func nameAudited(e *AuditEntry, session, target ID) {
 	e.SessionID = session
 	if !target.IsZero() {
 		e.TargetID = target
@@ -146,7 +146,7 @@ func (i *AuditIntent) Entries(session, target ID) []AuditEntry {
 		entries = append(entries, entry)
 		at = len(entries) - 1
 	}
-	entries[at].names(session, target)
+	nameAudited(&entries[at], session, target)
 	return entries
 }
 

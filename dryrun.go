@@ -66,7 +66,7 @@ type Previewed struct {
 	Tokens  int       // of the request, as budgets reserve them: corrected by what the provider counted before; 0: not estimated
 }
 
-// DryRunner answers questions without writing anything. CodeUnavailable when this
+// DryRunner answers questions without writing anything into the record. CodeUnavailable when this
 // process has no room for it now.
 type DryRunner interface {
 	// DryRun runs a turn in memory and returns when it has ended or waits; ctx ends it.
@@ -74,4 +74,7 @@ type DryRunner interface {
 	// Preview makes the first request of a turn; without a message (its ID is zero)
 	// the one that would come next.
 	Preview(ctx context.Context, turn DryTurn) (Previewed, error)
+	// Warm sends the beginning of an agent's requests to its provider, if that gains by
+	// it. CodeUnavailable when it fails.
+	Warm(ctx context.Context, agent Agent) (Warmed, error)
 }

@@ -1,6 +1,9 @@
 package parley
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Role is who a message is from, in the record's terms.
 type Role string
@@ -183,9 +186,8 @@ func (o Overrides) Over(wider Overrides) Overrides {
 	if o.Tools == nil {
 		o.Tools = wider.Tools
 	}
-	if o.Middleware == nil {
-		o.Middleware = wider.Middleware
-	}
+	o.Middleware = partly(o.Middleware, wider.Middleware, MiddlewareSettings.Over)
+	o.Compaction = partly(o.Compaction, wider.Compaction, CompactionSettings.Over)
 	if o.ResponseCache == nil {
 		o.ResponseCache = wider.ResponseCache
 	}
@@ -205,6 +207,15 @@ func (o Overrides) Over(wider Overrides) Overrides {
 		o.ApprovalTimeout = wider.ApprovalTimeout
 	}
 	return o
+}
+
+// partly is a setting of several parts with its gaps filled from the wider one.
+func partly[T any](near, wider *T, over func(near, wider T) T) *T {
+	if near == nil || wider == nil {
+		return cmp.Or(near, wider)
+	}
+	filled := over(*near, *wider)
+	return &filled
 }
 
 // IsZero reports that nothing is set.

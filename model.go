@@ -18,19 +18,22 @@ type Model interface {
 	// cannot be expressed on this wire.
 	Encode(request ModelRequest) (EncodedRequest, error)
 
+	// EncodeAs is Encode as a version of it was, so that requests of old calls can be
+	// made again; CodeInvalid for an unknown one.
+	EncodeAs(version int, request ModelRequest) (EncodedRequest, error)
+
 	// Stream sends an encoded request and yields the answer's chunks in the order
 	// of the wire. The sequence ends after ChunkFinish, or with exactly one error,
 	// which is a *ModelError unless ctx was cancelled (then context.Cause(ctx)).
 	// A wire that ends without its terminal marker is an error of ClassStream.
 	// Everything that the call opened is closed when the loop ends, also by break.
 	Stream(ctx context.Context, encoded EncodedRequest) iter.Seq2[Chunk, error]
-}
 
-// VersionedEncoder is a Model that still knows the encoders of earlier releases, so
-// that requests of old calls can be made again.
-type VersionedEncoder interface {
-	// EncodeAs is Encode as a version of it was; CodeInvalid for an unknown one.
-	EncodeAs(version int, request ModelRequest) (EncodedRequest, error)
+	// Warms tells whether the model's provider gains by being sent the common beginning
+	// of an agent's requests before anybody needs it: from how many tokens on a
+	// beginning is kept for all sessions; 0 when nothing is gained, and then the
+	// sentence says why.
+	Warms(model ModelID) (least int, why string)
 }
 
 // ModelSource finds models by their id "provider/model".

@@ -167,6 +167,8 @@ type ToolSource interface {
 	// Await returns when everything configured was tried once, which is so from soon
 	// after the start on, or when ctx ends.
 	Await(ctx context.Context)
+	// Faults are the tools that it knows of and that cannot be used, by name.
+	Faults() []ToolFault
 }
 
 // ToolFault is a tool that cannot be used: agents are not given it.
@@ -174,17 +176,4 @@ type ToolFault struct {
 	Name   string
 	Source string // as Tool.Source
 	Reason string // for people; it repeats no secret
-}
-
-// FaultySource is a ToolSource that knows of tools which cannot be used.
-type FaultySource interface {
-	Faults() []ToolFault // by name
-}
-
-// ToolFaults lists what a source knows of tools that cannot be used.
-func ToolFaults(source ToolSource) []ToolFault {
-	if faulty, ok := source.(FaultySource); ok {
-		return faulty.Faults()
-	}
-	return nil
 }

@@ -109,6 +109,7 @@ func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
 func (noTools) Expects(string) bool             { return false }
 func (noTools) Await(context.Context)           {}
 func (noTools) Tools() []parley.Tool            { return nil }
+func (noTools) Faults() []parley.ToolFault      { return nil }
 
 // errEnded is what a stream that ends before its turn gives.
 var errEnded = errors.New("conversation: the stream ended before the turn; the session was deleted or the home closed")

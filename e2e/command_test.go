@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"parley"
 )
@@ -141,9 +142,7 @@ func keys(t *testing.T, at place) {
 	if _, _, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot"); exitCode(err) == 0 {
 		t.Error("an agent was given to nobody without a word")
 	}
-	if out, errOut, err := at.parley(t, "audit", "--anchor"); err != nil || !regexp.MustCompile(`^\d+:[0-9a-f]+\n$`).MatchString(out) {
-		t.Errorf("the anchor: %v %s\n%q", err, errOut, out)
-	}
+	anchored(t, at)
 	if at.database != "" {
 		return
 	}
@@ -184,5 +183,20 @@ func signInsEnd(t *testing.T, at place, url, key string) {
 	}
 	if left := list(); len(left) != 0 {
 		t.Errorf("%d sign-ins are left", len(left))
+	}
+}
+
+// anchored waits until the audit's chain has an end to print; until then the command
+// says that there is none yet.
+func anchored(t *testing.T, at place) {
+	t.Helper()
+	for deadline := time.Now().Add(startDeadline); ; {
+		out, errOut, err := at.parley(t, "audit", "--anchor")
+		if regexp.MustCompile(`^\d+:[0-9a-f]+\n$`).MatchString(out) {
+			return
+		}
+		if exitCode(err) != 1 || !strings.Contains(errOut, "no link yet") || time.Now().After(deadline) {
+			t.Fatalf("the anchor: %v %s\n%q", err, errOut, out)
+		}
 	}
 }

@@ -89,8 +89,9 @@ func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
 	}
 }
 
-// copyWithKills runs a copy until it is done: the nth run is killed at its nth
-// line.
+// copyWithKills runs a copy until it is done: the nth run is killed at its nth line. How
+// many of them die in the middle is for the machine to say (transfer.TestResume dies
+// after every transaction); one has to.
 func copyWithKills(t *testing.T, from, to string) {
 	t.Helper()
 	killed := 0
@@ -118,7 +119,7 @@ func copyWithKills(t *testing.T, from, to string) {
 		switch err := command.Wait(); {
 		case err == nil:
 			goesOn := strings.Contains(out.String(), "an earlier run") || strings.Contains(out.String(), "made before") // the kill came behind its last row
-			if killed < 3 || !goesOn {
+			if killed < 1 || !goesOn {
 				t.Errorf("%d copies were killed; the last one said %s", killed, &out)
 			}
 			return

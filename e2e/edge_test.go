@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,7 +214,7 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 		command.Dir = "/"
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		out, err := command.CombinedOutput()
-		if err != nil {
+		if err != nil && !bytes.HasPrefix(out, []byte("HTTP/1.1 ")) { // behind its answer, a connection whose body went unread is reset
 			t.Fatalf("%v: %s", err, out)
 		}
 		line, _, _ := bufio.ScanLines(out, true)

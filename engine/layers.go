@@ -33,8 +33,8 @@ func (e *Engine) encodeFiltered(ctx context.Context, scope parley.Scope, call *p
 		return parley.EncodedRequest{}, nil, err
 	}
 	var encoded parley.EncodedRequest
-	if versioned, ok := model.(parley.VersionedEncoder); ok && call.EncoderVersion > 0 {
-		encoded, err = versioned.EncodeAs(call.EncoderVersion, *request)
+	if call.EncoderVersion > 0 {
+		encoded, err = model.EncodeAs(call.EncoderVersion, *request)
 	} else {
 		encoded, err = model.Encode(*request)
 	}

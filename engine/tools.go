@@ -35,7 +35,7 @@ func (e *Engine) Tools(principal parley.Principal) ([]ToolInfo, error) {
 			Annotations: tool.Annotations(), Source: tool.Source(),
 		})
 	}
-	for _, fault := range parley.ToolFaults(e.tools) {
+	for _, fault := range e.tools.Faults() {
 		infos = append(infos, ToolInfo{Name: fault.Name, Parameters: json.RawMessage(`{}`), Source: fault.Source, Unusable: &fault.Reason})
 	}
 	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })

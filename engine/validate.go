@@ -263,7 +263,7 @@ func (e *Engine) checkServerTool(name string) error {
 			return nil
 		}
 	}
-	for _, fault := range parley.ToolFaults(e.tools) {
+	for _, fault := range e.tools.Faults() {
 		if fault.Name == name {
 			return parley.InvalidField("tools", "%q cannot be used: %s", parley.Clip(name, 64), fault.Reason)
 		}

@@ -25,9 +25,8 @@ func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOr
 	if err := ownsAgent(principal, WriteAgents, &agent); err != nil {
 		return parley.Warmed{}, err
 	}
-	warmer, ok := e.dry.(parley.Warmer)
-	if !ok {
+	if e.dry == nil {
 		return parley.Warmed{}, parley.Errorf(parley.CodeUnavailable, "This process calls no models; ask one that does.")
 	}
-	return warmer.Warm(ctx, agent)
+	return e.dry.Warm(ctx, agent)
 }

@@ -32,7 +32,7 @@ func (c *changing) ran() int {
 	return c.runs
 }
 
-// Tool, Tools, Expects and Await implement parley.ToolSource.
+// Tool, Tools, Expects, Await and Faults implement parley.ToolSource.
 func (c *changing) Tool(name string) (parley.Tool, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +43,9 @@ func (c *changing) Tools() []parley.Tool {
 	tool, _ := c.Tool("mcp__act")
 	return []parley.Tool{tool}
 }
-func (c *changing) Expects(string) bool   { return false }
-func (c *changing) Await(context.Context) {}
+func (c *changing) Expects(string) bool        { return false }
+func (c *changing) Await(context.Context)      {}
+func (c *changing) Faults() []parley.ToolFault { return nil }
 
 // changed is the tool as it was when it was found.
 type changed struct {

@@ -16,8 +16,17 @@ type roomy struct{ parley.Model }
 
 func (r roomy) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
 	encoded, err := r.Model.Encode(request)
+	return spaced(encoded), err
+}
+
+func (r roomy) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	encoded, err := r.Model.EncodeAs(version, request)
+	return spaced(encoded), err
+}
+
+func spaced(encoded parley.EncodedRequest) parley.EncodedRequest {
 	encoded.Body = append([]byte("{ \n\t"), encoded.Body[1:]...)
-	return encoded, err
+	return encoded
 }
 
 // A request is shown byte for byte, white space and all: what is hashed is what the

@@ -53,6 +53,12 @@ func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, e
 	return parley.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
 }
 
+func (m *scripted) EncodeAs(_ int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+	return m.Encode(request)
+}
+
+func (*scripted) Warms(parley.ModelID) (least int, why string) { return 0, "It is a script." }
+
 func (m *scripted) Stream(ctx context.Context, _ parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
 	m.mu.Lock()
 	m.streams++
@@ -206,8 +212,9 @@ func (f fakeTools) Tools() (tools []parley.Tool) {
 	}
 	return tools
 }
-func (f fakeTools) Expects(string) bool   { return false }
-func (f fakeTools) Await(context.Context) {}
+func (f fakeTools) Expects(string) bool        { return false }
+func (f fakeTools) Await(context.Context)      {}
+func (f fakeTools) Faults() []parley.ToolFault { return nil }
 
 // recorder keeps the events of all commits and wakes who waits for one.
 type recorder struct {

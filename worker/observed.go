@@ -33,7 +33,7 @@ func (w *Worker) observe(observer parley.Observer) {
 	w.observer = unobserved{}
 	if observer != nil {
 		w.observer = observer
-		w.store = &observedStore{Store: w.store, observer: observer, ended: w.noteEnd}
+		w.store = &observedStore{turnStore: w.store, observer: observer, ended: w.noteEnd}
 	}
 }
 
@@ -69,7 +69,7 @@ func (w *Worker) Stats() parley.WorkerStats {
 // observedStore is a Store whose writes an observer is told of. It also notes
 // how the runs of its worker ended, whichever runtime ran them.
 type observedStore struct {
-	Store
+	turnStore
 
 	observer parley.Observer
 	ended    func(turnID parley.ID, end parley.TurnRun)
@@ -107,7 +107,7 @@ func (s *observedStore) over(turn *parley.Turn, limit parley.Limit) {
 }
 
 func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
-	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.Store.Claim(ctx, processID, n, occupancy) })
+	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.turnStore.Claim(ctx, processID, n, occupancy) })
 	if len(claims) > 0 {
 		s.observer.Claimed(len(claims), false)
 	}
@@ -115,29 +115,29 @@ func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, o
 }
 
 func (s *observedStore) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
-	return stored(s, parley.OperationRecoverTurn, func() (parley.TurnState, error) { return s.Store.RecoverTurn(ctx, fence) })
+	return stored(s, parley.OperationRecoverTurn, func() (parley.TurnState, error) { return s.turnStore.RecoverTurn(ctx, fence) })
 }
 
 func (s *observedStore) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
-	return stored(s, parley.OperationBeginStep, func() (parley.StepBegun, error) { return s.Store.BeginStep(ctx, fence, begin) })
+	return stored(s, parley.OperationBeginStep, func() (parley.StepBegun, error) { return s.turnStore.BeginStep(ctx, fence, begin) })
 }
 
 func (s *observedStore) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
-	return s.wrote(parley.OperationRetryCall, func() error { return s.Store.RetryCall(ctx, fence, step, failed, notice) })
+	return s.wrote(parley.OperationRetryCall, func() error { return s.turnStore.RetryCall(ctx, fence, step, failed, notice) })
 }
 
 func (s *observedStore) BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error {
-	return s.wrote(parley.OperationBeginCall, func() error { return s.Store.BeginCall(ctx, fence, begin) })
+	return s.wrote(parley.OperationBeginCall, func() error { return s.turnStore.BeginCall(ctx, fence, begin) })
 }
 
 func (s *observedStore) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
-	return stored(s, parley.OperationOpenBlock, func() (parley.Message, error) { return s.Store.OpenBlock(ctx, fence, open) })
+	return stored(s, parley.OperationOpenBlock, func() (parley.Message, error) { return s.turnStore.OpenBlock(ctx, fence, open) })
 }
 
 // AppendVersions counts each claim that was fenced as a write refused.
 func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
 	started := time.Now()
-	appended, err := s.Store.AppendVersions(ctx, versions)
+	appended, err := s.turnStore.AppendVersions(ctx, versions)
 	took := time.Since(started)
 	if err != nil || len(appended.Fenced) == 0 {
 		s.observer.Stored(parley.OperationAppendVersions, took, err)
@@ -153,7 +153,7 @@ func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.Fe
 var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 
 func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
-	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.Store.SettleStep(ctx, fence, settle) })
+	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.turnStore.SettleStep(ctx, fence, settle) })
 	if err == nil && settle.End != nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
@@ -161,11 +161,11 @@ func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, sett
 }
 
 func (s *observedStore) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
-	return stored(s, parley.OperationSettleTool, func() (parley.Message, error) { return s.Store.SettleTool(ctx, fence, settle) })
+	return stored(s, parley.OperationSettleTool, func() (parley.Message, error) { return s.turnStore.SettleTool(ctx, fence, settle) })
 }
 
 func (s *observedStore) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
-	turn, err := stored(s, parley.OperationParkTurn, func() (parley.Turn, error) { return s.Store.ParkTurn(ctx, fence, reason) })
+	turn, err := stored(s, parley.OperationParkTurn, func() (parley.Turn, error) { return s.turnStore.ParkTurn(ctx, fence, reason) })
 	if err == nil {
 		s.over(&turn, "")
 	}
@@ -173,7 +173,7 @@ func (s *observedStore) ParkTurn(ctx context.Context, fence parley.Fence, reason
 }
 
 func (s *observedStore) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
-	turn, err := stored(s, parley.OperationParkRefused, func() (parley.Turn, error) { return s.Store.ParkRefused(ctx, fence, refusal) })
+	turn, err := stored(s, parley.OperationParkRefused, func() (parley.Turn, error) { return s.turnStore.ParkRefused(ctx, fence, refusal) })
 	if err == nil {
 		s.over(&turn, refusal.Limit)
 	}
@@ -181,15 +181,15 @@ func (s *observedStore) ParkRefused(ctx context.Context, fence parley.Fence, ref
 }
 
 func (s *observedStore) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
-	return stored(s, parley.OperationOpenChild, func() (parley.Session, error) { return s.Store.OpenChild(ctx, fence, child) })
+	return stored(s, parley.OperationOpenChild, func() (parley.Session, error) { return s.turnStore.OpenChild(ctx, fence, child) })
 }
 
 func (s *observedStore) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
-	return s.wrote(parley.OperationUseApprovals, func() error { return s.Store.UseApprovals(ctx, fence, uses) })
+	return s.wrote(parley.OperationUseApprovals, func() error { return s.turnStore.UseApprovals(ctx, fence, uses) })
 }
 
 func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
-	settled, err := stored(s, parley.OperationFinishTurn, func() (parley.StepSettled, error) { return s.Store.FinishTurn(ctx, fence, end) })
+	settled, err := stored(s, parley.OperationFinishTurn, func() (parley.StepSettled, error) { return s.turnStore.FinishTurn(ctx, fence, end) })
 	if err == nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
@@ -197,7 +197,7 @@ func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end 
 }
 
 func (s *observedStore) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
-	err := s.wrote(parley.OperationReleaseTurn, func() error { return s.Store.ReleaseTurn(ctx, fence) })
+	err := s.wrote(parley.OperationReleaseTurn, func() error { return s.turnStore.ReleaseTurn(ctx, fence) })
 	if err == nil {
 		s.ended(fence.TurnID, parley.TurnRun{Outcome: parley.RunReleased})
 	}
@@ -205,11 +205,11 @@ func (s *observedStore) ReleaseTurn(ctx context.Context, fence parley.Fence) err
 }
 
 func (s *observedStore) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
-	return stored(s, parley.OperationRenewLease, func() ([]parley.ID, error) { return s.Store.RenewLease(ctx, processID, lease) })
+	return stored(s, parley.OperationRenewLease, func() ([]parley.ID, error) { return s.turnStore.RenewLease(ctx, processID, lease) })
 }
 
 func (s *observedStore) Sweep(ctx context.Context) (int, error) {
-	touched, err := stored(s, parley.OperationSweep, func() (int, error) { return s.Store.Sweep(ctx) })
+	touched, err := stored(s, parley.OperationSweep, func() (int, error) { return s.turnStore.Sweep(ctx) })
 	if err == nil {
 		s.observer.Swept(touched)
 	}
@@ -217,5 +217,5 @@ func (s *observedStore) Sweep(ctx context.Context) (int, error) {
 }
 
 func (s *observedStore) ApplyOutbox(ctx context.Context) (bool, error) {
-	return stored(s, parley.OperationApplyOutbox, func() (bool, error) { return s.Store.ApplyOutbox(ctx) })
+	return stored(s, parley.OperationApplyOutbox, func() (bool, error) { return s.turnStore.ApplyOutbox(ctx) })
 }

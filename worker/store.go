@@ -6,8 +6,18 @@ import (
 	"parley"
 )
 
-// Store is what a Worker uses of parley.Store.
+// Store is what a Worker uses of parley.Store. A store that wraps another one has
+// all of it, or does not compile: the index of words, the audit's chain and kept
+// answers are no options that could get lost on the way.
 type Store interface {
+	turnStore
+	parley.ResponseCache
+	parley.SearchIndex
+	parley.AuditLinker
+}
+
+// turnStore is what running turns takes; that of a dry run has no more.
+type turnStore interface {
 	parley.LeaseStore
 	parley.OutboxStore
 	parley.RetentionStore

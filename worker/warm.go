@@ -10,17 +10,12 @@ import (
 	"parley/prompt"
 )
 
-var (
-	_ parley.Warmer = (*Worker)(nil)
-	_ parley.Warmer = (*DryRunner)(nil)
-)
-
-// Warm implements parley.Warmer.
+// Warm implements parley.DryRunner.
 func (d *DryRunner) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error) {
 	return d.w.Warm(ctx, agent)
 }
 
-// Warm implements parley.Warmer: a request with the agent's tools and system
+// Warm implements parley.DryRunner: a request with the agent's tools and system
 // prompt and next to nothing behind them, for an answer of one token.
 func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error) {
 	of := parley.DryTurn{Agent: agent, Fresh: true, Session: parley.Session{ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID}}
@@ -100,11 +95,7 @@ func (t *turn) coldFor(agent *parley.Agent, tokens int) string {
 	if !t.info.Caching {
 		return fmt.Sprintf("The model %q is not known to have a prompt cache. If it has one, say so under models in parley.yaml (caching: true).", t.settings.Model)
 	}
-	warmer, ok := t.model.(parley.PrefixWarmer)
-	if !ok {
-		return "This provider's adapter does not know whether a cache would be kept for other sessions."
-	}
-	least, why := warmer.Warms(t.settings.Model)
+	least, why := t.model.Warms(t.settings.Model)
 	if least == 0 {
 		return why
 	}

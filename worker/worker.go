@@ -24,7 +24,7 @@ const evictPatience = 5 * time.Second
 // Worker is the part of a process that runs turns. It implements
 // parley.Runner for the engine and parley.Hints for the store.
 type Worker struct {
-	store    Store
+	store    turnStore
 	observer parley.Observer
 	models   parley.ModelSource
 	tools    parley.ToolSource
@@ -39,12 +39,12 @@ type Worker struct {
 	ratios   *prompt.Ratios
 	pauses   *pauses
 	script   *script // of a dry run: it answers for all tools; else nil
-	// responses is the store's response cache; nil where there is none, and in dry runs.
+	// responses is the store's response cache; nil in dry runs.
 	responses parley.ResponseCache
 
 	compactor *compactor
-	linker    *linker  // nil where the store keeps no chain of the audit, and in dry runs
-	indexer   *indexer // nil where the store keeps no index of words, and in dry runs
+	linker    *linker  // nil in dry runs
+	indexer   *indexer // nil in dry runs
 
 	claimNow  chan struct{} // of one: the claimer may find something
 	outboxNow chan struct{} // of one: the outbox may hold something
@@ -87,6 +87,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 	options = options.withDefaults()
 	w := &Worker{
 		store: store, models: models, tools: tools, hub: hub, options: options, log: options.Log,
+		responses: store, indexer: newIndexer(store), linker: newLinker(store),
 		runtimes:  map[string]parley.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
@@ -100,13 +101,6 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		places:    parley.Occupancy{Slots: options.Slots, Reserve: parley.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
-	}
-	w.responses, _ = store.(parley.ResponseCache)
-	if index, ok := store.(parley.SearchIndex); ok {
-		w.indexer = newIndexer(index)
-	}
-	if links, ok := store.(parley.AuditLinker); ok {
-		w.linker = newLinker(links)
 	}
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
@@ -150,12 +144,8 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(func() { w.expire(w.clients()) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.compactLoop)
-	if w.indexer != nil {
-		w.claimers.Go(w.indexLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	}
-	if w.linker != nil {
-		w.claimers.Go(w.linkLoop) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	}
+	w.claimers.Go(w.indexLoop)                   //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(w.linkLoop)                    //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
 		w.claimers.Go(w.outboxLoop)
@@ -246,14 +236,12 @@ func (w *Worker) Committed(commit parley.Commit) {
 	if commit.Outbox {
 		poke(w.outboxNow)
 	}
-	if w.indexer != nil && !commit.SessionID.IsZero() {
+	if !commit.SessionID.IsZero() {
 		if commit.Remote {
 			w.indexer.noteOther(commit.SessionID)
 		} else {
 			w.indexer.note(commit.SessionID)
 		}
-	}
-	if w.linker != nil && !commit.SessionID.IsZero() {
 		w.linker.note(commit.SessionID)
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {

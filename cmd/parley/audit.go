@@ -62,6 +62,9 @@ func printAnchor(ctx context.Context, server *client.Client, shared *flags, term
 	if shared.json {
 		return term.printJSON(anchor)
 	}
+	if anchor.Number == 0 {
+		return parley.Errorf(parley.CodeNotFound, "the audit's chain has no link yet: it gets its first within seconds of the first entry; ask again")
+	}
 	_, err = fmt.Fprintln(term.out, anchor)
 	return err
 }

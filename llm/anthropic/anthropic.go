@@ -79,7 +79,7 @@ func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{run: none} })
 }
 
-// Warms implements parley.PrefixWarmer: what is marked is kept for everybody with
+// Warms implements parley.Model: what is marked is kept for everybody with
 // the same credential, from 1,024 tokens on (some models: from 2,048 or 4,096 on).
 func (m *Model) Warms(parley.ModelID) (least int, why string) { return leastCached, "" }
 

@@ -63,7 +63,7 @@ type older struct {
 }
 
 func (o older) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
-	return o.Model.(parley.VersionedEncoder).EncodeAs(o.version, request) //nolint:forcetypeassert // both wires are
+	return o.EncodeAs(o.version, request)
 }
 
 // Of gives a pointer to v, for the optional fields of a request.

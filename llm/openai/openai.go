@@ -73,7 +73,7 @@ func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{current: none} })
 }
 
-// Warms implements parley.PrefixWarmer: DashScope keeps what is marked for everybody
+// Warms implements parley.Model: DashScope keeps what is marked for everybody
 // with the same credential. The others find a beginning by themselves, and keep it
 // where the requests of one session go.
 func (m *Model) Warms(model parley.ModelID) (least int, why string) {

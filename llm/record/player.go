@@ -31,10 +31,7 @@ type Player struct {
 	given map[string]int
 }
 
-var (
-	_ parley.Model            = (*Player)(nil)
-	_ parley.VersionedEncoder = (*Player)(nil)
-)
+var _ parley.Model = (*Player)(nil)
 
 // Open answers from the recordings below a directory. wire encodes requests, as the
 // one did that was recorded; any key will do for it. CodeNotFound when there is no
@@ -51,10 +48,13 @@ func (p *Player) Encode(request parley.ModelRequest) (parley.EncodedRequest, err
 	return p.wire.Encode(request)
 }
 
-// EncodeAs implements parley.VersionedEncoder.
+// EncodeAs implements parley.Model.
 func (p *Player) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
-	return encodeAs(p.wire, version, request)
+	return p.wire.EncodeAs(version, request)
 }
+
+// Warms implements parley.Model.
+func (p *Player) Warms(model parley.ModelID) (least int, why string) { return p.wire.Warms(model) }
 
 // Stream implements parley.Model: the recorded answer, at once. A request that was
 // never recorded is an error that names the missing file and the nearest one.

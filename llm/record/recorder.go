@@ -23,10 +23,7 @@ type Recorder struct {
 	taken map[string]int
 }
 
-var (
-	_ parley.Model            = (*Recorder)(nil)
-	_ parley.VersionedEncoder = (*Recorder)(nil)
-)
+var _ parley.Model = (*Recorder)(nil)
 
 // New records a model's exchanges below a directory, which is made. What an earlier
 // Recorder wrote of the same requests is replaced.
@@ -35,18 +32,6 @@ func New(model parley.Model, dir string, options Options) (*Recorder, error) {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "record: the directory of the recordings cannot be made")
 	}
 	return &Recorder{Model: model, dir: dir, options: options, taken: map[string]int{}}, nil
-}
-
-// EncodeAs implements parley.VersionedEncoder as far as the model does.
-func (r *Recorder) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
-	return encodeAs(r.Model, version, request)
-}
-
-func encodeAs(model parley.Model, version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
-	if versioned, ok := model.(parley.VersionedEncoder); ok {
-		return versioned.EncodeAs(version, request)
-	}
-	return model.Encode(request)
 }
 
 // Stream implements parley.Model: what the model yields, and a file of it at the

@@ -89,7 +89,5 @@ func (c *promptCache) keep(key uint64) {
 	c.young[key] = struct{}{}
 }
 
-var _ parley.VersionedEncoder = (*Model)(nil)
-
-// Warms implements parley.PrefixWarmer.
+// Warms implements parley.Model.
 func (*Model) Warms(parley.ModelID) (least int, why string) { return cacheLeast, "" }

@@ -58,5 +58,8 @@ func (Source) Expects(string) bool { return false }
 // Await implements parley.ToolSource.
 func (Source) Await(context.Context) {}
 
+// Faults implements parley.ToolSource: what is built in can be used.
+func (Source) Faults() []parley.ToolFault { return nil }
+
 // Tools lists the tools by name.
 func (s Source) Tools() []parley.Tool { return slices.Clone(s.tools) }

@@ -98,6 +98,9 @@ func (*Source) Expects(string) bool { return false }
 // Await implements parley.ToolSource.
 func (*Source) Await(context.Context) {}
 
+// Faults implements parley.ToolSource: one that cannot be used is refused at the start.
+func (*Source) Faults() []parley.ToolFault { return nil }
+
 // Close closes the connections that no call uses.
 func (s *Source) Close() {
 	for _, tool := range s.tools {

@@ -53,7 +53,7 @@ export const inspectRoute = createRoute({
 });
 
 const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: lazyRouteComponent(() => import('./pages/inbox'), 'InboxPage') });
-const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: lazyRouteComponent(() => import('./pages/agents'), 'AgentsPage') });
+const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: lazyRouteComponent(() => import('./pages/agentlist'), 'AgentsPage') });
 export const searchRoute = createRoute({
   getParentRoute: () => root,
   path: '/search',
@@ -66,7 +66,7 @@ export const agentRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/agent'), 'AgentPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'from', 'to'),
 });
-const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: lazyRouteComponent(() => import('./pages/projects'), 'ProjectsPage') });
+const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: lazyRouteComponent(() => import('./pages/projectlist'), 'ProjectsPage') });
 export const projectRoute = createRoute({
   getParentRoute: () => root,
   path: '/projects/$id',

@@ -11,7 +11,7 @@ import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
-const SignIns = lazy(() => import('./signins').then((module) => ({ default: module.SignIns })));
+const SignIns = lazy(() => import('./signinlist').then((module) => ({ default: module.SignIns })));
 
 const SECTIONS = [
   ['models', 'Models'],

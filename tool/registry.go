@@ -60,7 +60,7 @@ func (r *Registry) Tools() []parley.Tool {
 func (r *Registry) Faults() []parley.ToolFault {
 	var all []parley.ToolFault
 	for _, source := range r.sources {
-		all = append(all, parley.ToolFaults(source)...)
+		all = append(all, source.Faults()...)
 	}
 	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
 	return all

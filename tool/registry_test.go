@@ -37,7 +37,8 @@ func (s *source) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
-func (*source) Await(context.Context) {}
+func (*source) Await(context.Context)      {}
+func (*source) Faults() []parley.ToolFault { return nil }
 func (s *source) Expects(name string) bool {
 	return s.expects != "" && strings.HasPrefix(name, s.expects)
 }
