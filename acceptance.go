@@ -85,18 +85,13 @@ func (a *Accepted) Clone() *Accepted {
 	return &out
 }
 
-// digestBytes is how much of a SHA-256 a ToolDigest keeps: enough that nobody makes
+// digestBytes is how much of a SHA-256 a tool.Digest keeps: enough that nobody makes
 // a second tool with the same one.
 const digestBytes = 16
 
 // sourceBuiltin is the Source of Parley's own tools. Their texts change with the
 // program, which the operator chose.
 const sourceBuiltin = "builtin"
-
-// ToolDigest names a tool of the server as it is.
-func ToolDigest(tool Tool) string {
-	return DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
-}
 
 // DigestOfTool names a tool of the server as it is: its name, where it comes from,
 // its definition and its annotations. A tool whose digest is another is another tool.

@@ -1,10 +1,6 @@
 package parley
 
-import (
-	"context"
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // The bounds of a message that an agent outside streams into the record.
 const (
@@ -14,16 +10,6 @@ const (
 	MaxOutsideCalls       = 128     // tool calls that come with one settle
 )
 
-// OutsideSilent is the sentence of a message whose agent appended nothing for too long.
-const OutsideSilent = "The agent that wrote this from outside went silent before it settled its message."
-
-// OutsideAppend is a piece of a message's text or reasoning.
-type OutsideAppend struct {
-	Kind   ContentKind // text or reasoning
-	Offset int         // UTF-8 bytes; where the text of this kind ends, or before
-	Text   string      // empty: the agent is alive and has nothing new
-}
-
 // OutsideGrown is how far an open message has come.
 type OutsideGrown struct {
 	MessageID ID   `json:"message_id"`
@@ -31,38 +17,4 @@ type OutsideGrown struct {
 	Text      int  `json:"text_end"`      // UTF-8 bytes
 	Reasoning int  `json:"reasoning_end"` // UTF-8 bytes
 	DueAt     Time `json:"due_at"`        // when it is settled as failed unless something comes before; about
-}
-
-// OutsideSettle ends an open message and its turn.
-type OutsideSettle struct {
-	Status   MessageStatus   // a settled one
-	Content  json.RawMessage // canonical AssistantContent, whose texts begin with what was appended; nil: what was appended
-	Usage    *Usage          // as the agent reports it
-	Cost     *Money          // of that usage; nil: unknown
-	Model    ModelID         // "" leaves the one that was named when it was opened
-	Failure  *Failure        // of failed
-	Calls    []NewMessage    // tool_calls that enter the record behind it; of completed
-	Estimate func(text string) int
-}
-
-// OutsideSettled is the answer to SettleOutside.
-type OutsideSettled struct {
-	Message Message
-	Turn    Turn
-	Calls   []Message // the tool calls, in order
-}
-
-// OutsideStore is how an agent outside streams its message: PostMessage with
-// NewMessage.Streaming opens it, on a session without an unfinished turn. It is
-// then the session's turn, waiting for WaitOutside, and no worker's.
-type OutsideStore interface {
-	// AppendOutside adds to an open message, durable before anybody sees it, and
-	// prolongs its time. What is known already is accepted again and adds nothing.
-	// CodeConflict with Error.End for a hole and for text that differs from what is
-	// there, with Error.State for a message that has settled; CodeTooLarge.
-	AppendOutside(ctx context.Context, scope Scope, messageID ID, piece OutsideAppend) (OutsideGrown, error)
-
-	// SettleOutside settles an open message and ends its turn. One that was settled
-	// so before is answered again; CodeConflict with the state for any other.
-	SettleOutside(ctx context.Context, scope Scope, messageID ID, settle OutsideSettle) (OutsideSettled, error)
 }

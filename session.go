@@ -107,7 +107,7 @@ type Session struct {
 	FinishedAt      Time            `json:"finished_at"`
 
 	// Accepted is of a new session what its owner accepts with it. It is read by
-	// SessionStore.Accepted alone.
+	// store.Sessions.Accepted alone.
 	Accepted *Accepted `json:"-"`
 }
 

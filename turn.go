@@ -315,7 +315,7 @@ type Manifest struct {
 	Ranges []ManifestRange `json:"ranges"`
 	// Middleware names what the request went through, in order.
 	Middleware []string `json:"middleware,omitempty"`
-	// CacheKey is that of the request, see ModelRequest.
+	// CacheKey is that of the request, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
 	// CachedResponse says that the answer was kept from an equal request: nothing
 	// was sent.

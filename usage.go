@@ -1,9 +1,6 @@
 package parley
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // UsageGroup is by what usage is summed up.
 type UsageGroup string
@@ -21,16 +18,6 @@ const (
 	DefaultUsageSpan = 30 * 24 * time.Hour
 	MaxUsageSpan     = 366 * 24 * time.Hour
 )
-
-// UsageQuery asks what the calls to models took that began in a span of time.
-type UsageQuery struct {
-	Group   UsageGroup
-	Daily   bool // a sum for each of the group's days, the last day first
-	From    Time // inclusive
-	To      Time // exclusive
-	AgentID ID   // of this agent's sessions alone; zero: of all
-	Limit   int
-}
 
 // UsageSum is a sum over calls that have ended, under what they are of: one of the
 // first four fields, as the group says, and its day if they are daily. Calls of deleted sessions are not in it.
@@ -58,11 +45,4 @@ func (u UsageSum) MarshalJSON() ([]byte, error) {
 		Model *ModelID `json:"model"`
 		Name  *string  `json:"name"`
 	}{(*plain)(&u), OrNull(u.Model), OrNull(u.Name)})
-}
-
-// UsageStore sums up what calls took.
-type UsageStore interface {
-	// Usage sums up the calls of the sessions that a scope shows: days from the last
-	// one, else the dearest first, then those with the most tokens.
-	Usage(ctx context.Context, scope Scope, query UsageQuery) ([]UsageSum, error)
 }

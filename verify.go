@@ -1,7 +1,6 @@
 package parley
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 )
@@ -87,75 +86,4 @@ type VerifyStep struct {
 	Checked  int64       `json:"checked"` // tables, messages, chunks, links or entries of this step
 	Findings []Finding   `json:"findings"`
 	Anchor   Anchor      `json:"anchor"` // the end of the audit's chain
-}
-
-// RecordHead is what a session's head says of its record.
-type RecordHead struct {
-	WorkspaceID  ID
-	SessionID    ID
-	LastSequence int64
-	LastHash     Hash
-	Listed       bool // its row among the sessions is there; set by RecordHeads
-}
-
-// RecordRow is a message of a record as the hash chain sees it.
-type RecordRow struct {
-	Sequence int64
-	Input    ChainInput
-	Hash     Hash // zero while it streams
-}
-
-// LinkRow is a link with its entry; the entry is nil when it is not there, or when
-// the link is of heads.
-type LinkRow struct {
-	AuditLink
-	Entry *AuditEntry
-}
-
-// HeadFound is what there is of a linked head.
-type HeadFound struct {
-	Deleted   bool // the session is marked as deleted
-	Explained bool // by an entry of the audit
-	There     bool // the session is
-	Hash      Hash // of the message at the head's sequence; zero when there is none
-}
-
-// StoredBlob names bytes of files.
-type StoredBlob struct {
-	WorkspaceID ID
-	ID          ID
-	Hash        Hash
-	Size        int64
-}
-
-// AuditKey names an entry.
-type AuditKey struct {
-	WorkspaceID ID
-	At          Time
-	ID          ID
-	Loose       bool // it is neither linked nor waiting for it
-}
-
-// VerifyStore shows a store's rows of all workspaces for verification. Each method
-// reads a bounded number of rows in one snapshot, beside everything else.
-type VerifyStore interface {
-	AuditLinker
-	// CheckPages has the database check the table behind one ("": the first), and
-	// returns its name; "" when there is none left.
-	CheckPages(ctx context.Context, after string) (table string, findings []Finding, err error)
-	// RecordHeads are the heads of sessions that are not deleted, behind one.
-	RecordHeads(ctx context.Context, after ID, limit int) ([]RecordHead, error)
-	// RecordRows are the messages of a session's record behind a sequence, with its
-	// head of the same moment; there is false when it is gone or deleted.
-	RecordRows(ctx context.Context, workspaceID, sessionID ID, after int64, limit int) (head RecordHead, rows []RecordRow, there bool, err error)
-	// StoredBlobs are the whole blobs behind one, by id.
-	StoredBlobs(ctx context.Context, after ID, limit int) ([]StoredBlob, error)
-	// FileChunk is that of FileStore.
-	FileChunk(ctx context.Context, workspaceID, blobID ID, n int) ([]byte, error)
-	// LinkRows are the links behind a number.
-	LinkRows(ctx context.Context, after int64, limit int) ([]LinkRow, error)
-	// HeadsFound looks linked heads up, in their order.
-	HeadsFound(ctx context.Context, heads []LinkedHead) ([]HeadFound, error)
-	// AuditKeys are the entries behind one, in the order of their keys.
-	AuditKeys(ctx context.Context, after AuditKey, limit int) ([]AuditKey, error)
 }

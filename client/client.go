@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 // DefaultURL is where a server listens when nobody says otherwise.
@@ -211,8 +212,8 @@ func (c *Client) Principal(ctx context.Context) (parley.Principal, error) {
 }
 
 // Models lists the known models of the configured providers.
-func (c *Client) Models(ctx context.Context) (Page[parley.ModelInfo], error) {
-	return read[Page[parley.ModelInfo]](ctx, c, "/v1/models", nil)
+func (c *Client) Models(ctx context.Context) (Page[model.Info], error) {
+	return read[Page[model.Info]](ctx, c, "/v1/models", nil)
 }
 
 // ToolInfo is a tool of the server.

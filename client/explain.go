@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"parley"
+	"parley/model"
 )
 
 // Span is a run of bytes of a request.
@@ -78,7 +79,7 @@ type Attempt struct {
 
 // Costs is what a call's tokens cost, by today's prices.
 type Costs struct {
-	Price      parley.Price `json:"price"`
+	Price      model.Price  `json:"price"`
 	Input      parley.Money `json:"input"`
 	Cached     parley.Money `json:"cached"`
 	CacheWrite parley.Money `json:"cache_write"`

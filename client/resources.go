@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/model"
 )
 
 // AgentInput is a new agent: only Name is needed.
@@ -331,6 +332,6 @@ func (c *Client) Budget(ctx context.Context, id parley.ID) (Budget, error) {
 }
 
 // Providers lists the providers that the server has or could have.
-func (c *Client) Providers(ctx context.Context) (Page[parley.ProviderInfo], error) {
-	return read[Page[parley.ProviderInfo]](ctx, c, "/v1/providers", nil)
+func (c *Client) Providers(ctx context.Context) (Page[model.ProviderInfo], error) {
+	return read[Page[model.ProviderInfo]](ctx, c, "/v1/providers", nil)
 }

@@ -20,6 +20,7 @@ import (
 	"parley/internal/pgtest"
 	"parley/live"
 	"parley/postgres"
+	"parley/store"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -91,7 +92,7 @@ func (p *process) must(err error) {
 
 func (p *process) open(model parley.ModelID) parley.ID {
 	p.Helper()
-	opened, err := p.engine.OpenSession(p.Context(), p.owner, with(model), parley.Idempotency{})
+	opened, err := p.engine.OpenSession(p.Context(), p.owner, with(model), store.Idempotency{})
 	p.must(err)
 	return opened.Session.ID
 }
@@ -100,7 +101,7 @@ func (p *process) post(session parley.ID, text string) parley.ID {
 	p.Helper()
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	p.must(err)
-	posted, err := p.engine.PostMessage(p.Context(), p.owner, session, engine.MessageInput{Content: content}, parley.Idempotency{})
+	posted, err := p.engine.PostMessage(p.Context(), p.owner, session, engine.MessageInput{Content: content}, store.Idempotency{})
 	p.must(err)
 	return posted.Turn.ID
 }
@@ -125,7 +126,7 @@ type viewer struct {
 	deltas  int
 	texts   map[parley.ID]string
 	ended   parley.EventType
-	feed    []parley.FeedEvent
+	feed    []store.FeedEvent
 	gone    bool
 }
 
@@ -198,7 +199,7 @@ func (v *viewer) settled(data json.RawMessage) error {
 // isRecord holds what was watched against the record.
 func (v *viewer) isRecord(session parley.ID) {
 	v.Helper()
-	messages, err := v.store.Messages(context.Background(), engine.Scope(v.owner), session, parley.MessageQuery{
+	messages, err := v.store.Messages(context.Background(), engine.Scope(v.owner), session, store.MessageQuery{
 		Roles: []parley.Role{parley.RoleAssistant}, Limit: parley.MaxPage,
 	})
 	v.must(err)

@@ -11,6 +11,7 @@ import (
 	"parley/engine"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/store"
 	"parley/tool/builtin"
 )
 
@@ -38,14 +39,14 @@ type act struct {
 	Session, Target parley.ID
 }
 
-func audited(t *testing.T, store parley.Store) {
+func audited(t *testing.T, db store.Store) {
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	ctx := t.Context()
-	home, err := conversation.Start(ctx, conversation.Options{Store: store, Models: models(), Tools: builtin.Tools()})
+	home, err := conversation.Start(ctx, conversation.Options{Store: db, Models: models(), Tools: builtin.Tools()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func audited(t *testing.T, store parley.Store) {
 	}
 	told := func() (acts []act) {
 		t.Helper()
-		entries, err := store.Audit(ctx, home.Owner.WorkspaceID, parley.AuditQuery{Ascending: true, Limit: parley.MaxPage})
+		entries, err := db.Audit(ctx, home.Owner.WorkspaceID, store.AuditQuery{Ascending: true, Limit: parley.MaxPage})
 		must(err)
 		for _, e := range entries {
 			if e.PrincipalID != home.Owner.ID || e.RequestID.IsZero() {

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // Queue reads the messages that wait behind the unfinished turn, in the order in
@@ -51,16 +52,16 @@ func (c *Conversation) Move(ctx context.Context, message, before parley.ID) (par
 // Retry takes a failed or cancelled turn up again; the turn that it gives answers
 // the same message. CodeConflict with the state when that is not possible.
 func (c *Conversation) Retry(ctx context.Context, turn parley.ID) (*Turn, error) {
-	return c.resumed(c.home.Engine.RetryTurn(ctx, c.home.Owner, turn, parley.Idempotency{}))
+	return c.resumed(c.home.Engine.RetryTurn(ctx, c.home.Owner, turn, store.Idempotency{}))
 }
 
 // Continue has a turn go on that stopped at a limit. CodeConflict with the state
 // when it did not.
 func (c *Conversation) Continue(ctx context.Context, turn parley.ID) (*Turn, error) {
-	return c.resumed(c.home.Engine.ContinueTurn(ctx, c.home.Owner, turn, parley.Idempotency{}))
+	return c.resumed(c.home.Engine.ContinueTurn(ctx, c.home.Owner, turn, store.Idempotency{}))
 }
 
-func (c *Conversation) resumed(resumed parley.TurnResumed, err error) (*Turn, error) {
+func (c *Conversation) resumed(resumed store.TurnResumed, err error) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (c *Conversation) resumed(resumed parley.TurnResumed, err error) (*Turn, er
 // Loop repeats a task until its condition is met or its maximum reached. It is
 // durable and runs on by itself; Home.Engine reads and stops it.
 func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley.Loop, error) {
-	started, err := c.home.Engine.StartLoop(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	started, err := c.home.Engine.StartLoop(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	return started.Loop, err
 }
 

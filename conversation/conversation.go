@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // Conversation is one session.
@@ -28,7 +29,7 @@ func (c *Conversation) Tree(ctx context.Context) (parley.Tree, error) {
 // Post stores a message and, for a user message, starts its turn or queues it.
 // The message is durable when Post returns; the turn runs on by itself.
 func (c *Conversation) Post(ctx context.Context, input engine.MessageInput) (*Turn, error) {
-	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 	"parley/engine"
 	"parley/llm"
 	"parley/llm/sim"
+	"parley/model"
 	"parley/sqlite"
+	"parley/store"
 	"parley/worker"
 )
 
@@ -26,7 +28,7 @@ func check(err error) {
 
 // models offers the built-in simulator; llm/openai and llm/anthropic are
 // providers in the same way.
-func models() parley.ModelSource {
+func models() model.Source {
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
 	}})
@@ -84,11 +86,11 @@ func ExampleConversation_Tree() {
 	ctx := context.Background()
 	home, end := start(ctx)
 	defer end()
-	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Model: "sim/echo"}, parley.Idempotency{})
+	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Model: "sim/echo"}, store.Idempotency{})
 	check(err)
 	_, _, err = home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Captain", Model: "sim/script", Tools: []parley.ToolRef{
 		{Name: "ask_scout", Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends the scout to look.", Agent: "scout"}},
-	}}, parley.Idempotency{})
+	}}, store.Idempotency{})
 	check(err)
 	chat, err := home.Open(ctx, engine.SessionInput{AgentID: "captain"})
 	check(err)
@@ -137,12 +139,12 @@ type capitals struct{}
 
 func (capitals) Name() string { return "capitals@1" }
 
-func (capitals) Request(_ context.Context, _ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (capitals) Request(_ context.Context, _ model.Exchange, request *model.Request) (model.AnswerFilter, error) {
 	request.System += "Answer in capitals." // the models that listen
-	return func(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
-		return func(yield func(parley.Chunk, error) bool) {
+	return func(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
+		return func(yield func(model.Chunk, error) bool) {
 			for chunk, err := range chunks {
-				if chunk.Kind == parley.ChunkText {
+				if chunk.Kind == model.ChunkText {
 					chunk.Text = strings.ToUpper(chunk.Text) // and those that do not
 				}
 				if !yield(chunk, err) {
@@ -163,7 +165,7 @@ func ExampleOptions_middleware() {
 	check(err)
 	defer func() { check(store.Close()) }()
 	home, err := conversation.Start(ctx, conversation.Options{
-		Store: store, Models: models(), Worker: worker.Options{Middleware: []parley.Middleware{capitals{}}},
+		Store: store, Models: models(), Worker: worker.Options{Middleware: []model.Middleware{capitals{}}},
 	})
 	check(err)
 	defer func() { check(home.Close(ctx)) }()

@@ -5,13 +5,15 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/model"
+	"parley/store"
 )
 
 // Fork makes a conversation that shares this one's history up to a message (zero:
 // all of it) and goes on by itself. CodeConflict while the message's step is not
 // done.
 func (c *Conversation) Fork(ctx context.Context, at parley.ID) (*Conversation, error) {
-	opened, err := c.home.Engine.Fork(ctx, c.home.Owner, c.ID, engine.ForkInput{At: at}, parley.Idempotency{})
+	opened, err := c.home.Engine.Fork(ctx, c.home.Owner, c.ID, engine.ForkInput{At: at}, store.Idempotency{})
 	if err != nil {
 		return nil, err
 	}
@@ -25,16 +27,16 @@ func (c *Conversation) Rephrase(ctx context.Context, message parley.ID, text str
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.branched(c.home.Engine.EditMessage(ctx, c.home.Owner, message, engine.EditInput{Content: content, SessionID: c.ID}, parley.Idempotency{}))
+	return c.branched(c.home.Engine.EditMessage(ctx, c.home.Owner, message, engine.EditInput{Content: content, SessionID: c.ID}, store.Idempotency{}))
 }
 
 // Regenerate asks a message, or the one that an answer is to, again, in a fork that
 // begins before it.
 func (c *Conversation) Regenerate(ctx context.Context, message parley.ID) (*Conversation, *Turn, error) {
-	return c.branched(c.home.Engine.Regenerate(ctx, c.home.Owner, message, engine.RegenerateInput{SessionID: c.ID}, parley.Idempotency{}))
+	return c.branched(c.home.Engine.Regenerate(ctx, c.home.Owner, message, engine.RegenerateInput{SessionID: c.ID}, store.Idempotency{}))
 }
 
-func (c *Conversation) branched(opened parley.Opened, err error) (*Conversation, *Turn, error) {
+func (c *Conversation) branched(opened store.Opened, err error) (*Conversation, *Turn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,6 +71,6 @@ func (c *Conversation) SetModel(ctx context.Context, model parley.ModelID) error
 
 // Capabilities tells what is known of the model that the next turn uses: whether
 // it reasons, calls tools and sees images, its context, its price.
-func (c *Conversation) Capabilities(ctx context.Context) (parley.ModelInfo, error) {
+func (c *Conversation) Capabilities(ctx context.Context) (model.Info, error) {
 	return c.home.Engine.Capabilities(ctx, c.home.Owner, c.ID)
 }

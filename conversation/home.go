@@ -15,15 +15,18 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 	"parley/worker"
 )
 
 // Options are what a Home is made of. Store and Models are required.
 type Options struct {
-	Store     parley.Store       // open, and told to nobody else yet
-	Models    parley.ModelSource // see package llm
-	Tools     parley.ToolSource  // nil: none
-	Workspace string             // parley.DefaultWorkspace by default; made if it is new
+	Store     store.Store  // open, and told to nobody else yet
+	Models    model.Source // see package llm
+	Tools     tool.Source  // nil: none
+	Workspace string       // parley.DefaultWorkspace by default; made if it is new
 	Worker    worker.Options
 	Hub       live.Options // Relay: see package sqlite (Streams) and postgres (Relay); without one, what agents outside stream is seen when it settles
 	Log       *slog.Logger // nil: slog.Default()
@@ -86,7 +89,7 @@ func (h *Home) Close(ctx context.Context) error {
 // Open creates a conversation. The zero input is one with the workspace's
 // built-in agent; with a Key that exists it is that conversation.
 func (h *Home) Open(ctx context.Context, input engine.SessionInput) (*Conversation, error) {
-	opened, err := h.Engine.OpenSession(ctx, h.Owner, input, parley.Idempotency{})
+	opened, err := h.Engine.OpenSession(ctx, h.Owner, input, store.Idempotency{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +108,11 @@ func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) 
 // noTools is a source without tools.
 type noTools struct{}
 
-func (noTools) Tool(string) (parley.Tool, bool) { return nil, false }
-func (noTools) Expects(string) bool             { return false }
-func (noTools) Await(context.Context)           {}
-func (noTools) Tools() []parley.Tool            { return nil }
-func (noTools) Faults() []parley.ToolFault      { return nil }
+func (noTools) Tool(string) (tool.Tool, bool) { return nil, false }
+func (noTools) Expects(string) bool           { return false }
+func (noTools) Await(context.Context)         {}
+func (noTools) Tools() []tool.Tool            { return nil }
+func (noTools) Faults() []tool.Fault          { return nil }
 
 // errEnded is what a stream that ends before its turn gives.
 var errEnded = errors.New("conversation: the stream ended before the turn; the session was deleted or the home closed")

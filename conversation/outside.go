@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // Draft is a message that an agent of the program's own, not Parley's, streams
@@ -21,7 +22,7 @@ type Draft struct {
 // CodeBusy while a turn of the conversation is unfinished.
 func (c *Conversation) Draft(ctx context.Context, model parley.ModelID) (*Draft, error) {
 	input := engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming, Overrides: parley.Overrides{Model: model}}
-	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, parley.Idempotency{})
+	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // A program's own agent streams its message, breaks off, and goes on where the
@@ -63,7 +64,7 @@ func TestDraftAcrossProcesses(t *testing.T) {
 	deaf := newProcess(t, url, 0)
 	session := one.open("sim/echo")
 	here, there, nowhere := one.watch(session), two.watch(session), deaf.watch(session)
-	posted, err := one.engine.PostMessage(t.Context(), one.owner, session, engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming}, parley.Idempotency{})
+	posted, err := one.engine.PostMessage(t.Context(), one.owner, session, engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming}, store.Idempotency{})
 	one.must(err)
 	id, text := posted.Message.ID, ""
 	for i := range 40 {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"parley/tool"
 	"parley/tool/mcp"
 )
 
@@ -127,9 +127,9 @@ func conformanceClient(scenario, url string) error {
 }
 
 // conformanceCall calls a tool.
-func conformanceCall(ctx context.Context, tool parley.Tool, arguments string) error {
-	result, err := tool.Call(ctx, parley.ToolCall{ID: "call_1", Arguments: json.RawMessage(arguments)})
-	fmt.Fprintf(os.Stderr, "%s(%s): %s, %v\n", tool.Definition().Name, arguments, result, err)
+func conformanceCall(ctx context.Context, one tool.Tool, arguments string) error {
+	result, err := one.Call(ctx, tool.Call{ID: "call_1", Arguments: json.RawMessage(arguments)})
+	fmt.Fprintf(os.Stderr, "%s(%s): %s, %v\n", one.Definition().Name, arguments, result, err)
 	return err
 }
 
@@ -170,7 +170,7 @@ func echoSchema(ctx context.Context, source *mcp.Source) error {
 }
 
 // named finds a tool by the server's own name for it.
-func named(source *mcp.Source, name string) (parley.Tool, error) {
+func named(source *mcp.Source, name string) (tool.Tool, error) {
 	for _, tool := range source.Tools() {
 		if strings.HasPrefix(tool.Definition().Name, "suite__"+name) {
 			return tool, nil

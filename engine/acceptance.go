@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
+	"parley/tool"
 )
 
 // accepts collects what opening a session of an agent, or making a version of it,
 // agrees to let run unasked: the agent as it is, the agents among its tools, and the
 // server's tools of all of them. More are further tools that the session gets.
-func (e *Engine) accepts(ctx context.Context, scope parley.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
+func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
 	accepted := &parley.Accepted{Agents: map[parley.ID]int{agent.ID: agent.Version}}
 	pending := [][]parley.ToolRef{agent.Tools, more}
 	var digests []string
@@ -52,14 +54,14 @@ func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []
 		e.awaitTools(ctx)
 	}
 	if !pattern {
-		if tool, ok := e.tools.Tool(ref.Name); ok {
-			digests = append(digests, parley.ToolDigest(tool))
+		if one, ok := e.tools.Tool(ref.Name); ok {
+			digests = append(digests, tool.Digest(one))
 		}
 		return digests
 	}
-	for _, tool := range e.tools.Tools() {
-		if strings.HasPrefix(tool.Definition().Name, prefix) {
-			digests = append(digests, parley.ToolDigest(tool))
+	for _, one := range e.tools.Tools() {
+		if strings.HasPrefix(one.Definition().Name, prefix) {
+			digests = append(digests, tool.Digest(one))
 		}
 	}
 	return digests
@@ -77,7 +79,7 @@ func (e *Engine) awaitTools(ctx context.Context) {
 }
 
 // accept has a new session begin with what its owner accepts: its agent as it is.
-func (e *Engine) accept(ctx context.Context, scope parley.Scope, session *parley.Session) error {
+func (e *Engine) accept(ctx context.Context, scope store.Scope, session *parley.Session) error {
 	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 	if err != nil {
 		return err
@@ -96,7 +98,7 @@ func toolsOf(session *parley.Session) []parley.ToolRef {
 
 // acceptedBy are the tools that the owner of a session accepts with a patch: those
 // that it names, and those that a grant of it allows. Of another's patch nothing.
-func (e *Engine) acceptedBy(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID, patch *SessionPatch) ([]string, error) {
+func (e *Engine) acceptedBy(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID, patch *SessionPatch) ([]string, error) {
 	if !patch.Tools.Set && !patch.Grants.Set {
 		return nil, nil
 	}
@@ -113,10 +115,10 @@ func (e *Engine) acceptedBy(ctx context.Context, scope parley.Scope, principal p
 	if patch.Grants.Value == nil || e.tools == nil {
 		return digests, nil
 	}
-	for _, tool := range e.tools.Tools() {
+	for _, one := range e.tools.Tools() {
 		for _, grant := range *patch.Grants.Value {
-			if grant.Effect == parley.GrantAllow && grant.Concerns(tool.Definition().Name) {
-				digests = append(digests, parley.ToolDigest(tool))
+			if grant.Effect == parley.GrantAllow && grant.Concerns(one.Definition().Name) {
+				digests = append(digests, tool.Digest(one))
 				break
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // AgentInput is a new agent. Only Name is needed.
@@ -120,7 +121,7 @@ const (
 
 // CreateAgent makes an agent in version 1. The bool reports an idempotent
 // repeat. CodeConflict when the slug is taken.
-func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency parley.Idempotency) (_ parley.Agent, _ bool, err error) {
+func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency store.Idempotency) (_ parley.Agent, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, false, err
@@ -218,7 +219,7 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
-	rows, err := e.store.Agents(ctx, scope.WorkspaceID, parley.AgentQuery{
+	rows, err := e.store.Agents(ctx, scope.WorkspaceID, store.AgentQuery{
 		Status: status, Tag: list.Tag, OwnerID: owner, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
 	})
 	if err != nil {
@@ -320,7 +321,7 @@ func mayPatch(principal parley.Principal, agent *parley.Agent, patch *AgentPatch
 }
 
 // newOwner finds the principal that a patch names as the owner.
-func (e *Engine) newOwner(ctx context.Context, scope parley.Scope, patch *AgentPatch) (parley.Principal, error) {
+func (e *Engine) newOwner(ctx context.Context, scope store.Scope, patch *AgentPatch) (parley.Principal, error) {
 	if patch.OwnerID.Value.IsZero() {
 		return parley.Principal{}, nil
 	}
@@ -353,7 +354,7 @@ func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, i
 }
 
 // agent finds by id or slug; what cannot be either is not found.
-func (e *Engine) agent(ctx context.Context, scope parley.Scope, idOrSlug string) (parley.Agent, error) {
+func (e *Engine) agent(ctx context.Context, scope store.Scope, idOrSlug string) (parley.Agent, error) {
 	if len(idOrSlug) > parley.MaxNameBytes || parley.CheckText("agent", idOrSlug, parley.MaxNameBytes) != nil {
 		return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "There is no such agent.")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // ApprovalList asks for approvals, newest first by default.
@@ -57,7 +58,7 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 	if err != nil {
 		return Page[parley.Approval]{}, err
 	}
-	query := parley.ApprovalQuery{SessionID: list.SessionID, State: list.State, Ascending: order == Ascending,
+	query := store.ApprovalQuery{SessionID: list.SessionID, State: list.State, Ascending: order == Ascending,
 		AfterCreated: from.At, AfterID: from.ID, Limit: limit + 1}
 	if list.Agent != "" {
 		agent, err := e.agent(ctx, scope, list.Agent)
@@ -116,7 +117,7 @@ func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parl
 }
 
 // mayLast refuses a yes for longer to all but the session's owner and admins.
-func (e *Engine) mayLast(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID) error {
+func (e *Engine) mayLast(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID) error {
 	if ReachOf(principal.Role, GrantSessions) == ReachAll {
 		return nil
 	}

@@ -7,33 +7,34 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // asked makes a session's turn wait for an approval, as a worker does.
 func (h *house) asked(t *testing.T, sessionID parley.ID) parley.ID {
 	t.Helper()
-	ctx, scope := t.Context(), parley.Scope{WorkspaceID: h.admin.WorkspaceID}
+	ctx, scope := t.Context(), store.Scope{WorkspaceID: h.admin.WorkspaceID}
 	process := parley.NewID()
-	must(t, h.store.RegisterProcess(ctx, parley.Process{ID: process, Name: "test"}, time.Hour))
+	must(t, h.store.RegisterProcess(ctx, store.Process{ID: process, Name: "test"}, time.Hour))
 	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})
 	must(t, err)
-	posted, err := h.store.PostMessage(ctx, scope, sessionID, parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
+	posted, err := h.store.PostMessage(ctx, scope, sessionID, store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
 		Author: h.member.Author(), Content: content}, process)
 	must(t, err)
 	fence := posted.Claim.Fence
 	call, message, approval := parley.NewID(), parley.NewID(), parley.NewID()
-	begin := parley.StepBegin{Call: parley.Call{ID: call, MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1}}
+	begin := store.StepBegin{Call: parley.Call{ID: call, MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1}}
 	_, err = h.store.BeginStep(ctx, fence, begin)
 	must(t, err)
-	_, err = h.store.OpenBlock(ctx, fence, parley.BlockOpen{MessageID: message, Step: 1, Role: parley.RoleToolCall, Model: "sim/echo", ToolCallID: "c1", ToolName: "act"})
+	_, err = h.store.OpenBlock(ctx, fence, store.BlockOpen{MessageID: message, Step: 1, Role: parley.RoleToolCall, Model: "sim/echo", ToolCallID: "c1", ToolName: "act"})
 	must(t, err)
-	_, err = h.store.SettleStep(ctx, fence, parley.StepSettle{
-		Step: 1, Call: parley.CallSettled{CallID: call, Outcome: parley.CallCompleted, Finish: parley.FinishToolCalls},
-		Blocks: []parley.BlockSettled{
+	_, err = h.store.SettleStep(ctx, fence, store.StepSettle{
+		Step: 1, Call: store.CallSettled{CallID: call, Outcome: parley.CallCompleted, Finish: parley.FinishToolCalls},
+		Blocks: []store.BlockSettled{
 			{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":""}`)},
 			{MessageID: message, Status: parley.MessageCompleted, ToolName: "act", Content: json.RawMessage(`{"arguments":{"n":1},"id":"c1","name":"act"}`)},
 		},
-		Asked: []parley.Ask{{ApprovalID: approval, ToolCallID: "c1", Timeout: time.Hour}},
+		Asked: []store.Ask{{ApprovalID: approval, ToolCallID: "c1", Timeout: time.Hour}},
 	})
 	must(t, err)
 	_, err = h.store.ParkTurn(ctx, fence, parley.WaitApproval)
@@ -72,7 +73,7 @@ func TestGrantsAreNotSetOnMessages(t *testing.T) {
 		"grants":           {Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}},
 		"approval_timeout": {ApprovalTimeout: 5},
 	} {
-		_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: parley.RoleUser, Content: content, Overrides: overrides}, parley.Idempotency{})
+		_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: parley.RoleUser, Content: content, Overrides: overrides}, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, field)
 	}
 	bad := []parley.Grant{{Tool: "*", Effect: "perhaps"}}
@@ -80,7 +81,7 @@ func TestGrantsAreNotSetOnMessages(t *testing.T) {
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
 	_, err = h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{ApprovalTimeout: parley.Change[int]{Set: true, Value: -1}})
 	wantCode(t, err, parley.CodeInvalid, "approval_timeout")
-	_, _, err = h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "x", Grants: bad}, parley.Idempotency{})
+	_, _, err = h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "x", Grants: bad}, store.Idempotency{})
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
 }
 

@@ -5,7 +5,9 @@ import (
 	"io"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/store"
 )
 
 // attachments finds the files of messages for one rebuilt request.
@@ -21,7 +23,7 @@ type attachments struct {
 func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) {
 	var files prompt.Attachments
 	files, a.err = prompt.Attach(messages, a.vision, func(id parley.ID) (parley.File, error) {
-		file, err := a.engine.store.File(a.ctx, parley.Scope{WorkspaceID: a.workspaceID}, id)
+		file, err := a.engine.store.File(a.ctx, store.Scope{WorkspaceID: a.workspaceID}, id)
 		a.images = a.images || err == nil && file.IsImage()
 		return file, err
 	}, func(file parley.File) ([]byte, error) {
@@ -34,7 +36,7 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 
 // checkFiles refuses files that the model which is to answer cannot be shown.
 // models are those that agent, session and message set, the nearest last.
-func (e *Engine) checkFiles(ctx context.Context, scope parley.Scope, message *parley.NewMessage, models ...parley.ModelID) error {
+func (e *Engine) checkFiles(ctx context.Context, scope store.Scope, message *store.NewMessage, models ...parley.ModelID) error {
 	ids := parley.FilesOf(message.Content)
 	if len(ids) == 0 || message.Role != parley.RoleUser {
 		return nil
@@ -72,7 +74,7 @@ func (e *Engine) checkFiles(ctx context.Context, scope parley.Scope, message *pa
 	return nil
 }
 
-func checkFile(file parley.File, model parley.ModelInfo) error {
+func checkFile(file parley.File, model model.Info) error {
 	name := parley.Clip(file.Name, 64)
 	switch {
 	case file.IsImage() && !model.Sees():
@@ -88,7 +90,7 @@ func checkFile(file parley.File, model parley.ModelInfo) error {
 }
 
 // checkFilesIn is checkFiles for a message of a session.
-func (e *Engine) checkFilesIn(ctx context.Context, scope parley.Scope, session parley.Session, message *parley.NewMessage) error {
+func (e *Engine) checkFilesIn(ctx context.Context, scope store.Scope, session parley.Session, message *store.NewMessage) error {
 	if len(parley.FilesOf(message.Content)) == 0 {
 		return nil
 	}
@@ -100,7 +102,7 @@ func (e *Engine) checkFilesIn(ctx context.Context, scope parley.Scope, session p
 }
 
 // checkFilesOf is checkFilesIn for a message of a session that has to be read first.
-func (e *Engine) checkFilesOf(ctx context.Context, scope parley.Scope, sessionID parley.ID, message *parley.NewMessage) error {
+func (e *Engine) checkFilesOf(ctx context.Context, scope store.Scope, sessionID parley.ID, message *store.NewMessage) error {
 	if len(parley.FilesOf(message.Content)) == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // AuditList asks for audit entries, newest first by default.
@@ -27,7 +28,7 @@ func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list Aud
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err
 	}
-	entries, err := e.store.Audit(ctx, scope.WorkspaceID, parley.AuditQuery{
+	entries, err := e.store.Audit(ctx, scope.WorkspaceID, store.AuditQuery{
 		SessionID: list.SessionID, PrincipalID: list.PrincipalID, Without: list.Without, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of the audit's way to the store.
@@ -25,7 +26,7 @@ const (
 // way of the calls that they tell of: those of changes are written with the change.
 // Close it behind the last call and before the store.
 type AuditLog struct {
-	store   parley.AuditStore
+	store   store.AuditTrail
 	log     *slog.Logger
 	entries chan parley.AuditEntry
 	stop    chan struct{}
@@ -35,7 +36,7 @@ type AuditLog struct {
 }
 
 // NewAuditLog starts the log's goroutine, which Close ends.
-func NewAuditLog(store parley.AuditStore, log *slog.Logger) *AuditLog {
+func NewAuditLog(store store.AuditTrail, log *slog.Logger) *AuditLog {
 	l := &AuditLog{
 		store: store, log: log, entries: make(chan parley.AuditEntry, auditBuffer),
 		stop: make(chan struct{}), done: make(chan struct{}),

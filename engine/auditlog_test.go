@@ -10,11 +10,12 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/llm"
+	"parley/store"
 )
 
 // interrupted refuses the first batches, as a store does whose disk is full.
 type interrupted struct {
-	parley.AuditStore
+	store.AuditTrail
 	mu       sync.Mutex // guards refusals
 	refusals int
 }
@@ -26,7 +27,7 @@ func (i *interrupted) AppendAudit(ctx context.Context, entries []parley.AuditEnt
 		i.refusals--
 		return errors.New("no room")
 	}
-	return i.AuditStore.AppendAudit(ctx, entries)
+	return i.AuditTrail.AppendAudit(ctx, entries)
 }
 
 // TestAuditSurvivesARefusal: entries that the store does not take wait, and the
@@ -35,7 +36,7 @@ func TestAuditSurvivesARefusal(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	session := h.open(t, engine.SessionInput{})
-	log := engine.NewAuditLog(&interrupted{AuditStore: h.store, refusals: 1}, slog.New(slog.DiscardHandler))
+	log := engine.NewAuditLog(&interrupted{AuditTrail: h.store, refusals: 1}, slog.New(slog.DiscardHandler))
 	reading := engine.New(engine.Options{Store: h.store, Models: new(llm.Registry), Audit: log})
 	const reads = 300 // more than a batch
 	for range reads {
@@ -44,14 +45,14 @@ func TestAuditSurvivesARefusal(t *testing.T) {
 		}
 	}
 	log.Close()
-	entries := h.auditOf(t, parley.AuditQuery{SessionID: session.ID, Without: []string{"createSession"}, Limit: parley.MaxPage})
+	entries := h.auditOf(t, store.AuditQuery{SessionID: session.ID, Without: []string{"createSession"}, Limit: parley.MaxPage})
 	if len(entries) != reads {
 		t.Errorf("%d entries of %d", len(entries), reads)
 	}
 }
 
 // auditOf reads what was written down, whoever may read it.
-func (h *house) auditOf(t *testing.T, query parley.AuditQuery) []parley.AuditEntry {
+func (h *house) auditOf(t *testing.T, query store.AuditQuery) []parley.AuditEntry {
 	t.Helper()
 	entries, err := h.store.Audit(t.Context(), h.admin.WorkspaceID, query)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // SessionBudget is what a session with its tool sessions, and its agent, may
@@ -45,7 +46,7 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 	if err != nil {
 		return SessionBudget{}, err
 	}
-	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, []parley.BudgetSubject{
+	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, []store.BudgetSubject{
 		{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}})
 	if err != nil {
 		return SessionBudget{}, err
@@ -71,7 +72,7 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 	return answer, nil
 }
 
-func spendingOf(b *parley.Budget) Spending {
+func spendingOf(b *store.Budget) Spending {
 	return Spending{
 		DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost, Tokens: b.Tokens, Cost: b.Cost, TodayTokens: b.DayTokens, TodayCost: b.DayCost,
 		ReservedTokens: b.ReservedTokens, ReservedCost: b.ReservedCost, DayEndsAt: parley.TimeOf(time.Now().Add(b.DayLeft)),

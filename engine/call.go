@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/store"
 )
 
 // One way in. Every verb begins with enter, which asks whether the principal may
@@ -15,7 +16,7 @@ import (
 // for that verb.
 //
 // What a call changes is written down in the transaction of the change: the intent
-// travels in the context, and the store finds it there (parley.AuditIntent). What
+// travels in the context, and the store finds it there (store.AuditIntent). What
 // only reads, or turns out to change nothing, goes to the AuditLog when it ends.
 
 // Caller says who uses the engine, and what for.
@@ -30,7 +31,7 @@ type Caller struct {
 type Call struct {
 	Caller
 	engine *Engine
-	intent *parley.AuditIntent
+	intent *store.AuditIntent
 	over   atomic.Bool // its entry was left, or it leaves none
 	dry    bool
 }
@@ -46,11 +47,11 @@ func (e *Engine) Begin(ctx context.Context, caller Caller) (context.Context, *Ca
 	if caller.RequestID.IsZero() {
 		caller.RequestID = parley.NewID()
 	}
-	call := &Call{Caller: caller, engine: e, intent: parley.NewAuditIntent(parley.AuditEntry{
+	call := &Call{Caller: caller, engine: e, intent: store.NewAuditIntent(parley.AuditEntry{
 		WorkspaceID: caller.Principal.WorkspaceID, PrincipalID: caller.Principal.ID, PrincipalName: caller.Principal.Name,
 		Action: caller.Action, RequestID: caller.RequestID,
 	})}
-	return parley.WithAudit(context.WithValue(ctx, callKey{}, call), call.intent), call, nil
+	return store.WithAudit(context.WithValue(ctx, callKey{}, call), call.intent), call, nil
 }
 
 // End leaves the entry of a call that was answered, unless a change left it
@@ -85,13 +86,13 @@ func (c *Call) Sessions() []parley.ID {
 
 // Idempotency makes a creation safe to repeat: the key, and the fingerprint of who
 // asks for what. target is what the request's path names.
-func (c *Call) Idempotency(key, target string, body []byte) parley.Idempotency {
+func (c *Call) Idempotency(key, target string, body []byte) store.Idempotency {
 	seen := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
 	seen = append(append(seen, c.Action...), 0)
 	seen = append(append(seen, target...), 0)
 	seen = c.Principal.ID.AppendText(seen)
 	seen = append(append(seen, 0), body...)
-	return parley.Idempotency{Key: key, Fingerprint: parley.HashOf(seen)}
+	return store.Idempotency{Key: key, Fingerprint: parley.HashOf(seen)}
 }
 
 // concern is something that a call is about.
@@ -105,8 +106,8 @@ func in(session, target parley.ID) concern { return concern{session, target} }
 // verbCall is a verb's part in a Call.
 type verbCall struct {
 	*Call
-	Scope parley.Scope // what the principal sees
-	whole bool         // the call is this verb's alone
+	Scope store.Scope // what the principal sees
+	whole bool        // the call is this verb's alone
 }
 
 // enter begins every verb. action names it in the audit if no call has begun yet: the
@@ -138,7 +139,7 @@ func (e *Engine) enter(ctx context.Context, principal parley.Principal, action s
 func (v verbCall) about(c concern) { v.intent.About(c.session, c.target) }
 
 // opened notes the session that was made or found, and what was posted there.
-func (v verbCall) opened(opened *parley.Opened, err error) {
+func (v verbCall) opened(opened *store.Opened, err error) {
 	switch {
 	case err != nil:
 	case opened.Posted != nil:
@@ -151,7 +152,7 @@ func (v verbCall) opened(opened *parley.Opened, err error) {
 // runsDry has what follows leave no trace but a line in the log.
 func (v verbCall) runsDry(ctx context.Context) context.Context {
 	v.dry = true
-	return parley.WithAudit(ctx, nil)
+	return store.WithAudit(ctx, nil)
 }
 
 // end ends the call if it is this verb's alone and was not refused.

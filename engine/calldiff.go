@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // CallDiff is how a call's request differs from an earlier one's, and what that
@@ -96,7 +97,7 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 }
 
 // comparable is a call's request, made again. CodeConflict when it cannot be.
-func (e *Engine) comparable(ctx context.Context, scope parley.Scope, call parley.Call) (*rebuilt, error) {
+func (e *Engine) comparable(ctx context.Context, scope store.Scope, call parley.Call) (*rebuilt, error) {
 	detail, again, err := e.reconstruct(ctx, scope, call)
 	if err == nil && again.Encoded == nil {
 		err = parley.Errorf(parley.CodeConflict, "Call %s cannot be compared. %s", call.ID, detail.Reason)
@@ -106,9 +107,9 @@ func (e *Engine) comparable(ctx context.Context, scope parley.Scope, call parley
 
 // stepCall is the newest call of a turn's step before another call (zero: of all)
 // that fits, nil when there is none.
-func (e *Engine) stepCall(ctx context.Context, scope parley.Scope, sessionID, before parley.ID, fits func(*parley.Call) bool) (*parley.Call, error) {
+func (e *Engine) stepCall(ctx context.Context, scope store.Scope, sessionID, before parley.ID, fits func(*parley.Call) bool) (*parley.Call, error) {
 	for after := before; ; {
-		page, err := e.store.Calls(ctx, scope, sessionID, parley.CallQuery{AfterID: after, Limit: previousPage})
+		page, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{AfterID: after, Limit: previousPage})
 		if err != nil {
 			return nil, err
 		}

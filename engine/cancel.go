@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // How long a cancel waits for the turn's holder, and how often it looks.
@@ -88,7 +89,7 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 }
 
 // awaitHolder waits until the turn is finished or the holder's patience is over.
-func (e *Engine) awaitHolder(ctx context.Context, scope parley.Scope, turn parley.Turn) (parley.Turn, error) {
+func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley.Turn) (parley.Turn, error) {
 	patience := time.NewTimer(cancelPatience)
 	defer patience.Stop()
 	var done <-chan struct{}
@@ -119,8 +120,8 @@ func (e *Engine) awaitHolder(ctx context.Context, scope parley.Scope, turn parle
 }
 
 // cancelledMessages finds what the holder's cancel left interrupted.
-func (e *Engine) cancelledMessages(ctx context.Context, scope parley.Scope, turn parley.Turn) ([]parley.ID, error) {
-	messages, err := e.store.Messages(ctx, scope, turn.SessionID, parley.MessageQuery{
+func (e *Engine) cancelledMessages(ctx context.Context, scope store.Scope, turn parley.Turn) ([]parley.ID, error) {
+	messages, err := e.store.Messages(ctx, scope, turn.SessionID, store.MessageQuery{
 		TurnID: turn.ID, Status: parley.MessageCancelled, RecordOnly: true, Limit: parley.MaxPage,
 	})
 	if err != nil {

@@ -4,29 +4,30 @@ import (
 	"context"
 
 	"parley"
+	"parley/model"
 )
 
 // Capabilities tells what is known of the model that the next turn of a session
 // uses, unless its message names another one.
-func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.ModelInfo, err error) {
+func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ model.Info, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(sessionID))
 	if err != nil {
-		return parley.ModelInfo{}, err
+		return model.Info{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
-		return parley.ModelInfo{}, err
+		return model.Info{}, err
 	}
-	model := session.Model
-	if model == "" {
+	modelID := session.Model
+	if modelID == "" {
 		agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 		if err != nil {
-			return parley.ModelInfo{}, err
+			return model.Info{}, err
 		}
-		model = either(agent.Model, e.models.Default())
+		modelID = either(agent.Model, e.models.Default())
 	}
-	_, info, err := e.models.Resolve(model)
+	_, info, err := e.models.Resolve(modelID)
 	return info, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // SessionTree is a session and the tool sessions below it that the principal may
@@ -34,7 +35,7 @@ func checkAgentTool(tool parley.AgentTool) error {
 }
 
 // findAgentsOf is findAgents for what a session or a message sets over its agent.
-func (e *Engine) findAgentsOf(ctx context.Context, scope parley.Scope, overrides parley.Overrides) error {
+func (e *Engine) findAgentsOf(ctx context.Context, scope store.Scope, overrides parley.Overrides) error {
 	if overrides.Tools == nil {
 		return nil
 	}
@@ -43,7 +44,7 @@ func (e *Engine) findAgentsOf(ctx context.Context, scope parley.Scope, overrides
 
 // findAgents wants the agents that tools name to be there. Agents may name each
 // other and themselves: own are the names of the one that is being written.
-func (e *Engine) findAgents(ctx context.Context, scope parley.Scope, refs []parley.ToolRef, own ...string) error {
+func (e *Engine) findAgents(ctx context.Context, scope store.Scope, refs []parley.ToolRef, own ...string) error {
 	for _, ref := range refs {
 		if ref.Agent == nil || slices.Contains(own, ref.Agent.Agent) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // SetClientSession notes what a client (window, tab) of the principal has open
@@ -19,7 +20,7 @@ func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principa
 	}
 	if before, err := e.store.ClientSession(ctx, call.Scope, principal.ID, client); err == nil && before.ID == sessionID {
 		call.Unaudited() // it says that it is still there; the entry of when it came stands
-		ctx = parley.WithAudit(ctx, nil)
+		ctx = store.WithAudit(ctx, nil)
 	}
 	return e.store.SetClientSession(ctx, call.Scope, principal.ID, client, sessionID)
 }

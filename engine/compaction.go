@@ -5,13 +5,14 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // Compactions are the summaries that are written of sessions, as the API sees
-// them. See parley.CompactionStore for their contracts.
+// them. See store.Compactions for their contracts.
 type Compactions interface {
-	RequestCompaction(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error)
-	Compaction(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Compaction, error)
+	RequestCompaction(ctx context.Context, scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error)
+	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
 }
 
 // CompactInput is the body of a compaction: there is nothing to say.
@@ -38,7 +39,7 @@ func (e *Engine) CompactSession(ctx context.Context, principal parley.Principal,
 }
 
 // compactable is CodeConflict with what keeps a session from being compacted.
-func (e *Engine) compactable(ctx context.Context, scope parley.Scope, session *parley.Session) error {
+func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *parley.Session) error {
 	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messag
 	}
 	call.about(in(summary.SessionID, messageID))
 	after := max(from.Sequence, parley.OriginOf(summary.Metadata).CoversFrom-1, 0)
-	rows, err := e.store.Messages(ctx, scope, summary.SessionID, parley.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes})
+	rows, err := e.store.Messages(ctx, scope, summary.SessionID, store.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes})
 	if err != nil {
 		return Page[parley.Message]{}, err
 	}

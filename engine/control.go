@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // SendInput says how a queued message is to be heard now.
@@ -16,9 +17,9 @@ type MoveInput struct {
 	Before parley.ID `json:"before,omitzero" doc:"The queued message that it is to stand before; null puts it last."`
 }
 
-// SendMessage has a queued message heard now, as parley.ControlStore.SendQueued
+// SendMessage has a queued message heard now, as store.Control.SendQueued
 // says.
-func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SendInput) (_ parley.Posted, err error) {
+func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SendInput) (_ store.Posted, err error) {
 	verb := PostMessages
 	if input.How == "" {
 		input.How = parley.DuringSteer
@@ -28,11 +29,11 @@ func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id
 	case parley.DuringInterrupt:
 		verb = CancelTurns
 	default:
-		return parley.Posted{}, parley.InvalidField("how", "%q is not one of steer, interrupt", parley.Clip(string(input.How), 32))
+		return store.Posted{}, parley.InvalidField("how", "%q is not one of steer, interrupt", parley.Clip(string(input.How), 32))
 	}
 	ctx, call, err := e.enter(ctx, principal, "sendMessage", verb, on(id))
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
@@ -40,7 +41,7 @@ func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id
 	posted, err := e.store.SendQueued(ctx, scope, id, input.How, run.processID())
 	if err != nil {
 		run.settle(nil)
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	call.about(in(posted.Message.SessionID, id))
 	run.settle(posted.Claim)
@@ -65,41 +66,41 @@ func (e *Engine) MoveMessage(ctx context.Context, principal parley.Principal, id
 // ResumeInput is the body of a retry and of going on: there is nothing to say.
 type ResumeInput struct{}
 
-// resumeTurn is RetryTurn or ContinueTurn of parley.ControlStore.
-type resumeTurn func(context.Context, parley.Scope, parley.ID, parley.ID, parley.TurnAgain, parley.ID) (parley.TurnResumed, error)
+// resumeTurn is RetryTurn or ContinueTurn of store.Control.
+type resumeTurn func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain, parley.ID) (store.TurnResumed, error)
 
 // RetryTurn takes a failed or cancelled turn up again, as
-// parley.ControlStore.RetryTurn says.
-func (e *Engine) RetryTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
+// store.Control.RetryTurn says.
+func (e *Engine) RetryTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency) (store.TurnResumed, error) {
 	return e.resume(ctx, principal, id, idempotency, "retryTurn", e.store.RetryTurn)
 }
 
 // ContinueTurn has a turn go on that stopped at a limit, as
-// parley.ControlStore.ContinueTurn says.
-func (e *Engine) ContinueTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency) (parley.TurnResumed, error) {
+// store.Control.ContinueTurn says.
+func (e *Engine) ContinueTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency) (store.TurnResumed, error) {
 	return e.resume(ctx, principal, id, idempotency, "continueTurn", e.store.ContinueTurn)
 }
 
-func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency parley.Idempotency, action string, resume resumeTurn) (_ parley.TurnResumed, err error) {
+func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency, action string, resume resumeTurn) (_ store.TurnResumed, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, PostMessages, on(id))
 	if err != nil {
-		return parley.TurnResumed{}, err
+		return store.TurnResumed{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
-		return parley.TurnResumed{}, err
+		return store.TurnResumed{}, err
 	}
 	turn, err := e.store.Turn(ctx, scope, id)
 	if err != nil {
-		return parley.TurnResumed{}, err
+		return store.TurnResumed{}, err
 	}
 	call.about(in(turn.SessionID, id))
 	run := e.offer(scope.WorkspaceID, true)
-	resumed, err := resume(ctx, scope, turn.SessionID, id, parley.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency}, run.processID())
+	resumed, err := resume(ctx, scope, turn.SessionID, id, store.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency}, run.processID())
 	if err != nil {
 		run.settle(nil)
-		return parley.TurnResumed{}, err
+		return store.TurnResumed{}, err
 	}
 	run.settle(resumed.Claim)
 	return resumed, nil

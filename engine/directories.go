@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/store"
 )
 
 // Bounds of one directory's listing.
@@ -207,7 +208,7 @@ func directoryAt(path string, entry fs.DirEntry) (string, bool) {
 // nameProjects says which of the directories are projects of the workspace.
 func (e *Engine) nameProjects(ctx context.Context, workspace parley.ID, listing *Directories) error {
 	known := map[string]parley.ID{}
-	query := parley.ProjectQuery{Limit: parley.MaxPage}
+	query := store.ProjectQuery{Limit: parley.MaxPage}
 	for {
 		projects, err := e.store.Projects(ctx, workspace, query)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/runner"
+	"parley/store"
 )
 
 // DryInput asks for a dry run.
@@ -56,7 +58,7 @@ type DryRun struct {
 // DryWatch says who watches a dry run.
 type DryWatch struct {
 	Flush time.Duration  // deltas of one message are merged for so long
-	Sink  parley.DrySink // nil: nobody
+	Sink  runner.DrySink // nil: nobody
 }
 
 // DryRunMessage answers a user message of a session without writing anything, and
@@ -78,7 +80,7 @@ func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return DryRun{}, err
 	}
-	return e.dryRun(ctx, scope, principal, parley.DryTurn{Session: session}, input, watch)
+	return e.dryRun(ctx, scope, principal, runner.DryTurn{Session: session}, input, watch)
 }
 
 // DryRunSession is DryRunMessage for the first message of a session that is not
@@ -106,13 +108,13 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return DryRun{}, err
 	}
-	of := parley.DryTurn{Session: session, Fresh: true}
+	of := runner.DryTurn{Session: session, Fresh: true}
 	of.Session.RootID, of.Session.CreatedAt, of.Session.UpdatedAt = session.ID, parley.Now(), parley.Now()
 	if session.Key != "" {
 		found, err := e.store.SessionByKey(ctx, scope, session.Key)
 		switch {
 		case err == nil:
-			of = parley.DryTurn{Session: found}
+			of = runner.DryTurn{Session: found}
 		case parley.ErrorCode(err) != parley.CodeNotFound:
 			return DryRun{}, err
 		}
@@ -124,7 +126,7 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 }
 
 // dryRun runs a message dry.
-func (e *Engine) dryRun(ctx context.Context, scope parley.Scope, principal parley.Principal, of parley.DryTurn, input MessageInput, watch DryWatch) (DryRun, error) {
+func (e *Engine) dryRun(ctx context.Context, scope store.Scope, principal parley.Principal, of runner.DryTurn, input MessageInput, watch DryWatch) (DryRun, error) {
 	if err := e.dryTurn(ctx, scope, principal, &of, input); err != nil {
 		return DryRun{}, err
 	}
@@ -137,7 +139,7 @@ func (e *Engine) dryRun(ctx context.Context, scope parley.Scope, principal parle
 }
 
 // dryTurn checks a message as a post would, and fills it in with its agent.
-func (e *Engine) dryTurn(ctx context.Context, scope parley.Scope, principal parley.Principal, of *parley.DryTurn, input MessageInput) error {
+func (e *Engine) dryTurn(ctx context.Context, scope store.Scope, principal parley.Principal, of *runner.DryTurn, input MessageInput) error {
 	if e.dry == nil {
 		return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it previews and dry-runs none. Ask one that does.")
 	}
@@ -169,7 +171,7 @@ func (e *Engine) dryTurn(ctx context.Context, scope parley.Scope, principal parl
 
 // keepsRate refuses a dry run where a message would be refused for its pace. It
 // is not counted itself.
-func (e *Engine) keepsRate(ctx context.Context, scope parley.Scope, of *parley.DryTurn) error {
+func (e *Engine) keepsRate(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
 	limits := of.Agent.Limits
 	if of.Session.Limits != nil {
 		limits = of.Session.Limits.Over(limits)

@@ -17,108 +17,112 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/model"
+	"parley/runner"
+	"parley/store"
+	"parley/tool"
 )
 
-// Store is what the engine needs of a parley.Store.
+// Store is what the engine needs of a store.Store.
 type Store interface {
-	parley.SessionStore
-	parley.MessageStore
+	store.Sessions
+	store.Messages
 	Searching
-	parley.HistoryStore
-	parley.TurnLog
-	parley.ReplayStore
-	parley.AgentStore
-	parley.ProjectStore
-	parley.KeyStore
-	parley.SignInStore
-	parley.ClientStore
+	store.History
+	store.TurnLog
+	store.Replays
+	store.Agents
+	store.Projects
+	store.Keys
+	store.SignIns
+	store.Clients
 	Approvals
-	parley.AuditStore
-	parley.VerifyStore
-	parley.ControlStore
-	parley.LoopStore
-	parley.UsageStore
-	parley.ResponseCache
-	parley.FileStore
+	store.AuditTrail
+	store.Verifiable
+	store.Control
+	store.Loops
+	store.Usage
+	store.ResponseCache
+	store.Files
 	Compactions
-	parley.OutsideStore
+	store.Outside
 	Sharing
 	Trees
 	Transitions
 
-	Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error)
+	Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error)
 	TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }
 
 // Approvals are the questions about tool calls, as the API sees them. See
-// parley.ApprovalStore for their contracts.
+// store.Approvals for their contracts.
 type Approvals interface {
-	DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error)
-	Approval(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Approval, error)
-	Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) ([]parley.Approval, error)
+	DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error)
+	Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error)
+	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
 }
 
 // Transitions are the moves of the state machine that the API may make; the
-// others belong to workers. See parley.TurnStore for their contracts.
+// others belong to workers. See store.Turns for their contracts.
 type Transitions interface {
-	EnsureSession(ctx context.Context, scope parley.Scope, creation parley.NewSession, claimBy parley.ID) (parley.Opened, error)
-	PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, creation parley.NewMessage, claimBy parley.ID) (parley.Posted, error)
-	EditQueued(ctx context.Context, scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error)
-	RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error)
-	RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error)
-	TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error)
-	DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error
+	EnsureSession(ctx context.Context, scope store.Scope, creation store.NewSession, claimBy parley.ID) (store.Opened, error)
+	PostMessage(ctx context.Context, scope store.Scope, sessionID parley.ID, creation store.NewMessage, claimBy parley.ID) (store.Posted, error)
+	EditQueued(ctx context.Context, scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error)
+	RemoveQueued(ctx context.Context, scope store.Scope, messageID parley.ID) (parley.Message, error)
+	RequestCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (store.Cancelled, error)
+	TakeCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error)
+	DeleteSession(ctx context.Context, scope store.Scope, sessionID parley.ID) error
 }
 
-// Sharing lets sessions read others. See parley.ShareStore for its contracts.
+// Sharing lets sessions read others. See store.Shares for its contracts.
 type Sharing interface {
-	Share(ctx context.Context, scope parley.Scope, share parley.Share) (kept parley.Share, made bool, err error)
-	Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error
-	Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) ([]parley.Share, error)
+	Share(ctx context.Context, scope store.Scope, share parley.Share) (kept parley.Share, made bool, err error)
+	Unshare(ctx context.Context, scope store.Scope, sessionID, readerID parley.ID) error
+	Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) ([]parley.Share, error)
 }
 
-// Searching finds messages by their words. See parley.SearchStore for its contract.
+// Searching finds messages by their words. See store.Searcher for its contract.
 type Searching interface {
-	Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (parley.SearchPage, error)
+	Search(ctx context.Context, scope store.Scope, query store.SearchQuery) (store.SearchPage, error)
 }
 
-// Trees shows the tool sessions below a session. See parley.ChildStore.
+// Trees shows the tool sessions below a session. See store.Children.
 type Trees interface {
-	Tree(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Tree, error)
+	Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error)
 }
 
 // Options are what an Engine is made of. Store and Models are required.
 type Options struct {
 	Store       Store
-	Models      parley.ModelSource
-	Providers   []parley.ProviderInfo // for people: what is configured and what could be
-	Tools       parley.ToolSource     // nil: agents can name no server tools
-	Middleware  []parley.Middleware   // the program's own, as the workers have it
-	Runner      parley.Runner         // nil: this process runs no turns; others find them in the store
-	DryRunner   parley.DryRunner      // nil: no dry runs and no previews here
-	Audit       *AuditLog             // takes down what reads; nil: nothing does. What changes is written with the change
-	Projects    *projectdir.Policy    // where projects may lie; nil: in the home, chosen by the machine's own user alone
-	MaxSessions int64                 // of each workspace; 0: not limited
-	MaxStorage  int64                 // bytes of each workspace's files; 0: not limited
-	Log         *slog.Logger          // nil: slog.Default()
+	Models      model.Source
+	Providers   []model.ProviderInfo // for people: what is configured and what could be
+	Tools       tool.Source          // nil: agents can name no server tools
+	Middleware  []model.Middleware   // the program's own, as the workers have it
+	Runner      runner.Worker        // nil: this process runs no turns; others find them in the store
+	DryRunner   runner.DryRunner     // nil: no dry runs and no previews here
+	Audit       *AuditLog            // takes down what reads; nil: nothing does. What changes is written with the change
+	Projects    *projectdir.Policy   // where projects may lie; nil: in the home, chosen by the machine's own user alone
+	MaxSessions int64                // of each workspace; 0: not limited
+	MaxStorage  int64                // bytes of each workspace's files; 0: not limited
+	Log         *slog.Logger         // nil: slog.Default()
 }
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.
 type Engine struct {
 	store      Store
-	models     parley.ModelSource
-	providers  []parley.ProviderInfo
-	tools      parley.ToolSource
-	runner     parley.Runner
-	dry        parley.DryRunner
-	middleware []parley.Middleware
+	models     model.Source
+	providers  []model.ProviderInfo
+	tools      tool.Source
+	runner     runner.Worker
+	dry        runner.DryRunner
+	middleware []model.Middleware
 	audit      *AuditLog
 	projects   *projectdir.Policy
 	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
-	signedIn   secrets[parley.SignedIn]
+	signedIn   secrets[store.SignedIn]
 
 	scaling scaling
 

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/store"
 )
 
 // CallDetail is a call with the request that it made, rebuilt from the record
@@ -97,7 +99,7 @@ type Attempt struct {
 
 // Costs is what a call's tokens cost, by today's prices.
 type Costs struct {
-	Price      parley.Price `json:"price" doc:"US dollars per million tokens, today's."`
+	Price      model.Price  `json:"price" doc:"US dollars per million tokens, today's."`
 	Input      parley.Money `json:"input" doc:"Input that no cache held."`
 	Cached     parley.Money `json:"cached" doc:"Input from the provider's cache."`
 	CacheWrite parley.Money `json:"cache_write" doc:"Input that the provider put into its cache."`
@@ -107,9 +109,9 @@ type Costs struct {
 }
 
 // explain fills in what is known of a call besides its request.
-func (e *Engine) explain(ctx context.Context, scope parley.Scope, detail *CallDetail, again *rebuilt) error {
+func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDetail, again *rebuilt) error {
 	detail.Parts, detail.Totals, detail.EstimatedTokens = again.Parts, prompt.Sum(again.Parts), prompt.Tokens(again.Parts)
-	var info parley.ModelInfo
+	var info model.Info
 	if _, found, err := e.models.Resolve(detail.Model); err == nil { // one that is gone has no window
 		info = found
 	}
@@ -129,7 +131,7 @@ func (e *Engine) explain(ctx context.Context, scope parley.Scope, detail *CallDe
 	return e.otherAttempts(ctx, scope, detail)
 }
 
-func windowOf(info parley.ModelInfo, estimated int, usage parley.Usage) Window {
+func windowOf(info model.Info, estimated int, usage parley.Usage) Window {
 	w := Window{Used: estimated}
 	if usage.InputTokens != nil {
 		w.Used = int(*usage.InputTokens)
@@ -145,7 +147,7 @@ func windowOf(info parley.ModelInfo, estimated int, usage parley.Usage) Window {
 }
 
 // costsOf takes a cost apart, nil when price or usage is unknown.
-func costsOf(price *parley.Price, usage parley.Usage, recorded *parley.Money) *Costs {
+func costsOf(price *model.Price, usage parley.Usage, recorded *parley.Money) *Costs {
 	sum := price.Cost(usage)
 	if sum == nil {
 		return nil
@@ -171,7 +173,7 @@ func costsOf(price *parley.Price, usage parley.Usage, recorded *parley.Money) *C
 }
 
 // leftOut lists what the call was not shown of the record before its own message.
-func (e *Engine) leftOut(ctx context.Context, scope parley.Scope, detail *CallDetail, again *rebuilt) error {
+func (e *Engine) leftOut(ctx context.Context, scope store.Scope, detail *CallDetail, again *rebuilt) error {
 	upTo := int64(0)
 	if n := len(again.read); n > 0 {
 		upTo = again.read[n-1].Sequence
@@ -196,7 +198,7 @@ const widestGap = 256
 
 // around adds to the messages that a manifest reaches over, ascending, those that
 // stand close behind them, up to a sequence.
-func (e *Engine) around(ctx context.Context, scope parley.Scope, sessionID parley.ID, manifest parley.Manifest, read []parley.Message, upTo int64) ([]parley.Message, error) {
+func (e *Engine) around(ctx context.Context, scope store.Scope, sessionID parley.ID, manifest parley.Manifest, read []parley.Message, upTo int64) ([]parley.Message, error) {
 	read = slices.Clone(read)
 	spans := prompt.Spans(manifest)
 	for i := range spans {
@@ -218,7 +220,7 @@ func (e *Engine) around(ctx context.Context, scope parley.Scope, sessionID parle
 }
 
 // limitsOf are the limits of a session in effect now: its own over its agent's.
-func (e *Engine) limitsOf(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Limits, error) {
+func (e *Engine) limitsOf(ctx context.Context, scope store.Scope, id parley.ID) (parley.Limits, error) {
 	session, err := e.store.Session(ctx, scope, id)
 	if err != nil {
 		return parley.Limits{}, err
@@ -234,12 +236,12 @@ func (e *Engine) limitsOf(ctx context.Context, scope parley.Scope, id parley.ID)
 }
 
 // otherAttempts lists the other attempts of a call's step, oldest first.
-func (e *Engine) otherAttempts(ctx context.Context, scope parley.Scope, detail *CallDetail) error {
+func (e *Engine) otherAttempts(ctx context.Context, scope store.Scope, detail *CallDetail) error {
 	detail.Attempts = []Attempt{}
 	if detail.TurnID.IsZero() {
 		return nil
 	}
-	calls, err := e.store.Calls(ctx, scope, detail.SessionID, parley.CallQuery{TurnID: detail.TurnID, Ascending: true, Limit: parley.MaxPage})
+	calls, err := e.store.Calls(ctx, scope, detail.SessionID, store.CallQuery{TurnID: detail.TurnID, Ascending: true, Limit: parley.MaxPage})
 	if err != nil {
 		return err
 	}

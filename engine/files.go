@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"parley"
+	"parley/store"
 )
 
 // UploadFile reads a file's bytes and keeps them; the bool is false when the
@@ -29,7 +30,7 @@ func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, nam
 	}
 	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
 	quota := e.storageQuota(principal)
-	pieces := parley.WithAudit(ctx, nil) // the file is there when its last piece is
+	pieces := store.WithAudit(ctx, nil) // the file is there when its last piece is
 	if err := e.receive(pieces, &file, from, quota); err != nil {
 		e.abandon(pieces, &file)
 		return parley.File{}, false, err
@@ -149,7 +150,7 @@ func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Pag
 	if err != nil {
 		return Page[parley.File]{}, err
 	}
-	rows, err := e.store.Files(ctx, scope, parley.FileQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Files(ctx, scope, store.FileQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
 	if err != nil {
 		return Page[parley.File]{}, err
 	}

@@ -14,7 +14,9 @@ import (
 	"parley/live"
 	"parley/llm"
 	"parley/llm/sim"
+	"parley/model"
 	"parley/sqlite"
+	"parley/store"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -89,7 +91,7 @@ func within(t *testing.T, roots ...string) *projectdir.Policy {
 	return policy
 }
 
-func models(t *testing.T) parley.ModelSource {
+func models(t *testing.T) model.Source {
 	t.Helper()
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
@@ -120,16 +122,16 @@ func (h *house) principal(t *testing.T, name string, role parley.PrincipalRole) 
 // open makes a session of the member's.
 func (h *house) open(t *testing.T, input engine.SessionInput) parley.Session {
 	t.Helper()
-	opened, err := h.OpenSession(t.Context(), h.member, input, parley.Idempotency{})
+	opened, err := h.OpenSession(t.Context(), h.member, input, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return opened.Session
 }
 
-func (h *house) post(t *testing.T, session parley.ID, input engine.MessageInput) parley.Posted {
+func (h *house) post(t *testing.T, session parley.ID, input engine.MessageInput) store.Posted {
 	t.Helper()
-	posted, err := h.PostMessage(t.Context(), h.member, session, input, parley.Idempotency{})
+	posted, err := h.PostMessage(t.Context(), h.member, session, input, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +139,7 @@ func (h *house) post(t *testing.T, session parley.ID, input engine.MessageInput)
 }
 
 // finish waits for a turn of a house with a real worker.
-func (h *house) finish(t *testing.T, posted parley.Posted) parley.Turn {
+func (h *house) finish(t *testing.T, posted store.Posted) parley.Turn {
 	t.Helper()
 	watcher := h.hub.Watch(live.WatchRequest{
 		Scope:     engine.Scope(h.admin),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // BranchInput is what a session that is forked has other than the one it comes from.
@@ -40,25 +41,25 @@ type RegenerateInput struct {
 }
 
 // Fork makes a session that shares another one's history up to a message, as
-// parley.HistoryStore.Fork says, and goes on by itself. It is the principal's, and
+// store.History.Fork says, and goes on by itself. It is the principal's, and
 // has the settings of the session that is forked unless the input says otherwise;
 // what the owner allowed its tools only when it is the owner who forks.
-func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "forkSession", OpenSessions, of(sessionID))
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if !input.At.IsZero() && input.Sequence != 0 {
-		return parley.Opened{}, parley.InvalidField("sequence", "give at or sequence, not both")
+		return store.Opened{}, parley.InvalidField("sequence", "give at or sequence, not both")
 	}
 	if input.Sequence < 0 {
-		return parley.Opened{}, parley.InvalidField("sequence", "must be 1 or more")
+		return store.Opened{}, parley.InvalidField("sequence", "must be 1 or more")
 	}
-	fork := parley.NewFork{At: input.At, Sequence: input.Sequence, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
+	fork := store.NewFork{At: input.At, Sequence: input.Sequence, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
 	if fork.Session, err = e.branch(ctx, scope, principal, sessionID, input.BranchInput); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
@@ -66,7 +67,7 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
 		}
 		if err != nil {
-			return parley.Opened{}, inside("message", err)
+			return store.Opened{}, inside("message", err)
 		}
 		fork.First = &first
 	}
@@ -76,16 +77,16 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 
 // EditMessage asks a user's message of the record anew in other words: in a fork
 // that begins before it. The message and what followed stay where they are.
-func (e *Engine) EditMessage(ctx context.Context, principal parley.Principal, id parley.ID, input EditInput, idempotency parley.Idempotency) (parley.Opened, error) {
+func (e *Engine) EditMessage(ctx context.Context, principal parley.Principal, id parley.ID, input EditInput, idempotency store.Idempotency) (store.Opened, error) {
 	if len(input.Content) == 0 {
-		return parley.Opened{}, parley.InvalidField("content", "is missing: give the message as it should have been, or regenerate to ask the same again")
+		return store.Opened{}, parley.InvalidField("content", "is missing: give the message as it should have been, or regenerate to ask the same again")
 	}
 	return e.askAnew(ctx, principal, id, RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput}, "editMessage", input.Content, idempotency)
 }
 
 // Regenerate asks a user's message, or the one that an answer is to, again as it
 // is: in a fork that begins before it.
-func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, idempotency parley.Idempotency) (parley.Opened, error) {
+func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, idempotency store.Idempotency) (store.Opened, error) {
 	return e.askAnew(ctx, principal, id, input, "regenerateMessage", nil, idempotency)
 }
 
@@ -101,29 +102,29 @@ func writerGone(named parley.ID, err error) error {
 
 // askAnew forks before a user's message and posts it there, with other content if
 // there is any.
-func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, action string, content json.RawMessage, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, action string, content json.RawMessage, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, OpenSessions, on(id))
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	sessionID := either(input.SessionID, message.SessionID)
 	if _, err := e.store.Session(ctx, scope, sessionID); err != nil {
-		return parley.Opened{}, writerGone(input.SessionID, err)
+		return store.Opened{}, writerGone(input.SessionID, err)
 	}
 	if content == nil && message.Role != parley.RoleUser {
 		if message, err = e.questionOf(ctx, scope, sessionID, message); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 	}
 	session, err := e.branch(ctx, scope, principal, sessionID, input.BranchInput)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	again := MessageInput{Content: message.Content, Metadata: message.Metadata, AgentType: message.AgentType, ContextNote: message.ContextNote, Overrides: message.Overrides}
 	if content != nil {
@@ -131,20 +132,20 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 	}
 	first, err := e.newMessage(principal, again)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	call.about(in(sessionID, id))
-	return e.fork(ctx, call, parley.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
+	return e.fork(ctx, call, store.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
 }
 
 // questionOf is the user's message that began the turn of an answer.
-func (e *Engine) questionOf(ctx context.Context, scope parley.Scope, sessionID parley.ID, answer parley.Message) (parley.Message, error) {
+func (e *Engine) questionOf(ctx context.Context, scope store.Scope, sessionID parley.ID, answer parley.Message) (parley.Message, error) {
 	if answer.TurnID.IsZero() {
 		return answer, parley.Errorf(parley.CodeConflict, "no turn wrote this message, so there is nothing to ask again; fork at an earlier message instead")
 	}
-	asked, err := e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1})
+	asked, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1})
 	if err == nil && len(asked) == 0 { // the turn took up another one's message
-		asked, err = e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{Roles: []parley.Role{parley.RoleUser}, AfterSequence: answer.Sequence, Descending: true, Limit: 1})
+		asked, err = e.store.Messages(ctx, scope, sessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleUser}, AfterSequence: answer.Sequence, Descending: true, Limit: 1})
 	}
 	if err != nil {
 		return answer, err
@@ -156,18 +157,18 @@ func (e *Engine) questionOf(ctx context.Context, scope parley.Scope, sessionID p
 }
 
 // fork makes a fork, and starts the turn of its first message here if it may run.
-func (e *Engine) fork(ctx context.Context, call verbCall, fork parley.NewFork) (parley.Opened, error) {
+func (e *Engine) fork(ctx context.Context, call verbCall, fork store.NewFork) (store.Opened, error) {
 	scope := call.Scope
 	if err := checkIdempotency(fork.Idempotency); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	starts := false
 	if fork.First != nil {
 		if err := e.checkFilesIn(ctx, scope, fork.Session, fork.First); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		if err := traced(ctx, fork.First); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		starts = !fork.First.TurnID.IsZero()
 	}
@@ -183,7 +184,7 @@ func (e *Engine) fork(ctx context.Context, call verbCall, fork parley.NewFork) (
 }
 
 // branch is the session that comes of another one's history.
-func (e *Engine) branch(ctx context.Context, scope parley.Scope, principal parley.Principal, parentID parley.ID, input BranchInput) (parley.Session, error) {
+func (e *Engine) branch(ctx context.Context, scope store.Scope, principal parley.Principal, parentID parley.ID, input BranchInput) (parley.Session, error) {
 	parent, err := e.store.Session(ctx, scope, parentID)
 	if err != nil {
 		return parent, err
@@ -213,7 +214,7 @@ func (e *Engine) branch(ctx context.Context, scope parley.Scope, principal parle
 }
 
 // setBranch checks what a fork is to have other, and sets it.
-func (e *Engine) setBranch(ctx context.Context, scope parley.Scope, session *parley.Session, input BranchInput) (err error) {
+func (e *Engine) setBranch(ctx context.Context, scope store.Scope, session *parley.Session, input BranchInput) (err error) {
 	if err := checkTexts(textBound{"title", input.Title, parley.MaxNameBytes}); err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func (e *Engine) Branches(ctx context.Context, principal parley.Principal, messa
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	rows, err := e.store.Sessions(ctx, scope, parley.SessionQuery{BranchesOf: message, Ascending: order == Ascending, AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Sessions(ctx, scope, store.SessionQuery{BranchesOf: message, Ascending: order == Ascending, AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1})
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The form of a key's secret: the prefix and 32 random bytes in hexadecimal.
@@ -87,7 +88,7 @@ func (e *Engine) admit(ctx context.Context, principal parley.Principal) error {
 	if principal.RequestsPerMinute <= 0 {
 		return nil
 	}
-	wait, err := e.store.TakeRate(parley.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, principal.RequestsPerMinute)
+	wait, err := e.store.TakeRate(store.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, principal.RequestsPerMinute)
 	if err == nil && wait > 0 {
 		err = parley.RateLimited("This key", principal.RequestsPerMinute, wait)
 	}
@@ -124,7 +125,7 @@ func (e *Engine) CreateKey(ctx context.Context, principal parley.Principal, inpu
 // CreateKeyIn makes a key in any workspace, which is made if it is new. It is
 // for the owner of this machine alone; the caller has made sure of that.
 func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInput) (made NewKey, err error) {
-	owner, err := e.LocalOwner(parley.WithAudit(ctx, nil), workspace) // the key may still be refused
+	owner, err := e.LocalOwner(store.WithAudit(ctx, nil), workspace) // the key may still be refused
 	if err != nil {
 		return NewKey{}, err
 	}
@@ -158,7 +159,7 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	if err != nil {
 		return NewKey{}, err
 	}
-	key, err := e.store.CreateKey(ctx, parley.NewKey{
+	key, err := e.store.CreateKey(ctx, store.NewKey{
 		Key: parley.Key{
 			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
 			Name: input.Name, Role: role, Prefix: secret[:shownBytes], RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),

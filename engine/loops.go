@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/schema"
+	"parley/store"
 )
 
 // LoopInput is a loop to start.
@@ -29,30 +30,30 @@ type LoopStopInput struct {
 // LoopList asks for loops, newest first by default.
 type LoopList struct{ Paging }
 
-// StartLoop starts a loop in a session, as parley.LoopStore.StartLoop says.
-func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency parley.Idempotency) (_ parley.LoopStarted, err error) {
+// StartLoop starts a loop in a session, as store.Loops.StartLoop says.
+func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency store.Idempotency) (_ store.LoopStarted, err error) {
 	ctx, call, err := e.enter(ctx, principal, "startLoop", PostMessages, of(sessionID))
 	if err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	loop, err := newLoop(principal, input)
 	if err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	if err := traced(ctx, &loop.First); err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	loop.Idempotency = idempotency
 	run := e.offer(scope.WorkspaceID, true)
 	started, err := e.store.StartLoop(ctx, scope, sessionID, loop, run.processID())
 	if err != nil {
 		run.settle(nil)
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	call.about(in(sessionID, started.Loop.ID))
 	run.settle(started.Claim)
@@ -60,7 +61,7 @@ func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sess
 }
 
 // newLoop validates a loop from outside and makes what the store takes.
-func newLoop(principal parley.Principal, input LoopInput) (loop parley.NewLoop, err error) {
+func newLoop(principal parley.Principal, input LoopInput) (loop store.NewLoop, err error) {
 	if strings.TrimSpace(input.Prompt) == "" {
 		return loop, parley.InvalidField("prompt", "is empty; say what every iteration is to do")
 	}
@@ -85,7 +86,7 @@ func newLoop(principal parley.Principal, input LoopInput) (loop parley.NewLoop, 
 	if loop.Content, err = parley.EncodeContent(parley.UserContent{Text: input.Prompt}); err != nil {
 		return loop, err
 	}
-	loop.First = parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: loop.Loop.Author, Content: loop.Content,
+	loop.First = store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: loop.Loop.Author, Content: loop.Content,
 		Metadata: json.RawMessage("{}"), Title: parley.TitleFrom(input.Prompt)}
 	return loop, nil
 }
@@ -139,7 +140,7 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 	return nil
 }
 
-// StopLoop ends a running loop, as parley.LoopStore.StopLoop says; with Now its
+// StopLoop ends a running loop, as store.Loops.StopLoop says; with Now its
 // running iteration is cancelled too.
 func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id parley.ID, input LoopStopInput) (_ parley.Loop, err error) {
 	ctx, call, err := e.enter(ctx, principal, "stopLoop", CancelTurns, on(id))
@@ -191,7 +192,7 @@ func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}
-	rows, err := e.store.Loops(ctx, scope, sessionID, parley.LoopQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Loops(ctx, scope, sessionID, store.LoopQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // MessageInput is a message from outside.
@@ -59,20 +60,20 @@ type VersionList struct {
 }
 
 // PostMessage records a message and, for a user message, starts its turn or
-// queues it, as parley.TurnStore.PostMessage says. A turn that may run at once
+// queues it, as store.Turns.PostMessage says. A turn that may run at once
 // is started in this process when it has a free slot.
-func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency parley.Idempotency) (_ parley.Posted, err error) {
+func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency store.Idempotency) (_ store.Posted, err error) {
 	ctx, call, err := e.enter(ctx, principal, "postMessage", PostMessages, of(sessionID))
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	if err := input.notDry("dry_run"); err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	message, err := e.newMessage(principal, input)
 	if err == nil {
@@ -82,17 +83,17 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 		err = e.checkFilesOf(ctx, scope, sessionID, &message)
 	}
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	if err := traced(ctx, &message); err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	message.Idempotency = idempotency
 	run := e.offer(scope.WorkspaceID, !message.TurnID.IsZero() && !message.Streaming)
 	posted, err := e.store.PostMessage(ctx, scope, sessionID, message, run.processID())
 	if err != nil {
 		run.settle(nil)
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	call.about(in(posted.Message.SessionID, posted.Message.ID))
 	run.settle(posted.Claim)
@@ -140,7 +141,7 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Message{}, err
 	}
-	if err := e.checkFilesOf(ctx, scope, message.SessionID, &parley.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
+	if err := e.checkFilesOf(ctx, scope, message.SessionID, &store.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
 		return parley.Message{}, err
 	}
 	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, content)

@@ -11,18 +11,20 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/runner"
+	"parley/store"
 )
 
 // slots is a runner that counts what becomes of its slots.
 type slots struct {
 	mu       sync.Mutex // guards all below
 	process  parley.ID
-	ran      []parley.Claim
+	ran      []store.Claim
 	released int
 	cancel   func(turnID parley.ID) <-chan struct{}
 }
 
-func (s *slots) Offer(parley.ID) (parley.Slot, bool) { return slot{s}, true }
+func (s *slots) Offer(parley.ID) (runner.Slot, bool) { return slot{s}, true }
 func (s *slots) Runtimes() []string                  { return []string{parley.StandardRuntime} }
 func (s *slots) Cancel(turnID parley.ID) <-chan struct{} {
 	if s.cancel == nil {
@@ -35,7 +37,7 @@ type slot struct{ *slots }
 
 func (s slot) ProcessID() parley.ID { return s.process }
 
-func (s slot) Run(claim parley.Claim) {
+func (s slot) Run(claim store.Claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ran = append(s.ran, claim)
@@ -51,7 +53,7 @@ func (s slot) Release() {
 func newSlots(t *testing.T, h *house) (*slots, *engine.Engine) {
 	t.Helper()
 	s := &slots{process: parley.NewID()}
-	if err := h.store.RegisterProcess(t.Context(), parley.Process{ID: s.process, Name: "test"}, lease); err != nil {
+	if err := h.store.RegisterProcess(t.Context(), store.Process{ID: s.process, Name: "test"}, lease); err != nil {
 		t.Fatal(err)
 	}
 	return s, engine.New(engine.Options{Store: h.store, Models: models(t), Runner: s})
@@ -74,7 +76,7 @@ func TestSlotsAreRunOrReleased(t *testing.T) {
 		{"queued behind it", say("c"), 1, 1},
 		{"refused", engine.MessageInput{Content: text("d"), During: parley.DuringReject}, 1, 2},
 	} {
-		_, err := e.PostMessage(t.Context(), h.member, session.ID, step.input, parley.Idempotency{})
+		_, err := e.PostMessage(t.Context(), h.member, session.ID, step.input, store.Idempotency{})
 		if err != nil && parley.ErrorCode(err) != parley.CodeBusy {
 			t.Fatal(err)
 		}
@@ -82,7 +84,7 @@ func TestSlotsAreRunOrReleased(t *testing.T) {
 			t.Errorf("%s: %d ran, %d released; want %d and %d", step.name, len(runner.ran), runner.released, step.ran, step.released)
 		}
 	}
-	opened, err := e.OpenSession(t.Context(), h.member, engine.SessionInput{Message: ptr(say("hello"))}, parley.Idempotency{})
+	opened, err := e.OpenSession(t.Context(), h.member, engine.SessionInput{Message: ptr(say("hello"))}, store.Idempotency{})
 	if err != nil || opened.Posted == nil || len(runner.ran) != 2 {
 		t.Fatalf("OpenSession with a message = %+v, %v; %d ran", opened, err, len(runner.ran))
 	}
@@ -98,7 +100,7 @@ func TestIdempotentPosts(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	session := h.open(t, engine.SessionInput{})
-	key := parley.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))}
+	key := store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))}
 	ids := make([]parley.ID, 20)
 	var wg sync.WaitGroup
 	for i := range ids {
@@ -131,7 +133,7 @@ func TestGetOrCreate(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range ids {
 		wg.Go(func() {
-			opened, err := h.EnsureSession(t.Context(), h.member, input, parley.Idempotency{})
+			opened, err := h.EnsureSession(t.Context(), h.member, input, store.Idempotency{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -360,7 +362,7 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 func TestErrorsAreParleys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
-	_, err := h.PostMessage(t.Context(), h.member, parley.NewID(), say("x"), parley.Idempotency{})
+	_, err := h.PostMessage(t.Context(), h.member, parley.NewID(), say("x"), store.Idempotency{})
 	var e *parley.Error
 	if !errors.As(err, &e) || e.Code != parley.CodeNotFound {
 		t.Errorf("posting to nowhere: %v", err)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/store"
 )
 
 // Call reads one with its request rebuilt, checked against the hash of the
@@ -45,7 +47,7 @@ type rebuilt struct {
 
 // reconstruct reads what a call was made of and makes its request again. Without
 // bytes, Reason of the detail says why.
-func (e *Engine) reconstruct(ctx context.Context, scope parley.Scope, call parley.Call) (CallDetail, *rebuilt, error) {
+func (e *Engine) reconstruct(ctx context.Context, scope store.Scope, call parley.Call) (CallDetail, *rebuilt, error) {
 	detail := CallDetail{Call: call, Explained: Explained{Tools: json.RawMessage("[]")}}
 	again := &rebuilt{}
 	system, err := e.callText(ctx, scope, call.SystemHash)
@@ -77,7 +79,7 @@ func (e *Engine) reconstruct(ctx context.Context, scope parley.Scope, call parle
 }
 
 // callText is the text behind a hash, nothing behind none.
-func (e *Engine) callText(ctx context.Context, scope parley.Scope, hash parley.Hash) ([]byte, error) {
+func (e *Engine) callText(ctx context.Context, scope store.Scope, hash parley.Hash) ([]byte, error) {
 	if hash.IsZero() {
 		return nil, nil
 	}
@@ -85,7 +87,7 @@ func (e *Engine) callText(ctx context.Context, scope parley.Scope, hash parley.H
 }
 
 // manifestMessages reads the messages that the manifest's ranges reach over.
-func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call parley.Call) (messages []parley.Message, err error) {
+func (e *Engine) manifestMessages(ctx context.Context, scope store.Scope, call parley.Call) (messages []parley.Message, err error) {
 	for _, span := range prompt.Spans(call.Manifest) {
 		page, err := e.recorded(ctx, scope, call.SessionID, span[0], span[1])
 		if err != nil {
@@ -97,9 +99,9 @@ func (e *Engine) manifestMessages(ctx context.Context, scope parley.Scope, call 
 }
 
 // recorded reads a session's messages from a sequence to another.
-func (e *Engine) recorded(ctx context.Context, scope parley.Scope, sessionID parley.ID, from, to int64) (messages []parley.Message, err error) {
+func (e *Engine) recorded(ctx context.Context, scope store.Scope, sessionID parley.ID, from, to int64) (messages []parley.Message, err error) {
 	for after := from - 1; after < to; {
-		page, err := e.store.Messages(ctx, scope, sessionID, parley.MessageQuery{
+		page, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{
 			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)),
 		})
 		if err != nil {
@@ -123,12 +125,12 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 		detail.Reason = "The tool definitions of this call cannot be read."
 		return nil //nolint:nilerr // it is told in Reason
 	}
-	model, info, err := e.models.Resolve(detail.Model)
+	adapter, info, err := e.models.Resolve(detail.Model)
 	if err != nil {
 		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
 		return nil //nolint:nilerr // it is told in Reason
 	}
-	var encoded parley.EncodedRequest
+	var encoded model.EncodedRequest
 	for _, vision := range []bool{info.Sees(), !info.Sees()} {
 		files := attachments{engine: e, ctx: ctx, workspaceID: detail.WorkspaceID, vision: vision}
 		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, again.read, files.of)
@@ -139,7 +141,7 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 			detail.Reason = "The request cannot be put together again from the record."
 			return nil //nolint:nilerr // it is told in Reason
 		}
-		once, err := e.encodeAgain(ctx, parley.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, model, &request)
+		once, err := e.encodeAgain(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, adapter, &request)
 		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
 			return err
 		}

@@ -2,17 +2,18 @@ package engine
 
 import (
 	"parley"
+	"parley/model"
 )
 
 // ModelList is the models of the configured providers.
 type ModelList struct {
-	Data    []parley.ModelInfo `json:"data"`
-	Default parley.ModelID     `json:"default" doc:"Used when neither message, session nor agent name one."`
+	Data    []model.Info   `json:"data"`
+	Default parley.ModelID `json:"default" doc:"Used when neither message, session nor agent name one."`
 }
 
 // ProviderList is the providers that the server has or could have.
 type ProviderList struct {
-	Data []parley.ProviderInfo `json:"data"`
+	Data []model.ProviderInfo `json:"data"`
 }
 
 // Providers lists the providers, with whether they are configured; never a key.
@@ -24,7 +25,7 @@ func (e *Engine) Providers(principal parley.Principal) (ProviderList, error) {
 	for _, model := range e.models.Models() {
 		known[model.Provider]++
 	}
-	list := ProviderList{Data: make([]parley.ProviderInfo, len(e.providers))}
+	list := ProviderList{Data: make([]model.ProviderInfo, len(e.providers))}
 	for i, provider := range e.providers {
 		provider.Models = known[provider.Name]
 		list.Data[i] = provider

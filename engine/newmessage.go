@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // newMessage validates a message from outside and makes what the store takes.
-func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (parley.NewMessage, error) {
+func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (store.NewMessage, error) {
 	if input.Role == "" {
 		input.Role = parley.RoleUser
 	}
@@ -17,43 +18,43 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 	case input.Status != "":
 		return openOutside(principal, input)
 	case input.Timeout != 0:
-		return parley.NewMessage{}, parley.InvalidField("timeout", "belongs to a message that is opened as streaming")
+		return store.NewMessage{}, parley.InvalidField("timeout", "belongs to a message that is opened as streaming")
 	}
 	switch input.Role {
 	case parley.RoleUser:
 		if err := e.checkUserInput(input); err != nil {
-			return parley.NewMessage{}, err
+			return store.NewMessage{}, err
 		}
 	case parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult:
 		if err := checkRecordedInput(input); err != nil {
-			return parley.NewMessage{}, err
+			return store.NewMessage{}, err
 		}
 	case parley.RoleSystem:
-		return parley.NewMessage{}, parley.InvalidField("role", "system messages are not posted: set system_prompt on the agent, the session or this message instead")
+		return store.NewMessage{}, parley.InvalidField("role", "system messages are not posted: set system_prompt on the agent, the session or this message instead")
 	case parley.RoleSummary:
-		return parley.NewMessage{}, parley.InvalidField("role", "summaries are not posted: they are written by Parley")
+		return store.NewMessage{}, parley.InvalidField("role", "summaries are not posted: they are written by Parley")
 	default:
-		return parley.NewMessage{}, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result", parley.Clip(string(input.Role), 32))
+		return store.NewMessage{}, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result", parley.Clip(string(input.Role), 32))
 	}
 	if err := checkTexts(
 		textBound{"tool_call_id", input.ToolCallID, parley.MaxNameBytes},
 		textBound{"agent_type", input.AgentType, parley.MaxNameBytes},
 		textBound{"context_note", input.ContextNote, parley.MaxTextBytes},
 	); err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	if input.Iteration < 0 {
-		return parley.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
+		return store.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
 	}
 	content, title, err := checkContent(input.Role, input.Content)
 	if err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	metadata, err := checkMetadata(input.Metadata)
 	if err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
-	message := parley.NewMessage{
+	message := store.NewMessage{
 		ID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: content,
 		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
 		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
@@ -71,7 +72,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (par
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
 		if err := json.Unmarshal(content, &call); err != nil {
-			return parley.NewMessage{}, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
+			return store.NewMessage{}, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
 		}
 		message.ToolCallID, message.ToolName = call.ID, call.Name
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // AppendInput is a piece of an open message: text or reasoning, one of the two.
@@ -50,47 +51,47 @@ type OutsideResult struct {
 }
 
 // openOutside makes what the store takes of a message that is opened as streaming.
-func openOutside(principal parley.Principal, input MessageInput) (parley.NewMessage, error) {
+func openOutside(principal parley.Principal, input MessageInput) (store.NewMessage, error) {
 	others := input.Overrides
 	others.Model = ""
 	switch {
 	case input.Status != parley.MessageStreaming:
-		return parley.NewMessage{}, parley.InvalidField("status", "is streaming, or left out")
+		return store.NewMessage{}, parley.InvalidField("status", "is streaming, or left out")
 	case input.Role != parley.RoleAssistant:
-		return parley.NewMessage{}, parley.InvalidField("status", "only an assistant message is opened as streaming")
+		return store.NewMessage{}, parley.InvalidField("status", "only an assistant message is opened as streaming")
 	case len(input.Content) > 0 && string(input.Content) != "null":
-		return parley.NewMessage{}, parley.InvalidField("content", "a message that is opened as streaming is empty: append to it")
+		return store.NewMessage{}, parley.InvalidField("content", "a message that is opened as streaming is empty: append to it")
 	case input.Internal:
-		return parley.NewMessage{}, parley.InvalidField("internal", "an internal message is not streamed to anybody; post it whole")
+		return store.NewMessage{}, parley.InvalidField("internal", "an internal message is not streamed to anybody; post it whole")
 	case !others.IsZero():
-		return parley.NewMessage{}, parley.InvalidField("system_prompt", "of these fields only model belongs to a message that is written outside")
+		return store.NewMessage{}, parley.InvalidField("system_prompt", "of these fields only model belongs to a message that is written outside")
 	}
 	model := input.Model
 	input.Overrides = parley.Overrides{}
 	if err := checkRecordedInput(input); err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	if err := checkOutsideModel(model); err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	if err := checkTexts(textBound{"agent_type", input.AgentType, parley.MaxNameBytes}); err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	if input.Iteration < 0 {
-		return parley.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
+		return store.NewMessage{}, parley.InvalidField("iteration", "must not be negative")
 	}
 	metadata, err := checkMetadata(input.Metadata)
 	if err != nil {
-		return parley.NewMessage{}, err
+		return store.NewMessage{}, err
 	}
 	timeout := parley.DefaultOutsideTimeout
 	if input.Timeout != 0 {
 		timeout = time.Duration(input.Timeout) * time.Second
 	}
 	if timeout <= 0 || timeout > parley.MaxOutsideTimeout {
-		return parley.NewMessage{}, parley.InvalidField("timeout", "must lie between 1 and %d seconds", int(parley.MaxOutsideTimeout.Seconds()))
+		return store.NewMessage{}, parley.InvalidField("timeout", "must lie between 1 and %d seconds", int(parley.MaxOutsideTimeout.Seconds()))
 	}
-	return parley.NewMessage{
+	return store.NewMessage{
 		ID: parley.NewID(), TurnID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: json.RawMessage(`{"text":""}`),
 		AgentType: input.AgentType, Iteration: input.Iteration, Metadata: metadata, Streaming: true, Model: model, Timeout: timeout,
 	}, nil
@@ -102,7 +103,7 @@ func checkOutsideModel(model parley.ModelID) error {
 }
 
 // AppendMessage adds to a message that was opened as streaming, as
-// parley.OutsideStore.AppendOutside says.
+// store.Outside.AppendOutside says.
 func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input AppendInput) (_ parley.OutsideGrown, err error) {
 	ctx, call, err := e.enter(ctx, principal, "appendMessage", PostMessages, on(id))
 	if err != nil {
@@ -110,7 +111,7 @@ func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	piece := parley.OutsideAppend{Kind: parley.KindText, Offset: input.Offset}
+	piece := store.OutsideAppend{Kind: parley.KindText, Offset: input.Offset}
 	switch {
 	case input.Offset < 0:
 		return parley.OutsideGrown{}, parley.InvalidField("offset", "must not be negative")
@@ -132,7 +133,7 @@ func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, 
 }
 
 // SettleMessage ends a message that was opened as streaming, and its turn, as
-// parley.OutsideStore.SettleOutside says.
+// store.Outside.SettleOutside says.
 func (e *Engine) SettleMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SettleInput) (_ OutsideResult, err error) {
 	ctx, call, err := e.enter(ctx, principal, "settleMessage", PostMessages, on(id))
 	if err != nil {
@@ -176,8 +177,8 @@ func (e *Engine) priced(told, opened parley.ModelID, usage parley.Usage) *parley
 }
 
 // settleOf validates how a message is to settle.
-func settleOf(principal parley.Principal, input SettleInput) (parley.OutsideSettle, error) {
-	settle := parley.OutsideSettle{Status: input.Status, Model: input.Model, Estimate: prompt.EstimateTokens}
+func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettle, error) {
+	settle := store.OutsideSettle{Status: input.Status, Model: input.Model, Estimate: prompt.EstimateTokens}
 	if !input.Status.Settled() {
 		return settle, parley.InvalidField("status", "%q is not one of completed, failed, cancelled", parley.Clip(string(input.Status), 32))
 	}
@@ -242,7 +243,7 @@ func knownClass(class parley.ErrorClass) bool {
 }
 
 // callsOf are the tool calls that enter the record behind the message.
-func callsOf(principal parley.Principal, input SettleInput) ([]parley.NewMessage, error) {
+func callsOf(principal parley.Principal, input SettleInput) ([]store.NewMessage, error) {
 	switch {
 	case len(input.ToolCalls) == 0:
 		return nil, nil
@@ -251,7 +252,7 @@ func callsOf(principal parley.Principal, input SettleInput) ([]parley.NewMessage
 	case len(input.ToolCalls) > parley.MaxOutsideCalls:
 		return nil, parley.InvalidField("tool_calls", "at most %d", parley.MaxOutsideCalls)
 	}
-	calls := make([]parley.NewMessage, len(input.ToolCalls))
+	calls := make([]store.NewMessage, len(input.ToolCalls))
 	for i, raw := range input.ToolCalls {
 		content, err := parley.ValidateContent(parley.RoleToolCall, raw)
 		if err != nil {
@@ -261,7 +262,7 @@ func callsOf(principal parley.Principal, input SettleInput) ([]parley.NewMessage
 		if err := json.Unmarshal(content, &call); err != nil {
 			return nil, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
 		}
-		calls[i] = parley.NewMessage{ID: parley.NewID(), Role: parley.RoleToolCall, Author: principal.Author(), Content: content, ToolCallID: call.ID, ToolName: call.Name}
+		calls[i] = store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolCall, Author: principal.Author(), Content: content, ToolCallID: call.ID, ToolName: call.Name}
 	}
 	return calls, nil
 }

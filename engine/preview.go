@@ -8,6 +8,8 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/runner"
+	"parley/store"
 )
 
 // Preview is the request that would be sent next. Nothing is written for it.
@@ -54,14 +56,14 @@ type PredictedCost struct {
 
 // Preview tells what would be sent for a message now: by the path that a post takes.
 func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (Preview, error) {
-	return e.look(ctx, principal, "previewMessage", sessionID, func(ctx context.Context, scope parley.Scope, of *parley.DryTurn) error {
+	return e.look(ctx, principal, "previewMessage", sessionID, func(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
 		return e.dryTurn(ctx, scope, principal, of, input)
 	})
 }
 
 // Context tells what the session's window holds now, before anything else is said.
 func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
-	return e.look(ctx, principal, "getContext", sessionID, func(ctx context.Context, scope parley.Scope, of *parley.DryTurn) (err error) {
+	return e.look(ctx, principal, "getContext", sessionID, func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (err error) {
 		if e.dry == nil {
 			return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it shows no context. Ask one that does.")
 		}
@@ -73,7 +75,7 @@ func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessio
 // look shows a turn that fill makes ready, if there is room for one more look.
 func (e *Engine) look(
 	ctx context.Context, principal parley.Principal, action string, sessionID parley.ID,
-	fill func(context.Context, parley.Scope, *parley.DryTurn) error,
+	fill func(context.Context, store.Scope, *runner.DryTurn) error,
 ) (_ Preview, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, ReadSessions, of(sessionID))
 	if err != nil {
@@ -85,7 +87,7 @@ func (e *Engine) look(
 		return Preview{}, err
 	}
 	defer leave()
-	turn := parley.DryTurn{}
+	turn := runner.DryTurn{}
 	if turn.Session, err = e.store.Session(ctx, call.Scope, sessionID); err != nil {
 		return Preview{}, err
 	}
@@ -95,7 +97,7 @@ func (e *Engine) look(
 	return e.preview(ctx, call.Scope, turn)
 }
 
-func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryTurn) (Preview, error) {
+func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTurn) (Preview, error) {
 	q, err := e.dry.Preview(ctx, of)
 	if err != nil {
 		return Preview{}, err
@@ -133,7 +135,7 @@ func (e *Engine) preview(ctx context.Context, scope parley.Scope, of parley.DryT
 }
 
 // predictCache compares a request with the session's last one.
-func (e *Engine) predictCache(ctx context.Context, scope parley.Scope, sessionID parley.ID, q *parley.Previewed, sent *prompt.Sent) (PredictedCache, error) {
+func (e *Engine) predictCache(ctx context.Context, scope store.Scope, sessionID parley.ID, q *runner.Previewed, sent *prompt.Sent) (PredictedCache, error) {
 	last, err := e.stepCall(ctx, scope, sessionID, parley.ID{}, func(*parley.Call) bool { return true })
 	if err != nil || last == nil {
 		return PredictedCache{Says: "The session has made no call yet, so no cache holds anything of it."}, err
@@ -162,7 +164,7 @@ func (e *Engine) predictCache(ctx context.Context, scope parley.Scope, sessionID
 }
 
 // predictCost prices a request that was not sent.
-func predictCost(q *parley.Previewed, input, cached int) PredictedCost {
+func predictCost(q *runner.Previewed, input, cached int) PredictedCost {
 	cost := PredictedCost{Tokens: q.Output}
 	price := q.Info.Price
 	if price == nil {

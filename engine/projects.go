@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // maxPathBytes bounds a directory's path.
@@ -76,7 +77,7 @@ func (e *Engine) Projects(ctx context.Context, principal parley.Principal, list 
 	if err != nil {
 		return Page[parley.Project]{}, err
 	}
-	rows, err := e.store.Projects(ctx, scope.WorkspaceID, parley.ProjectQuery{
+	rows, err := e.store.Projects(ctx, scope.WorkspaceID, store.ProjectQuery{
 		Ascending: order == Ascending, AfterAccess: from.At, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {

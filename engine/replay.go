@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/store"
 )
 
 // ReplayInput says how a recorded request is sent again; what is left out is as it
@@ -95,15 +97,15 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 
 // replay is one on its way.
 type replay struct {
-	row     parley.NewReplay
-	model   parley.Model
-	info    parley.ModelInfo
-	encoded parley.EncodedRequest
-	filter  parley.AnswerFilter
+	row     store.NewReplay
+	model   model.Model
+	info    model.Info
+	encoded model.EncodedRequest
+	filter  model.AnswerFilter
 }
 
 // prepareReplay makes a call's request again under other settings.
-func (e *Engine) prepareReplay(ctx context.Context, scope parley.Scope, original parley.Call, input ReplayInput) (*replay, error) {
+func (e *Engine) prepareReplay(ctx context.Context, scope store.Scope, original parley.Call, input ReplayInput) (*replay, error) {
 	call := original
 	call.ID, call.Parameters = parley.NewID(), input.Parameters.Over(original.Parameters)
 	if input.Model != "" && input.Model != original.Model {
@@ -147,13 +149,13 @@ func (e *Engine) prepareReplay(ctx context.Context, scope parley.Scope, original
 	}
 	call.RequestHash, call.EncoderVersion = parley.HashOf(r.encoded.Body), r.encoded.Version
 	call.Attempt, call.Usage, call.Cost, call.Reserved, call.Error, call.Finish = 1, parley.Usage{}, nil, nil, nil, ""
-	r.row = parley.NewReplay{Call: call, System: string(system), Tools: tools, Layers: layers, OfID: original.ID, Settled: parley.CallSettled{CallID: call.ID}}
+	r.row = store.NewReplay{Call: call, System: string(system), Tools: tools, Layers: layers, OfID: original.ID, Settled: store.CallSettled{CallID: call.ID}}
 	return r, nil
 }
 
 // affordReplay refuses a replay that a budget of its session or agent has no room
 // for, and notes what it is counted to.
-func (e *Engine) affordReplay(ctx context.Context, scope parley.Scope, r *replay) error {
+func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay) error {
 	session, err := e.store.Session(ctx, scope, r.row.Call.SessionID)
 	if err != nil {
 		return err
@@ -167,9 +169,9 @@ func (e *Engine) affordReplay(ctx context.Context, scope parley.Scope, r *replay
 	}
 	input := int64(prompt.EstimateTokens(string(r.encoded.Body)))
 	r.row.Estimate = parley.Reserved{Tokens: input + output, Cost: r.info.Price.Most(input, output)}
-	subjects := []parley.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	subjects := []store.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
 	if !session.RootID.IsZero() && session.RootID != session.ID {
-		subjects = append(subjects, parley.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
+		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
 	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, subjects)
 	if err != nil {
@@ -181,7 +183,7 @@ func (e *Engine) affordReplay(ctx context.Context, scope parley.Scope, r *replay
 		if b.Scope == parley.BudgetOfSession && b.ID == session.ID && !b.Made {
 			b.Tokens, b.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens, session.Statistics.Cost
 		}
-		charge := parley.Charge{DailyTokens: l.DailyTokens, DailyCost: l.DailyCost}
+		charge := store.Charge{DailyTokens: l.DailyTokens, DailyCost: l.DailyCost}
 		if b.Scope == parley.BudgetOfSession {
 			charge.Tokens, charge.Cost = l.SessionTokens, l.SessionCost
 		}
@@ -220,7 +222,7 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 			settled.FirstTokenMS = new(time.Since(started).Milliseconds())
 		}
 		if size += len(chunk.Text); size > parley.MaxAnswerBytes {
-			broken = parley.NewModelError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+			broken = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
 			break
 		}
 		piece := r.take(&chunk, calls)
@@ -242,28 +244,28 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 }
 
 // take adds a chunk, and says what of it is to be shown.
-func (r *replay) take(chunk *parley.Chunk, calls map[int]int) ReplayPiece {
+func (r *replay) take(chunk *model.Chunk, calls map[int]int) ReplayPiece {
 	answer, text := &r.row.Answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // no database of ours stores NUL
 	switch chunk.Kind {
-	case parley.ChunkText:
+	case model.ChunkText:
 		answer.Text += text
 		return ReplayPiece{parley.KindText, text}
-	case parley.ChunkReasoning:
+	case model.ChunkReasoning:
 		answer.Reasoning += text
 		return ReplayPiece{parley.KindReasoning, text}
-	case parley.ChunkRefusal:
+	case model.ChunkRefusal:
 		answer.Refusal += text
-	case parley.ChunkToolCall:
+	case model.ChunkToolCall:
 		calls[chunk.Block] = len(answer.ToolCalls)
 		answer.ToolCalls = append(answer.ToolCalls, parley.ToolCallContent{ID: fmt.Sprintf("call_%d", len(answer.ToolCalls)+1), Name: parley.Clip(chunk.Name, parley.MaxNameBytes-4)})
-	case parley.ChunkArguments:
+	case model.ChunkArguments:
 		if at, ok := calls[chunk.Block]; ok {
 			answer.ToolCalls[at].ArgumentsText += text
 			return ReplayPiece{parley.KindArguments, text}
 		}
-	case parley.ChunkUsage:
+	case model.ChunkUsage:
 		r.row.Settled.Usage = chunk.Usage
-	case parley.ChunkFinish:
+	case model.ChunkFinish:
 		r.row.Settled.Finish = chunk.Finish
 	}
 	return ReplayPiece{}
@@ -272,23 +274,23 @@ func (r *replay) take(chunk *parley.Chunk, calls map[int]int) ReplayPiece {
 // judge says how the replay ended.
 func (r *replay) judge(ctx context.Context, broken error) {
 	settled := &r.row.Settled
-	var model *parley.ModelError
+	var failed *model.Error
 	switch {
 	case broken == nil && settled.Finish != "":
 		settled.Outcome = parley.CallCompleted
-	case ctx.Err() != nil || broken != nil && !errors.As(broken, &model):
+	case ctx.Err() != nil || broken != nil && !errors.As(broken, &failed):
 		settled.Outcome = parley.CallCancelled
 	default:
-		if model == nil {
-			model = parley.NewModelError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil)
+		if failed == nil {
+			failed = model.NewError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil)
 		}
 		settled.Outcome = parley.CallFailed
-		settled.Error = &parley.Failure{Class: model.Class, Sentence: model.Class.Sentence(), Detail: model.Message, Attempts: 1}
+		settled.Error = &parley.Failure{Class: failed.Class, Sentence: failed.Class.Sentence(), Detail: failed.Message, Attempts: 1}
 	}
 }
 
 // answerOf is what a recorded call was answered: its messages, or what a replay keeps.
-func (e *Engine) answerOf(ctx context.Context, scope parley.Scope, call *parley.Call) (parley.ReplayAnswer, error) {
+func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.Call) (parley.ReplayAnswer, error) {
 	answer := parley.ReplayAnswer{ToolCalls: []parley.ToolCallContent{}}
 	if call.Purpose == parley.PurposeReplay {
 		replays, err := e.store.Replays(ctx, scope, call.ID)
@@ -302,7 +304,7 @@ func (e *Engine) answerOf(ctx context.Context, scope parley.Scope, call *parley.
 	if call.TurnID.IsZero() {
 		return answer, nil
 	}
-	messages, err := e.store.Messages(ctx, scope, call.SessionID, parley.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage})
+	messages, err := e.store.Messages(ctx, scope, call.SessionID, store.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage})
 	for i := range messages {
 		m := &messages[i]
 		if m.Step != call.Step {

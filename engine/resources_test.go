@@ -11,13 +11,14 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 func TestAgentPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "One", Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}}, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "One", Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestAgentPatch(t *testing.T) {
 	if err != nil || again.Version != archived.Version {
 		t.Errorf("archiving twice made version %d, %v", again.Version, err)
 	}
-	_, err = h.OpenSession(ctx, h.member, engine.SessionInput{AgentID: "one"}, parley.Idempotency{})
+	_, err = h.OpenSession(ctx, h.member, engine.SessionInput{AgentID: "one"}, store.Idempotency{})
 	wantCode(t, err, parley.CodeArchived, "")
 	page, err := h.Agents(ctx, h.member, engine.AgentList{})
 	if err != nil || len(page.Data) != 1 || page.Data[0].Slug != parley.BuiltinAgentSlug {
@@ -152,12 +153,12 @@ func TestSessionLists(t *testing.T) {
 			t.Errorf("%+v lists %d, want %d", list, got, want)
 		}
 	}
-	_, err = h.PostMessage(ctx, h.member, ids[0], say("anyone?"), parley.Idempotency{})
+	_, err = h.PostMessage(ctx, h.member, ids[0], say("anyone?"), store.Idempotency{})
 	wantCode(t, err, parley.CodeArchived, "")
 	if _, err := h.SessionOfAgent(ctx, h.member, "parley", ids[0]); err != nil {
 		t.Error(err)
 	}
-	other, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "Other"}, parley.Idempotency{})
+	other, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "Other"}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}

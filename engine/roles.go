@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // Verb is something that a principal may do.
@@ -123,8 +124,8 @@ func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
 
 // Scope is what a principal sees: admins all of their workspace, others their
 // own sessions and those shared with the workspace.
-func Scope(principal parley.Principal) parley.Scope {
-	scope := parley.Scope{WorkspaceID: principal.WorkspaceID}
+func Scope(principal parley.Principal) store.Scope {
+	scope := store.Scope{WorkspaceID: principal.WorkspaceID}
 	if principal.Role != parley.RoleAdmin {
 		scope.ViewerID = principal.ID
 	}
@@ -133,12 +134,12 @@ func Scope(principal parley.Principal) parley.Scope {
 
 // authorise checks the table and gives the scope to ask the store with.
 // ReachOwn is checked by the verb itself, with owns.
-func authorise(principal parley.Principal, verb Verb) (parley.Scope, error) {
+func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if principal.ID.IsZero() || principal.WorkspaceID.IsZero() {
-		return parley.Scope{}, parley.Errorf(parley.CodeUnauthenticated, "Say who you are: send a key in the header Authorization: Bearer.")
+		return store.Scope{}, parley.Errorf(parley.CodeUnauthenticated, "Say who you are: send a key in the header Authorization: Bearer.")
 	}
 	if ReachOf(principal.Role, verb) == ReachNone {
-		return parley.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
+		return store.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
 	}
 	return Scope(principal), nil
 }
@@ -162,7 +163,7 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 
 // grants refuses what says what another's session may run: whoever widens it could
 // have it run what its owner was never asked about.
-func (e *Engine) grants(ctx context.Context, scope parley.Scope, principal parley.Principal, sessionID parley.ID) error {
+func (e *Engine) grants(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
 	if ReachOf(principal.Role, GrantSessions) == ReachAll {
 		return nil
 	}

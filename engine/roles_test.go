@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // fileIn is a file of a session's owner that a message of the session uses.
@@ -24,7 +25,7 @@ func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	}
 	no := false
 	content := json.RawMessage(`{"files":["` + file.ID.String() + `"],"text":"x"}`)
-	if _, err := h.PostMessage(t.Context(), h.admin, id, engine.MessageInput{Content: content, Respond: &no}, parley.Idempotency{}); err != nil {
+	if _, err := h.PostMessage(t.Context(), h.admin, id, engine.MessageInput{Content: content, Respond: &no}, store.Idempotency{}); err != nil {
 		t.Fatal(err)
 	}
 	return file.ID
@@ -38,7 +39,7 @@ func (h *house) agentFor(t *testing.T, id parley.ID) string {
 		t.Fatal(err)
 	}
 	owner := parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}
-	agent, _, err := h.CreateAgent(t.Context(), owner, engine.AgentInput{Name: "of " + parley.NewID().String()[24:]}, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), owner, engine.AgentInput{Name: "of " + parley.NewID().String()[24:]}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +68,12 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.OpenSessions: func(p parley.Principal, _ parley.ID) error {
-			_, err := h.OpenSession(ctx, p, engine.SessionInput{}, parley.Idempotency{})
+			_, err := h.OpenSession(ctx, p, engine.SessionInput{}, store.Idempotency{})
 			return err
 		},
 		engine.PostMessages: func(p parley.Principal, s parley.ID) error {
 			no := false
-			_, err := h.PostMessage(ctx, p, s, engine.MessageInput{Content: text("x"), Respond: &no}, parley.Idempotency{})
+			_, err := h.PostMessage(ctx, p, s, engine.MessageInput{Content: text("x"), Respond: &no}, store.Idempotency{})
 			return err
 		},
 		engine.CancelTurns: func(p parley.Principal, s parley.ID) error {
@@ -106,7 +107,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.ShareForReading: func(p parley.Principal, s parley.ID) error {
-			own, err := h.OpenSession(ctx, h.admin, engine.SessionInput{Visibility: parley.VisibilityWorkspace}, parley.Idempotency{})
+			own, err := h.OpenSession(ctx, h.admin, engine.SessionInput{Visibility: parley.VisibilityWorkspace}, store.Idempotency{})
 			if err != nil {
 				return err
 			}
@@ -245,7 +246,7 @@ func TestOtherWorkspaces(t *testing.T) {
 	}
 	session := h.open(t, engine.SessionInput{Visibility: parley.VisibilityWorkspace})
 	posted := h.post(t, session.ID, say("secret"))
-	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "Ours"}, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "Ours"}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +261,7 @@ func TestOtherWorkspaces(t *testing.T) {
 		"events":   func() error { _, err := h.Events(ctx, stranger, session.ID, 0, 0); return err },
 		"watch":    func() error { _, err := h.AdmitWatcher(ctx, stranger, session.ID); return err },
 		"post": func() error {
-			_, err := h.PostMessage(ctx, stranger, session.ID, say("x"), parley.Idempotency{})
+			_, err := h.PostMessage(ctx, stranger, session.ID, say("x"), store.Idempotency{})
 			return err
 		},
 		"cancel":         func() error { _, err := h.Cancel(ctx, stranger, session.ID, engine.CancelInput{}); return err },
@@ -271,15 +272,15 @@ func TestOtherWorkspaces(t *testing.T) {
 		"agent by slug":  func() error { _, err := h.Agent(ctx, stranger, "ours"); return err },
 		"session filter": func() error { _, err := h.Sessions(ctx, stranger, engine.SessionList{Agent: "ours"}); return err },
 		"agent of session": func() error {
-			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{AgentID: agent.ID.String()}, parley.Idempotency{})
+			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{AgentID: agent.ID.String()}, store.Idempotency{})
 			return err
 		},
 		"parent": func() error {
-			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{ParentSessionID: session.ID}, parley.Idempotency{})
+			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{ParentSessionID: session.ID}, store.Idempotency{})
 			return err
 		},
 		"lead": func() error {
-			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID}, parley.Idempotency{})
+			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID}, store.Idempotency{})
 			return err
 		},
 	} {

@@ -9,13 +9,15 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/runner"
+	"parley/store"
 )
 
 // begun is a sink that tells of the first event.
 type begun func()
 
 func (b begun) Event(parley.Event) error    { b(); return nil }
-func (b begun) Delta(parley.DryDelta) error { return nil }
+func (b begun) Delta(runner.DryDelta) error { return nil }
 
 // A principal's dry runs at once are bounded, whatever places the worker has; who
 // hangs up gives the place back.
@@ -23,7 +25,7 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 8
 	h := newHouse(t, realWorker)
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Model: "sim/script"}, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Model: "sim/script"}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	// It stays below the budget of a request, and is seconds of work.
 	slow := parley.MiddlewareSettings{Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}}}
 	one := 1
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Model: "sim/echo", Middleware: slow, Limits: parley.Limits{MaxSeconds: &one}}, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Model: "sim/echo", Middleware: slow, Limits: parley.Limits{MaxSeconds: &one}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}

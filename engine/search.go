@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/words"
+	"parley/store"
 )
 
 // SearchList asks for what messages and titles say, best first.
@@ -17,7 +18,7 @@ type SearchList struct {
 	CreatedFrom, CreatedTo parley.Time    // [from, to)
 	Archived               ArchivedFilter // "" is ArchivedAny: a search looks everywhere
 	Cursor                 string
-	Limit                  int // 0: parley.DefaultHits
+	Limit                  int // 0: store.DefaultHits
 }
 
 // SearchResults is a page of a search.
@@ -96,8 +97,8 @@ func (e *Engine) Search(ctx context.Context, principal parley.Principal, list Se
 	return results, nil
 }
 
-func (e *Engine) searchQuery(ctx context.Context, scope parley.Scope, list *SearchList) (parley.SearchQuery, error) {
-	query := parley.SearchQuery{
+func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *SearchList) (store.SearchQuery, error) {
+	query := store.SearchQuery{
 		Roles: list.Roles, ToolName: list.ToolName, ProjectID: list.ProjectID, SessionID: list.SessionID,
 		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo, Limit: list.Limit,
 	}
@@ -123,9 +124,9 @@ func (e *Engine) searchQuery(ctx context.Context, scope parley.Scope, list *Sear
 		return query, parley.InvalidField("archived", "%q is not one of false, true, any", parley.Clip(string(list.Archived), 16))
 	}
 	if list.Limit == 0 {
-		query.Limit = parley.DefaultHits
-	} else if list.Limit < 0 || list.Limit > parley.MaxHits {
-		return query, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxHits)
+		query.Limit = store.DefaultHits
+	} else if list.Limit < 0 || list.Limit > store.MaxHits {
+		return query, parley.InvalidField("limit", "must lie between 1 and %d", store.MaxHits)
 	}
 	from, _, _, err := Paging{Cursor: list.Cursor}.start("search", "")
 	if err != nil {
@@ -143,7 +144,7 @@ func (e *Engine) searchQuery(ctx context.Context, scope parley.Scope, list *Sear
 }
 
 // shownHit is what is told of a hit.
-func shownHit(hit *parley.SearchHit, terms []parley.SearchTerm, best float64) SearchHit {
+func shownHit(hit *store.SearchHit, terms []store.SearchTerm, best float64) SearchHit {
 	s := &hit.Session
 	shown := SearchHit{Session: FoundSession{ID: s.ID, Title: s.Title, AgentID: s.AgentID, ProjectID: s.ProjectID, Status: s.Status, ArchivedAt: s.ArchivedAt}}
 	text := s.Title

@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // newSession validates the input and fills the defaults.
-func (e *Engine) newSession(ctx context.Context, scope parley.Scope, principal parley.Principal, input SessionInput) (parley.Session, error) {
+func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal parley.Principal, input SessionInput) (parley.Session, error) {
 	var none parley.Session
 	if err := checkTexts(
 		textBound{"type", input.Type, parley.MaxKeyBytes},
@@ -107,8 +108,8 @@ func checkMode(mode parley.Mode) error {
 }
 
 // sessionQuery validates a list's filters.
-func (e *Engine) sessionQuery(ctx context.Context, scope parley.Scope, list SessionList) (parley.SessionQuery, error) {
-	query := parley.SessionQuery{
+func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list SessionList) (store.SessionQuery, error) {
+	query := store.SessionQuery{
 		ProjectID: list.ProjectID, ParentID: list.ParentID, Type: list.Type, Feature: list.Feature, Task: list.Task,
 		Kind: list.Kind, Mode: list.Mode, Status: list.Status, Pinned: list.Pinned, Tag: list.Tag,
 		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo,
@@ -156,11 +157,11 @@ func (e *Engine) sessionQuery(ctx context.Context, scope parley.Scope, list Sess
 
 // sessionChange validates a patch. It reads the session only when the patch
 // needs its owner.
-func (e *Engine) sessionChange(ctx context.Context, scope parley.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (parley.SessionChange, error) {
+func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (store.SessionChange, error) {
 	if patch.Visibility.Set { // null is the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
-	var change parley.SessionChange
+	var change store.SessionChange
 	set(patch.Title, &change.Title)
 	set(patch.Instructions, &change.Instructions)
 	set(patch.Pinned, &change.Pinned)

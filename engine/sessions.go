@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // SessionInput is a new session. Nothing in it is needed: without an agent it
@@ -103,27 +104,27 @@ type FeatureArchived struct {
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
 // message posted there. A turn that may run at once is started here.
-func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if err := checkIdempotency(idempotency); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if err := input.notDry("dry_run"); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	session, err := e.newSession(ctx, scope, principal, input)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
-	creation := parley.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
+	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {
@@ -136,10 +137,10 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 			err = e.checkFilesIn(ctx, scope, session, &first)
 		}
 		if err != nil {
-			return parley.Opened{}, inside("message", err)
+			return store.Opened{}, inside("message", err)
 		}
 		if err := traced(ctx, &first); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		creation.First = &first
 	}
@@ -156,15 +157,15 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 
 // EnsureSession is OpenSession for callers that name the session: by Key, or by
 // Type, Feature and perhaps Task, which the server turns into a key.
-func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency parley.Idempotency) (_ parley.Opened, err error) {
+func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	defer call.end(ctx, &err)
 	if input.Key == "" {
 		if input.Type == "" || input.Feature == "" {
-			return parley.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
+			return store.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
 		}
 		input.Key = parley.KeyFor(input.Type, input.Feature, input.Task)
 	}

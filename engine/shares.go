@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // ShareList is the shares of a session.
@@ -46,9 +47,9 @@ func (e *Engine) Shares(ctx context.Context, principal parley.Principal, session
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	query := parley.ShareQuery{SessionID: sessionID}
+	query := store.ShareQuery{SessionID: sessionID}
 	if reads {
-		query = parley.ShareQuery{ReaderID: sessionID}
+		query = store.ShareQuery{ReaderID: sessionID}
 	}
 	shares, err := e.store.Shares(ctx, scope, query)
 	return ShareList{Data: orEmpty(shares)}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // signInPrefix begins the secrets of sign-ins, which no key begins with: a stolen one
@@ -27,7 +28,7 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 	}
 	defer call.end(ctx, &err)
 	if principal.RequestsPerMinute <= 0 { // others were counted
-		wait, err := e.store.TakeRate(parley.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, parley.SignInsPerMinute)
+		wait, err := e.store.TakeRate(store.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, parley.SignInsPerMinute)
 		if err == nil && wait > 0 {
 			err = parley.TooManySignIns(wait)
 		}
@@ -40,7 +41,7 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 	}
 	id, now := parley.NewID(), parley.Now()
 	call.about(on(id))
-	return secret, e.store.CreateSignIn(ctx, parley.NewSignIn{
+	return secret, e.store.CreateSignIn(ctx, store.NewSignIn{
 		SignIn: parley.SignIn{
 			ID: id, WorkspaceID: principal.WorkspaceID, PrincipalID: principal.ID, PrincipalName: principal.Name,
 			CreatedAt: now, LastUsedAt: now, ExpiresAt: now + parley.Time(parley.SignInLife.Milliseconds()),
@@ -52,9 +53,9 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 // SignedIn finds who a sign-in's secret belongs to. CodeUnauthenticated for one that
 // has ended; an end in another process is noticed within two seconds, one in this
 // process at once.
-func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, error) {
+func (e *Engine) SignedIn(ctx context.Context, secret string) (store.SignedIn, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, signInPrefix) {
-		return parley.SignedIn{}, parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
+		return store.SignedIn{}, parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
 	}
 	hash, at := parley.HashOf([]byte(secret)), time.Now()
 	in, cleared, ok := e.signedIn.find(hash, at)
@@ -64,7 +65,7 @@ func (e *Engine) SignedIn(ctx context.Context, secret string) (parley.SignedIn, 
 	now := parley.TimeOf(at)
 	in, err := e.store.SignedIn(ctx, hash, now)
 	if err != nil {
-		return parley.SignedIn{}, err
+		return store.SignedIn{}, err
 	}
 	in.Principal.Local = in.Local
 	if now-in.LastUsedAt >= parley.Time(parley.SignInTouch.Milliseconds()) {

@@ -1,9 +1,13 @@
 package engine
 
-import "parley"
+import (
+	"parley"
+	"parley/runner"
+	"parley/store"
+)
 
 // reserved is a slot of this process's worker, or none. Exactly one settle ends it.
-type reserved struct{ slot parley.Slot }
+type reserved struct{ slot runner.Slot }
 
 // offer reserves a slot for a message that starts a turn.
 func (e *Engine) offer(workspaceID parley.ID, startsTurn bool) reserved {
@@ -25,7 +29,7 @@ func (r reserved) processID() parley.ID {
 }
 
 // settle runs what the store claimed, or gives the slot back.
-func (r reserved) settle(claim *parley.Claim) {
+func (r reserved) settle(claim *store.Claim) {
 	switch {
 	case r.slot == nil:
 	case claim != nil:

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"parley"
+	"parley/store"
 )
 
 // thumbnailQuality is that of JPEG thumbnails.
@@ -27,7 +28,7 @@ func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id p
 		return parley.File{}, nil, err
 	}
 	defer call.end(ctx, &err)
-	ctx = parley.WithAudit(ctx, nil) // what is kept of it is nobody's change
+	ctx = store.WithAudit(ctx, nil) // what is kept of it is nobody's change
 	file, err := e.File(ctx, principal, id)
 	if err != nil {
 		return parley.File{}, nil, err

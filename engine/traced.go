@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // traced puts the traceparent that ctx carries into the metadata of a message
 // that starts a turn, so that the turn joins the trace of its request wherever
 // and whenever it runs. What the client wrote there itself stays.
-func traced(ctx context.Context, message *parley.NewMessage) error {
+func traced(ctx context.Context, message *store.NewMessage) error {
 	traceParent := parley.TraceParentFrom(ctx)
 	if traceParent == "" || message.TurnID.IsZero() {
 		return nil

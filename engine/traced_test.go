@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 func TestTracedMessages(t *testing.T) {
@@ -21,7 +22,7 @@ func TestTracedMessages(t *testing.T) {
 		"starts no turn":         {traceParent, `{}`, `{}`, false},
 	} {
 		ctx := parley.WithTraceParent(t.Context(), c.carried)
-		message := parley.NewMessage{Metadata: json.RawMessage(c.metadata)}
+		message := store.NewMessage{Metadata: json.RawMessage(c.metadata)}
 		if c.turn {
 			message.TurnID = parley.NewID()
 		}

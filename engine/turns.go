@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // TurnList asks for turns, newest first by default.
@@ -51,7 +52,7 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
-	rows, err := e.store.Turns(ctx, scope, sessionID, parley.TurnQuery{
+	rows, err := e.store.Turns(ctx, scope, sessionID, store.TurnQuery{
 		Status: list.Status, Number: list.Number, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
@@ -74,7 +75,7 @@ func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}
-	rows, err := e.store.Calls(ctx, scope, sessionID, parley.CallQuery{
+	rows, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{
 		TurnID: list.TurnID, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {
@@ -106,16 +107,16 @@ func (e *Engine) Events(ctx context.Context, principal parley.Principal, session
 
 // AdmitWatcher checks that a principal may watch and that it sees every session
 // named, and gives the scope to watch with.
-func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (_ parley.Scope, err error) {
+func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (_ store.Scope, err error) {
 	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadSessions)
 	if err != nil {
-		return parley.Scope{}, err
+		return store.Scope{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	for _, id := range sessions {
 		if _, err := e.store.Session(ctx, scope, id); err != nil {
-			return parley.Scope{}, err
+			return store.Scope{}, err
 		}
 		call.about(of(id))
 	}

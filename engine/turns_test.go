@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/internal/bounded"
+	"parley/store"
 )
 
 // lease outlives every test.
@@ -23,7 +24,7 @@ func TestCallsRebuildExactly(t *testing.T) {
 	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{
 		Name: "Clock", SystemPrompt: "You are the clock of {{session.title}}.", Model: "sim/tool",
 		Tools: []parley.ToolRef{{Name: "current_time"}},
-	}, parley.Idempotency{})
+	}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,14 +94,14 @@ func TestCancel(t *testing.T) {
 
 	// Its holder lets go.
 	runner, e := newSlots(t, h)
-	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("run"), parley.Idempotency{})
+	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("run"), store.Idempotency{})
 	if err != nil || len(runner.ran) != 1 {
 		t.Fatalf("%d ran, %v", len(runner.ran), err)
 	}
 	fence := runner.ran[0].Fence
 	runner.cancel = func(parley.ID) <-chan struct{} {
 		done := make(chan struct{})
-		if _, err := h.store.FinishTurn(t.Context(), fence, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+		if _, err := h.store.FinishTurn(t.Context(), fence, store.TurnEnd{Status: parley.TurnCancelled}); err != nil {
 			t.Error(err)
 		}
 		close(done)
@@ -112,7 +113,7 @@ func TestCancel(t *testing.T) {
 	}
 
 	// Its holder lets go without settling, as one that lost its database does: the cancel takes it.
-	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("stuck"), parley.Idempotency{})
+	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("stuck"), store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +128,14 @@ func TestCancel(t *testing.T) {
 	}
 
 	// Its holder finishes the turn meanwhile.
-	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("quick"), parley.Idempotency{})
+	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("quick"), store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fence = runner.ran[2].Fence
 	runner.cancel = func(parley.ID) <-chan struct{} {
 		done := make(chan struct{})
-		if _, err := h.store.FinishTurn(t.Context(), fence, parley.TurnEnd{Status: parley.TurnCompleted}); err != nil {
+		if _, err := h.store.FinishTurn(t.Context(), fence, store.TurnEnd{Status: parley.TurnCompleted}); err != nil {
 			t.Error(err)
 		}
 		close(done)
@@ -150,8 +151,8 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	runner, e := newSlots(t, h)
-	start := func() parley.Posted {
-		posted, err := e.PostMessage(t.Context(), h.member, h.open(t, engine.SessionInput{}).ID, say("run"), parley.Idempotency{})
+	start := func() store.Posted {
+		posted, err := e.PostMessage(t.Context(), h.member, h.open(t, engine.SessionInput{}).ID, say("run"), store.Idempotency{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 		}
 		asked = len(cancels) == 1 && cancels[0] == posted.Turn.ID
 	}
-	if _, err := h.store.FinishTurn(t.Context(), runner.ran[0].Fence, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+	if _, err := h.store.FinishTurn(t.Context(), runner.ran[0].Fence, store.TurnEnd{Status: parley.TurnCancelled}); err != nil {
 		t.Fatal(err)
 	}
 	if got := bounded.Receive(t, done, "the cancel to be answered"); got.err != nil || got.result.By != engine.ByHolder || got.result.Turn.Status != parley.TurnCancelled {
@@ -190,6 +191,6 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	if got := <-cancel(posted.Message.SessionID); got.err != nil || got.result.By != engine.ByCanceller || got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that never answers: %+v, %v", got.result, got.err)
 	}
-	_, err := h.store.FinishTurn(t.Context(), runner.ran[1].Fence, parley.TurnEnd{Status: parley.TurnCompleted})
+	_, err := h.store.FinishTurn(t.Context(), runner.ran[1].Fence, store.TurnEnd{Status: parley.TurnCompleted})
 	wantCode(t, err, parley.CodeFenced, "")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // UsageList asks for usage. The zero one is that of the last 30 days, by day.
@@ -53,7 +54,7 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	if span := list.To.Std().Sub(list.From.Std()); span <= 0 || span > parley.MaxUsageSpan {
 		return UsageReport{}, parley.InvalidField("from", "must lie before to, at most %d days", int(parley.MaxUsageSpan.Hours())/24)
 	}
-	query := parley.UsageQuery{From: list.From, To: list.To}
+	query := store.UsageQuery{From: list.From, To: list.To}
 	if list.Agent != "" {
 		agent, err := e.agent(ctx, scope, list.Agent)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/internal/schema"
 	"parley/prompt"
+	"parley/store"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	mostNamedBytes = 2048
 )
 
-func checkIdempotency(idempotency parley.Idempotency) error {
+func checkIdempotency(idempotency store.Idempotency) error {
 	return parley.CheckText("Idempotency-Key", idempotency.Key, parley.MaxKeyBytes)
 }
 
@@ -40,7 +41,7 @@ func checkTexts(bounds ...textBound) error {
 }
 
 // checkAgent fills defaults and validates every field.
-func (e *Engine) checkAgent(ctx context.Context, scope parley.Scope, agent *parley.Agent) error {
+func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parley.Agent) error {
 	agent.Name = strings.TrimSpace(agent.Name)
 	if agent.Name == "" {
 		return parley.InvalidField("name", "is empty; an agent needs a name")

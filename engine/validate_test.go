@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 func ptr[T any](value T) *T { return &value }
@@ -45,18 +46,18 @@ func TestAgentRules(t *testing.T) {
 		{"tags", engine.AgentInput{Name: "a", Tags: []string{""}}},
 		{"tags", engine.AgentInput{Name: "a", Tags: make([]string, parley.MaxTags+1)}},
 	} {
-		_, _, err := h.CreateAgent(t.Context(), h.member, test.input, parley.Idempotency{})
+		_, _, err := h.CreateAgent(t.Context(), h.member, test.input, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
 	good := engine.AgentInput{
 		Name: "Good One", SystemPrompt: "{{{{ {{session.title}}", Model: "sim/echo",
 		Tools: append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}, parley.ToolRef{Name: "current_*"}),
 	}
-	agent, _, err := h.CreateAgent(t.Context(), h.member, good, parley.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {
 		t.Fatalf("CreateAgent = %+v, %v", agent, err)
 	}
-	_, _, err = h.CreateAgent(t.Context(), h.member, good, parley.Idempotency{})
+	_, _, err = h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	wantCode(t, err, parley.CodeConflict, "")
 }
 
@@ -92,10 +93,10 @@ func TestMessageRules(t *testing.T) {
 		{"tool_call_id", engine.MessageInput{Role: "tool_result", Content: json.RawMessage(`{"result":1}`)}},
 		{"content.arguments", engine.MessageInput{Role: "tool_call", Content: json.RawMessage(`{"id":"c","name":"n","arguments":[]}`)}},
 	} {
-		_, err := h.PostMessage(t.Context(), h.member, session.ID, test.input, parley.Idempotency{})
+		_, err := h.PostMessage(t.Context(), h.member, session.ID, test.input, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
-	_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: "system", Content: text("x")}, parley.Idempotency{})
+	_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: "system", Content: text("x")}, store.Idempotency{})
 	if err == nil || !strings.Contains(err.Error(), "system_prompt") {
 		t.Errorf("the refusal of a system message does not say what to use instead: %v", err)
 	}
@@ -104,7 +105,7 @@ func TestMessageRules(t *testing.T) {
 		t.Errorf("refused messages left something: %+v, %v", now, err)
 	}
 	wantIn := "message.content.text"
-	_, err = h.OpenSession(t.Context(), h.member, engine.SessionInput{Message: &engine.MessageInput{Content: text("")}}, parley.Idempotency{})
+	_, err = h.OpenSession(t.Context(), h.member, engine.SessionInput{Message: &engine.MessageInput{Content: text("")}}, store.Idempotency{})
 	wantCode(t, err, parley.CodeInvalid, wantIn)
 }
 
@@ -125,12 +126,12 @@ func TestSessionRules(t *testing.T) {
 		{"context_policy.kind", engine.SessionInput{Policy: &parley.Policy{Kind: "vibes"}}},
 		{"model", engine.SessionInput{Overrides: parley.Overrides{Model: "x"}}},
 	} {
-		_, err := h.OpenSession(t.Context(), h.member, test.input, parley.Idempotency{})
+		_, err := h.OpenSession(t.Context(), h.member, test.input, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
-	_, err := h.OpenSession(t.Context(), h.member, engine.SessionInput{AgentID: "nobody"}, parley.Idempotency{})
+	_, err := h.OpenSession(t.Context(), h.member, engine.SessionInput{AgentID: "nobody"}, store.Idempotency{})
 	wantCode(t, err, parley.CodeNotFound, "")
-	_, err = h.EnsureSession(t.Context(), h.member, engine.SessionInput{Type: "qa-task"}, parley.Idempotency{})
+	_, err = h.EnsureSession(t.Context(), h.member, engine.SessionInput{Type: "qa-task"}, store.Idempotency{})
 	wantCode(t, err, parley.CodeInvalid, "key")
 	for _, list := range []engine.SessionList{{Status: "odd"}, {Archived: "perhaps"}, {Kind: "odd"}, {Mode: "odd"}, {Paging: engine.Paging{Limit: 1001}}, {Paging: engine.Paging{Order: "up"}}} {
 		_, err := h.Sessions(t.Context(), h.member, list)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley"
+	"parley/store"
 )
 
 // Anchor is the end of the audit's chain, of all workspaces.
@@ -35,7 +36,7 @@ func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place p
 
 // Verify makes the next step of a verification of a store, behind a place. anchor,
 // if there is one, is the end that the audit's chain had once.
-func Verify(ctx context.Context, store parley.VerifyStore, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+func Verify(ctx context.Context, store store.Verifiable, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
 	v := verification{ctx: ctx, store: store, place: place, anchor: anchor}
 	v.step.Findings = []parley.Finding{}
 	if v.step.Stage = place.Stage; v.step.Stage == "" {
@@ -68,7 +69,7 @@ func Verify(ctx context.Context, store parley.VerifyStore, place parley.VerifyPl
 // verification is one step.
 type verification struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as the step
-	store  parley.VerifyStore
+	store  store.Verifiable
 	place  parley.VerifyPlace
 	anchor *parley.Anchor
 	step   parley.VerifyStep
@@ -232,7 +233,7 @@ func (v *verification) chain() error {
 }
 
 // link holds one link against the one before it, its entry, and the heads it names.
-func (v *verification) link(k *parley.LinkRow) error {
+func (v *verification) link(k *store.LinkRow) error {
 	where := fmt.Sprintf("link %d", k.Number)
 	if k.Number != v.place.Number+1 {
 		v.find(parley.VerifyChain, fmt.Sprintf("link %d", v.place.Number+1), doAudit, "the links %d to %d are not there", v.place.Number+1, k.Number-1)
@@ -277,7 +278,7 @@ func (v *verification) link(k *parley.LinkRow) error {
 
 // unexplained notes once in a step that a session is marked as deleted without an
 // entry of the audit, which every deletion by Parley leaves.
-func (v *verification) unexplained(session string, k *parley.LinkRow) {
+func (v *verification) unexplained(session string, k *store.LinkRow) {
 	if v.told == nil {
 		v.told = map[string]bool{}
 	}
@@ -288,7 +289,7 @@ func (v *verification) unexplained(session string, k *parley.LinkRow) {
 }
 
 func (v *verification) audit() error {
-	keys, err := v.store.AuditKeys(v.ctx, parley.AuditKey{WorkspaceID: v.place.WorkspaceID, At: v.place.At, ID: v.place.ID}, parley.VerifyEntries)
+	keys, err := v.store.AuditKeys(v.ctx, store.AuditKey{WorkspaceID: v.place.WorkspaceID, At: v.place.At, ID: v.place.ID}, parley.VerifyEntries)
 	if err != nil {
 		return err
 	}

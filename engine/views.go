@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // Messages is the view "flat": the rows as they are; in ascending order the
@@ -93,7 +94,7 @@ func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, ses
 	if err != nil {
 		return Page[MessageID]{}, err
 	}
-	cut := pageOf(refs, limit, func(last parley.MessageRef) cursor {
+	cut := pageOf(refs, limit, func(last store.MessageRef) cursor {
 		return messageCursor(order, last.Sequence, last.Position)
 	})
 	page := Page[MessageID]{Data: make([]MessageID, len(cut.Data)), Next: cut.Next}
@@ -161,7 +162,7 @@ func bytesOf(rows []parley.Message) (n int) {
 	return n
 }
 
-func place(query *parley.MessageQuery, order Order, last parley.Message) {
+func place(query *store.MessageQuery, order Order, last parley.Message) {
 	if last.Sequence == 0 && order == Ascending {
 		query.AfterPosition = last.Position
 		return
@@ -176,34 +177,34 @@ func messageCursor(order Order, sequence int64, position *int64) cursor {
 	return cursor{List: "messages", Order: order, Sequence: sequence}
 }
 
-func messageQuery(list MessageList) (parley.MessageQuery, Order, error) {
+func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 	from, order, limit, err := list.start("messages", Ascending)
 	if err != nil {
-		return parley.MessageQuery{}, "", err
+		return store.MessageQuery{}, "", err
 	}
 	for _, role := range list.Roles {
 		if !role.Valid() {
-			return parley.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+			return store.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
 		}
 	}
 	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming && !list.Status.Settled() {
-		return parley.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+		return store.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
 	}
 	if err := checkTexts(
 		textBound{"tool_name", list.ToolName, parley.MaxNameBytes},
 		textBound{"agent_type", list.AgentType, parley.MaxNameBytes},
 	); err != nil {
-		return parley.MessageQuery{}, "", err
+		return store.MessageQuery{}, "", err
 	}
 	if list.From < 0 {
-		return parley.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
+		return store.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
 	}
 	if list.From > 0 && list.Cursor == "" {
 		if from.Sequence = list.From - 1; order == Descending {
 			from.Sequence = list.From + 1
 		}
 	}
-	return parley.MessageQuery{
+	return store.MessageQuery{
 		Roles: list.Roles, Status: list.Status, Internal: list.Internal, TurnID: list.TurnID, Iteration: list.Iteration,
 		ToolName: list.ToolName, AgentType: list.AgentType, AfterSequence: from.Sequence, AfterPosition: from.Position,
 		Descending: order == Descending, Limit: limit,

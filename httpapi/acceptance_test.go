@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/tool"
 )
 
 // changing is a server of tools whose tool does what its server says of it today.
@@ -32,20 +33,20 @@ func (c *changing) ran() int {
 	return c.runs
 }
 
-// Tool, Tools, Expects, Await and Faults implement parley.ToolSource.
-func (c *changing) Tool(name string) (parley.Tool, bool) {
+// Tool, Tools, Expects, Await and Faults implement tool.Source.
+func (c *changing) Tool(name string) (tool.Tool, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return changed{c, c.about, c.of}, name == "mcp__act"
 }
 
-func (c *changing) Tools() []parley.Tool {
-	tool, _ := c.Tool("mcp__act")
-	return []parley.Tool{tool}
+func (c *changing) Tools() []tool.Tool {
+	one, _ := c.Tool("mcp__act")
+	return []tool.Tool{one}
 }
-func (c *changing) Expects(string) bool        { return false }
-func (c *changing) Await(context.Context)      {}
-func (c *changing) Faults() []parley.ToolFault { return nil }
+func (c *changing) Expects(string) bool   { return false }
+func (c *changing) Await(context.Context) {}
+func (c *changing) Faults() []tool.Fault  { return nil }
 
 // changed is the tool as it was when it was found.
 type changed struct {
@@ -59,7 +60,7 @@ func (c changed) Definition() parley.ToolDefinition {
 }
 func (c changed) Annotations() parley.ToolAnnotations { return c.of }
 func (c changed) Source() string                      { return "mcp/test" }
-func (c changed) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+func (c changed) Call(context.Context, tool.Call) (json.RawMessage, error) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	c.server.runs++

@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/observe"
 )
 
 // Options are what a handler is made of. Engine and Hub are required.
@@ -46,7 +47,7 @@ type Options struct {
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
 	Metrics http.Handler                // answers /metrics; nil: nothing there
-	Limited func(parley.RateScope)      // is told of each 429 by a limit; nil: nobody is
+	Limited func(observe.RateScope)     // is told of each 429 by a limit; nil: nobody is
 	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
 	WrongKey func(status int)
 	Version  string        // in the document; "dev" when empty
@@ -66,7 +67,7 @@ type api struct {
 	ready    func(context.Context) error
 	page     http.Handler
 	metrics  http.Handler
-	limited  func(parley.RateScope)
+	limited  func(observe.RateScope)
 	wrongKey func(status int)
 	guesses  *guesses
 	flush    time.Duration

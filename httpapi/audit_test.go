@@ -12,13 +12,14 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // auditOf closes the log, so that all of it is written, and reads it.
 func (s *testServer) auditOf(session string) []parley.AuditEntry {
 	s.Helper()
 	s.audit.Close()
-	query := parley.AuditQuery{Ascending: true, Limit: parley.MaxPage}
+	query := store.AuditQuery{Ascending: true, Limit: parley.MaxPage}
 	if session != "" {
 		id, err := parley.ParseID(session)
 		if err != nil {
@@ -39,7 +40,7 @@ func (s *testServer) auditOf(session string) []parley.AuditEntry {
 
 // behindLog knows which entries were written behind the requests, and not with a change.
 type behindLog struct {
-	parley.AuditStore
+	store.AuditTrail
 	mu  sync.Mutex // guards ids
 	ids map[parley.ID]bool
 }
@@ -53,7 +54,7 @@ func (b *behindLog) AppendAudit(ctx context.Context, entries []parley.AuditEntry
 	for _, e := range entries {
 		b.ids[e.ID] = true
 	}
-	return b.AuditStore.AppendAudit(ctx, entries)
+	return b.AuditTrail.AppendAudit(ctx, entries)
 }
 
 // storesNothing are actions that are no readings, and yet change nothing in the database.

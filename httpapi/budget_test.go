@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/observe"
 )
 
 // A turn that could spend more than its session may waits, says so on the session
@@ -43,8 +44,8 @@ func TestBudget(t *testing.T) {
 // to wait; nothing of the refused post is kept.
 func TestRequestsPerMinute(t *testing.T) {
 	t.Parallel()
-	limited := make(chan parley.RateScope, 10) // more than there are refusals
-	s := startServer(t, func(o *Options) { o.Limited = func(scope parley.RateScope) { limited <- scope } })
+	limited := make(chan observe.RateScope, 10) // more than there are refusals
+	s := startServer(t, func(o *Options) { o.Limited = func(scope observe.RateScope) { limited <- scope } })
 	session := s.session(`{"limits":{"requests_per_minute":2}}`).ID.String()
 	at := "/v1/sessions/" + session
 	for range 2 {
@@ -69,7 +70,7 @@ func TestRequestsPerMinute(t *testing.T) {
 	if got.status != 429 || got.header.Get("Retry-After") == "" || got.header.Get("Retry-After") == "1" {
 		t.Errorf("beyond the key's limit: status %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
 	}
-	if len(limited) != 2 || <-limited != parley.RateOfSession || <-limited != parley.RateOfKey {
+	if len(limited) != 2 || <-limited != observe.RateOfSession || <-limited != observe.RateOfKey {
 		t.Errorf("%d more refusals were told of", len(limited))
 	}
 	if got := s.do("GET", "/healthz", "", "Authorization", "Bearer "+key.Secret); got.status != 200 {

@@ -19,6 +19,7 @@ import (
 
 	"parley"
 	"parley/internal/peer"
+	"parley/observe"
 )
 
 // guarded is a server with limits whose requests are let in at /known, and stay until
@@ -369,8 +370,8 @@ func (s *testServer) boundedTo(limits ConnectionLimits) {
 // anything is done; a request without a stream is answered, and so is another's stream.
 func TestAStreamTooManyIsRefusedBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	limited := make(chan parley.RateScope, 10) // more than there are refusals
-	s := startServer(t, func(o *Options) { o.Limited = func(scope parley.RateScope) { limited <- scope } })
+	limited := make(chan observe.RateScope, 10) // more than there are refusals
+	s := startServer(t, func(o *Options) { o.Limited = func(scope observe.RateScope) { limited <- scope } })
 	s.boundedTo(ConnectionLimits{Most: 7}) // one stream each
 	session := s.session(`{}`).ID.String()
 	colleague := s.key("default", "colleague", parley.RoleMember)
@@ -386,7 +387,7 @@ func TestAStreamTooManyIsRefusedBeforeItBegins(t *testing.T) {
 			!strings.HasPrefix(got.problem(t).Detail, "You have as many streams open") {
 			t.Errorf("%s %s: status %d, Retry-After %q: %s", at[0], at[1], got.status, got.header.Get("Retry-After"), got.body)
 		}
-		if len(limited) != 1 || <-limited != parley.RateOfStreams {
+		if len(limited) != 1 || <-limited != observe.RateOfStreams {
 			t.Errorf("%s %s is not counted as a stream", at[0], at[1])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 func serveSendMessage(a *api, x *exchange) error {
@@ -43,7 +44,7 @@ func serveMoveMessage(a *api, x *exchange) error {
 }
 
 // resumeVerb is RetryTurn or ContinueTurn.
-type resumeVerb func(context.Context, parley.Principal, parley.ID, parley.Idempotency) (parley.TurnResumed, error)
+type resumeVerb func(context.Context, parley.Principal, parley.ID, store.Idempotency) (store.TurnResumed, error)
 
 func serveRetryTurn(a *api, x *exchange) error    { return a.resumeTurn(x, a.engine.RetryTurn) }
 func serveContinueTurn(a *api, x *exchange) error { return a.resumeTurn(x, a.engine.ContinueTurn) }

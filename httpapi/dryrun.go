@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/runner"
 )
 
 // dryVerb is DryRunMessage or DryRunSession, but for who watches.
@@ -73,7 +74,7 @@ func (d *drySink) Event(event parley.Event) error {
 	return d.write(&live.Frame{Kind: live.EventFrame, SessionID: event.SessionID, Event: event})
 }
 
-func (d *drySink) Delta(delta parley.DryDelta) error {
+func (d *drySink) Delta(delta runner.DryDelta) error {
 	return d.write(&live.Frame{Kind: live.DeltaFrame, Delta: live.Delta{
 		MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text, SessionID: delta.SessionID,
 	}})

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/prompt"
+	"parley/runner"
 )
 
 // The window of a session that has nearly spent its limit is shown like any other,
@@ -89,7 +90,7 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 type deleting func()
 
 func (d deleting) Event(parley.Event) error    { d(); return nil }
-func (d deleting) Delta(parley.DryDelta) error { return nil }
+func (d deleting) Delta(runner.DryDelta) error { return nil }
 
 // Who deletes a session ends its dry runs, and whoever asked for them is told so.
 func TestDryRunOfADeletedSession(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/observe"
 )
 
 // codeStatus is a row of the table from codes to HTTP statuses.
@@ -161,11 +162,11 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	if problem.Code == parley.CodeRateLimited && a.limited != nil && !x.guessing {
 		switch {
 		case x.keyLimited:
-			a.limited(parley.RateOfKey)
+			a.limited(observe.RateOfKey)
 		case x.streaming:
-			a.limited(parley.RateOfStreams)
+			a.limited(observe.RateOfStreams)
 		default:
-			a.limited(parley.RateOfSession)
+			a.limited(observe.RateOfSession)
 		}
 	}
 	header.Del("Location")

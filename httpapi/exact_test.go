@@ -8,23 +8,24 @@ import (
 	"parley/engine"
 	"parley/llm"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 // roomy is a wire whose requests have white space in them, as those have that give a
 // provider its own tool calls back.
-type roomy struct{ parley.Model }
+type roomy struct{ model.Model }
 
-func (r roomy) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (r roomy) Encode(request model.Request) (model.EncodedRequest, error) {
 	encoded, err := r.Model.Encode(request)
 	return spaced(encoded), err
 }
 
-func (r roomy) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (r roomy) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	encoded, err := r.Model.EncodeAs(version, request)
 	return spaced(encoded), err
 }
 
-func spaced(encoded parley.EncodedRequest) parley.EncodedRequest {
+func spaced(encoded model.EncodedRequest) model.EncodedRequest {
 	encoded.Body = append([]byte("{ \n\t"), encoded.Body[1:]...)
 	return encoded
 }

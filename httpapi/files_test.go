@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // picture is a PNG of a size, with a hole if it is not to be opaque.
@@ -224,7 +225,7 @@ func TestThumbnails(t *testing.T) {
 
 func (s *testServer) blob(file parley.File) parley.ID {
 	s.Helper()
-	whole, err := s.store.File(s.Context(), parley.Scope{WorkspaceID: file.WorkspaceID}, file.ID)
+	whole, err := s.store.File(s.Context(), store.Scope{WorkspaceID: file.WorkspaceID}, file.ID)
 	if err != nil {
 		s.Fatal(err)
 	}

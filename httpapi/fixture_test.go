@@ -27,7 +27,9 @@ import (
 	"parley/live"
 	"parley/llm"
 	"parley/llm/sim"
+	"parley/model"
 	"parley/sqlite"
+	"parley/tool"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -91,10 +93,10 @@ func testModels(t *testing.T) *llm.Registry {
 	t.Helper()
 	tariff := sim.Info("echo")
 	tariff.ID, tariff.Provider, tariff.ContextLength, tariff.Simulator = "tariff/echo", "tariff", 32768, false
-	tariff.Price = &parley.Price{Input: 10, Output: 20, CachedInput: 1}
+	tariff.Price = &model.Price{Input: 10, Output: 20, CachedInput: 1}
 	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
-		{Name: "tariff", Model: sim.New(), Models: []parley.ModelInfo{tariff}}, // with prices
+		{Name: "tariff", Model: sim.New(), Models: []model.Info{tariff}}, // with prices
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -114,20 +116,20 @@ func startServerWith(t *testing.T, registry func(*testing.T) *llm.Registry, chan
 }
 
 // startServerWithTools is startServer with tools of the test's own.
-func startServerWithTools(t *testing.T, tools parley.ToolSource, change ...func(*Options)) *testServer {
+func startServerWithTools(t *testing.T, tools tool.Source, change ...func(*Options)) *testServer {
 	t.Helper()
 	return startServerOf(t, testModels, tools, change...)
 }
 
 // startServerOf takes Parley's own tools for nil.
-func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
+func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools tool.Source, change ...func(*Options)) *testServer {
 	t.Helper()
 	return startServerIn(t, t.TempDir(), t.TempDir(), registry, tools, change...)
 }
 
 // startServerIn is startServerOf with directories of the test's own: for projects, and
 // for the store, which may be filled.
-func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *llm.Registry, tools parley.ToolSource, change ...func(*Options)) *testServer {
+func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *llm.Registry, tools tool.Source, change ...func(*Options)) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: root, data: data}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
@@ -149,7 +151,7 @@ func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *l
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.behind = &behindLog{AuditStore: s.store}
+	s.behind = &behindLog{AuditTrail: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
 	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}

@@ -5,10 +5,11 @@ import (
 	"net/http"
 
 	"parley"
+	"parley/store"
 )
 
 // branchVerb is Fork, EditMessage or Regenerate.
-type branchVerb[Input any] func(ctx context.Context, principal parley.Principal, id parley.ID, input Input, idempotency parley.Idempotency) (parley.Opened, error)
+type branchVerb[Input any] func(ctx context.Context, principal parley.Principal, id parley.ID, input Input, idempotency store.Idempotency) (store.Opened, error)
 
 func serveFork(a *api, x *exchange) error {
 	id, err := a.session(x)

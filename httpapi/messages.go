@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/live"
+	"parley/store"
 )
 
 // messageBytes is what a listed message commonly takes.
@@ -71,7 +72,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 }
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
-func (x *exchange) tellPosted(posted *parley.Posted) {
+func (x *exchange) tellPosted(posted *store.Posted) {
 	x.turn = posted.Message.TurnID
 	header := x.w.Header()
 	header.Set(messageHeader, posted.Message.ID.String())
@@ -80,13 +81,13 @@ func (x *exchange) tellPosted(posted *parley.Posted) {
 
 // streamTurn answers with the frames of the turn that a post began or repeats,
 // up to its terminal event.
-func (a *api) streamTurn(x *exchange, posted *parley.Posted, flush time.Duration) {
+func (a *api) streamTurn(x *exchange, posted *store.Posted, flush time.Duration) {
 	a.relayTurn(x, a.watchTurn(x, posted, flush))
 }
 
 // watchTurn watches the turn that a post began or repeats, from the place before
 // the post.
-func (a *api) watchTurn(x *exchange, posted *parley.Posted, flush time.Duration) *live.Watcher {
+func (a *api) watchTurn(x *exchange, posted *store.Posted, flush time.Duration) *live.Watcher {
 	return a.watchUntil(x, posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // This file holds the vocabulary of the list of routes: parameters and answers
@@ -90,7 +91,7 @@ func searchFilters() []parameter {
 		id("project_id", "Only sessions of this project."), id("session_id", "Only what this session reads, what it shares as a fork included."),
 		instant("created_from", "Only messages created at this time or later; titles by their session's."), instant("created_to", "Only messages created before this time."),
 		choice("archived", "any, the default, finds in archived sessions too; false leaves them out, true the others.", "any", "false", "true"),
-		{name: "limit", about: "Hits of a page; 20 by default.", schema: integer(1, parley.MaxHits)}, text("cursor", "The field next of the page before."),
+		{name: "limit", about: "Hits of a page; 20 by default.", schema: integer(1, store.MaxHits)}, text("cursor", "The field next of the page before."),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // route is one thing that the API does: where, what the document says of it,
@@ -277,13 +278,13 @@ const idempotencyHeader = "Idempotency-Key"
 
 // idempotency is the request's key with the fingerprint of what it asks for; the
 // zero value without one.
-func (x *exchange) idempotency(target string) (parley.Idempotency, error) {
+func (x *exchange) idempotency(target string) (store.Idempotency, error) {
 	keys := x.r.Header[idempotencyHeader]
 	if len(keys) == 0 {
-		return parley.Idempotency{}, nil
+		return store.Idempotency{}, nil
 	}
 	if len(keys) > 1 || keys[0] == "" {
-		return parley.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
+		return store.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
 	}
 	return x.call.Idempotency(keys[0], target, x.body), nil
 }

@@ -15,17 +15,18 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/store"
 )
 
 // quiet is a source where nothing ever happens.
 type quiet struct{}
 
-func (quiet) Events(context.Context, parley.Scope, parley.ID, int64, int) ([]parley.Event, error) {
+func (quiet) Events(context.Context, store.Scope, parley.ID, int64, int) ([]parley.Event, error) {
 	return nil, nil
 }
 
-func (quiet) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, error) {
-	heads := make([]parley.HeadState, len(ids))
+func (quiet) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error) {
+	heads := make([]store.HeadState, len(ids))
 	for i, id := range ids {
 		heads[i].SessionID = id
 	}
@@ -137,7 +138,7 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 		}
 		_ = answer // its body is never read
 		synctest.Wait()
-		hub.Committed(parley.Commit{SessionID: session, Events: []parley.Event{{
+		hub.Committed(store.Commit{SessionID: session, Events: []parley.Event{{
 			SessionID: session, Sequence: 1, Type: parley.EventMessageCreated, CreatedAt: 1, Data: []byte(`{"text":"` + strings.Repeat("x", 64<<10) + `"}`),
 		}}})
 		start := time.Now()

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 func serveSearch(a *api, x *exchange) error {
@@ -16,7 +17,7 @@ func serveSearch(a *api, x *exchange) error {
 	for _, role := range args.values["role"] {
 		list.Roles = append(list.Roles, parley.Role(role))
 	}
-	if limit := args.number("limit", 1, parley.MaxHits); limit != nil {
+	if limit := args.number("limit", 1, store.MaxHits); limit != nil {
 		list.Limit = *limit
 	}
 	if args.err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // health is the answer of the two probes.
@@ -23,7 +24,7 @@ func serveReady(a *api, x *exchange) error {
 	if a.ready != nil {
 		if err := a.ready(x.r.Context()); err != nil {
 			says := "The server is not ready: it is starting, draining, or its store does not answer."
-			var damage *parley.Damage
+			var damage *store.Damage
 			if errors.As(err, &damage) {
 				says = damage.Error()
 			}

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // featureInput names a feature whose sessions are to be archived.
@@ -53,7 +54,7 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 
 // answerOpened answers with a session, or with the frames of the turn of the
 // message that was posted with it.
-func (a *api) answerOpened(x *exchange, opened *parley.Opened, flush time.Duration) error {
+func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duration) error {
 	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)

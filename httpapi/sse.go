@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/store"
 )
 
 // The clocks and bounds of a stream.
@@ -269,7 +270,7 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	var scope parley.Scope
+	var scope store.Scope
 	aside(func() { scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, session) })
 	if err != nil {
 		return err

@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // openVerb is OpenSession or EnsureSession.
-type openVerb func(context.Context, parley.Principal, engine.SessionInput, parley.Idempotency) (parley.Opened, error)
+type openVerb func(context.Context, parley.Principal, engine.SessionInput, store.Idempotency) (store.Opened, error)
 
 // listVerb is one of the engine's lists of a session.
 type listVerb[List, Row any] func(context.Context, parley.Principal, parley.ID, List) (engine.Page[Row], error)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // TestOnlyTheMachinesOwnUserVerifies: a step shows what is of all workspaces. The
@@ -61,7 +62,7 @@ func TestOnlyTheMachinesOwnUserVerifies(t *testing.T) {
 // TestADamagedDatabaseIsNotReady: with a sentence that says so, and no detail.
 func TestADamagedDatabaseIsNotReady(t *testing.T) {
 	t.Parallel()
-	var note parley.DamageNote
+	var note store.DamageNote
 	s := startServer(t, func(o *Options) {
 		o.Ready = func(context.Context) error {
 			if damage := note.Noted(); damage != nil {

@@ -19,6 +19,7 @@ import (
 	"parley/internal/pgtest"
 	"parley/live"
 	"parley/postgres"
+	"parley/store"
 )
 
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
@@ -141,7 +142,7 @@ func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 			w.session, w.events, w.workspace, string(events[i].Type), w.turn, data)
 	}
 	w.exec("UPDATE parley.heads SET next_event = $2, epoch = $3 WHERE session_id = $1", w.session, w.events+1, w.epoch)
-	commit := parley.Commit{WorkspaceID: w.workspace, SessionID: w.session, Epoch: w.epoch, Events: events, Settled: settled}
+	commit := store.Commit{WorkspaceID: w.workspace, SessionID: w.session, Epoch: w.epoch, Events: events, Settled: settled}
 	if from < w.events {
 		w.processes[0].relay.Committed(commit)
 		w.processes[0].hub.Committed(commit)
@@ -214,7 +215,7 @@ func (w *world) settle(id parley.ID, text string) {
 func (w *world) watch(at int, after int64) *viewer {
 	v := &viewer{TB: w.TB, after: after, texts: map[parley.ID]string{}}
 	v.watcher = w.processes[at].hub.Watch(live.WatchRequest{
-		Scope: parley.Scope{WorkspaceID: w.workspace}, Sessions: []live.Place{{SessionID: w.session, After: after}},
+		Scope: store.Scope{WorkspaceID: w.workspace}, Sessions: []live.Place{{SessionID: w.session, After: after}},
 	})
 	w.Cleanup(v.watcher.Close)
 	return v

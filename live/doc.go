@@ -2,7 +2,7 @@
 // events as they happen, and the deltas of messages that are streaming.
 //
 // It owns nothing durable. The store is authoritative: the hub is told of
-// commits (parley.Hints), and whatever it was not told, or has forgotten, it
+// commits (store.Hints), and whatever it was not told, or has forgotten, it
 // reads from the store by sequence. A poller asks the store every few seconds
 // where the watched sessions stand and who may see them, so that a lost hint costs time and nothing
 // else. Who may watch which session is decided before Watch is called.
@@ -17,7 +17,7 @@
 //     later event, and nothing of a settled message or an older epoch after it;
 //   - the settle event is authoritative.
 //
-// Processes that share a database tell each other through a parley.Relay. Each
+// Processes that share a database tell each other through a store.Relay. Each
 // says which sessions are watched there, again and again, since it expires; who
 // runs such a session tells the text of its streams, merged by the pace that the
 // watchers need. Elsewhere the pieces are put together from offset 0, with what
@@ -29,7 +29,7 @@
 // seconds, what streams in watched sessions that have moved on.
 //
 // Text that agents outside append to their messages is in the store before the hub
-// hears of it (parley.Commit.Pieces), whichever process it came to. It is taken
+// hears of it (store.Commit.Pieces), whichever process it came to. It is taken
 // like that of another process's stream: into its place, and what is missing of it
 // from the store.
 //

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The clocks and bounds of what processes tell each other.
@@ -30,7 +31,7 @@ const (
 // watches. A hub without a relay has none.
 type exchange struct {
 	hub    *Hub
-	relay  parley.Relay
+	relay  store.Relay
 	repair time.Duration // between store flushes
 
 	talkNow  chan struct{} // of one: there is something to tell
@@ -40,7 +41,7 @@ type exchange struct {
 	mu       sync.Mutex // guards all below; the last of the locks
 	wants    map[parley.ID][]want
 	talking  []*Stream // local streams with news for others
-	saying   map[parley.ID]parley.Interest
+	saying   map[parley.ID]store.Interest
 	asking   map[parley.ID]struct{}
 	inlets   map[*room]struct{} // rooms that show streams of other processes
 	behind   map[parley.ID]place
@@ -62,11 +63,11 @@ type place struct {
 	last        int64
 }
 
-func newExchange(h *Hub, relay parley.Relay, repair time.Duration) *exchange {
+func newExchange(h *Hub, relay store.Relay, repair time.Duration) *exchange {
 	return &exchange{
 		hub: h, relay: relay, repair: repair,
 		talkNow: make(chan struct{}, 1), askNow: make(chan struct{}, 1), fetchNow: make(chan struct{}, fetchers),
-		wants: map[parley.ID][]want{}, saying: map[parley.ID]parley.Interest{}, asking: map[parley.ID]struct{}{},
+		wants: map[parley.ID][]want{}, saying: map[parley.ID]store.Interest{}, asking: map[parley.ID]struct{}{},
 		inlets: map[*room]struct{}{}, behind: map[parley.ID]place{}, fetching: map[parley.ID]struct{}{},
 	}
 }
@@ -114,7 +115,7 @@ func (x *exchange) talkLoop(ctx context.Context) {
 
 // talk tells what is due, and when to look again.
 func (x *exchange) talk(now time.Time) (next time.Duration) {
-	var hints parley.RelayHints
+	var hints store.RelayHints
 	x.mu.Lock()
 	streams := x.talking
 	x.talking = nil
@@ -145,7 +146,7 @@ func (x *exchange) talk(now time.Time) (next time.Duration) {
 }
 
 // say puts an interest into the next round; its room's mu may be held.
-func (x *exchange) say(interest parley.Interest) {
+func (x *exchange) say(interest store.Interest) {
 	x.mu.Lock()
 	earlier := x.saying[interest.SessionID]
 	interest.Flush = interest.Flush || earlier.Flush && !interest.Over
@@ -172,7 +173,7 @@ func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
 	}
 	r.pace = pace
 	lacking := fresh && !r.local()
-	x.say(parley.Interest{SessionID: r.id, PaceMS: int(pace.Milliseconds()), Flush: lacking})
+	x.say(store.Interest{SessionID: r.id, PaceMS: int(pace.Milliseconds()), Flush: lacking})
 	if lacking {
 		x.ask(r.id)
 	}
@@ -181,14 +182,14 @@ func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
 // withdraw says that nobody here watches a room's session any more; r.mu is held.
 func (x *exchange) withdraw(r *room) {
 	r.pace = 0
-	x.say(parley.Interest{SessionID: r.id, Over: true})
+	x.say(store.Interest{SessionID: r.id, Over: true})
 }
 
 // renew says all interest again, so that it does not expire, and forgets that of
 // processes that have not done so.
 func (x *exchange) renew(now time.Time) {
 	h := x.hub
-	var hints parley.RelayHints
+	var hints store.RelayHints
 	x.mu.Lock()
 	hints.Ask, x.calling = x.calling, false
 	x.mu.Unlock()
@@ -197,7 +198,7 @@ func (x *exchange) renew(now time.Time) {
 		r.mu.Lock()
 		if pace := r.paceOfSeats(); pace > 0 && (r.pace > 0 || r.mine.IsZero()) {
 			r.pace = pace
-			hints.Interests = append(hints.Interests, parley.Interest{SessionID: id, PaceMS: int(r.pace.Milliseconds())})
+			hints.Interests = append(hints.Interests, store.Interest{SessionID: id, PaceMS: int(r.pace.Milliseconds())})
 		}
 		r.mu.Unlock()
 	}
@@ -264,7 +265,7 @@ func (x *exchange) settlePace(sessionID parley.ID) (local bool) {
 }
 
 // noteInterest takes in one interest of another process.
-func (x *exchange) noteInterest(from parley.ID, interest parley.Interest, now time.Time) {
+func (x *exchange) noteInterest(from parley.ID, interest store.Interest, now time.Time) {
 	x.mu.Lock()
 	wants := x.wants[interest.SessionID]
 	at := -1

@@ -12,13 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/store"
 )
 
 // packet is something that one process said.
 type packet struct {
 	from   int
-	commit *parley.Commit
-	hints  parley.RelayHints
+	commit *store.Commit
+	hints  store.RelayHints
 }
 
 // wire is a relay between hubs in one test: what is told waits until the test
@@ -37,15 +38,15 @@ type end struct {
 	at int
 }
 
-func (e end) Hear(parley.RelayListener) {}
+func (e end) Hear(store.RelayListener) {}
 
-func (e end) Tell(hints parley.RelayHints) {
+func (e end) Tell(hints store.RelayHints) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.waiting[1-e.at] = append(e.waiting[1-e.at], packet{from: e.at, hints: hints})
 }
 
-func (e end) Streamed(_ context.Context, sessions []parley.ID, have []parley.StreamEnd) ([]parley.StreamPiece, error) {
+func (e end) Streamed(_ context.Context, sessions []parley.ID, have []store.StreamEnd) ([]store.StreamPiece, error) {
 	if e.again {
 		have = nil
 	}
@@ -59,7 +60,7 @@ type written struct {
 }
 
 // streamed is what a store answers to Relay.Streamed.
-func (r *record) streamed(sessions []parley.ID, have []parley.StreamEnd) (pieces []parley.StreamPiece) {
+func (r *record) streamed(sessions []parley.ID, have []store.StreamEnd) (pieces []store.StreamPiece) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range sessions {
@@ -73,7 +74,7 @@ func (r *record) streamed(sessions []parley.ID, have []parley.StreamEnd) (pieces
 					from = known.End
 				}
 			}
-			pieces = append(pieces, parley.StreamPiece{
+			pieces = append(pieces, store.StreamPiece{
 				WorkspaceID: w.ref.WorkspaceID, SessionID: id, TurnID: w.ref.TurnID, MessageID: w.ref.MessageID, Epoch: w.ref.Epoch,
 				After: int64(len(r.events)), Kind: parley.KindText, Offset: from, Text: w.text[from:],
 			})
@@ -123,9 +124,9 @@ func (p *pair) join(at int, after int64, flush time.Duration) {
 }
 
 // commit tells the owner of a commit, and puts it on the wire for the other.
-func (p *pair) commit(c parley.Commit) {
+func (p *pair) commit(c store.Commit) {
 	p.hubs[p.owner].Committed(c)
-	remote := parley.Commit{WorkspaceID: c.WorkspaceID, SessionID: c.SessionID, Epoch: c.Epoch, Remote: true}
+	remote := store.Commit{WorkspaceID: c.WorkspaceID, SessionID: c.SessionID, Epoch: c.Epoch, Remote: true}
 	if n := len(c.Events); n > 0 {
 		remote.LastEvent = c.Events[n-1].Sequence
 	}

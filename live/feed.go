@@ -3,19 +3,19 @@ package live
 import (
 	"sync"
 
-	"parley"
+	"parley/store"
 )
 
 // feedQueue holds the feed events that wait for one reader, at most feedEvents:
 // beyond that they are dropped and the reader is told to fetch its lists again.
 type feedQueue struct {
 	mu     sync.Mutex // guards all below
-	events []parley.FeedEvent
+	events []store.FeedEvent
 	reason string // of a resync that goes before the events; "" for none
 }
 
 // push adds an event; false when the reader is too slow and is told so instead.
-func (q *feedQueue) push(event parley.FeedEvent) bool {
+func (q *feedQueue) push(event store.FeedEvent) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.events) >= feedEvents {
@@ -37,15 +37,15 @@ func (q *feedQueue) doubt(reason string) {
 }
 
 // pop takes the next resync reason or event.
-func (q *feedQueue) pop() (event parley.FeedEvent, reason string, ok bool) {
+func (q *feedQueue) pop() (event store.FeedEvent, reason string, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.reason != "" {
 		reason, q.reason = q.reason, ""
-		return parley.FeedEvent{}, reason, true
+		return store.FeedEvent{}, reason, true
 	}
 	if len(q.events) == 0 {
-		return parley.FeedEvent{}, "", false
+		return store.FeedEvent{}, "", false
 	}
 	event = q.events[0]
 	if q.events = q.events[1:]; len(q.events) == 0 {

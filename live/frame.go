@@ -1,6 +1,9 @@
 package live
 
-import "parley"
+import (
+	"parley"
+	"parley/store"
+)
 
 // FrameKind says which field of a Frame counts.
 type FrameKind uint8
@@ -28,12 +31,12 @@ type Frame struct {
 	SessionID parley.ID
 	Event     parley.Event
 	Delta     Delta
-	Feed      parley.FeedEvent
+	Feed      store.FeedEvent
 	Reason    string
 }
 
 // feed makes an empty frame one of the feed.
-func (f *Frame) feed(event *parley.FeedEvent) {
+func (f *Frame) feed(event *store.FeedEvent) {
 	f.Kind = FeedFrame
 	f.SessionID = event.SessionID
 	f.Feed = *event

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
-var _ parley.RelayListener = (*Hub)(nil)
+var _ store.RelayListener = (*Hub)(nil)
 
-// Heard implements parley.RelayListener.
-func (h *Hub) Heard(from parley.ID, hints parley.RelayHints) {
+// Heard implements store.RelayListener.
+func (h *Hub) Heard(from parley.ID, hints store.RelayHints) {
 	x := h.exchange
 	if x == nil {
 		return
@@ -27,7 +28,7 @@ func (h *Hub) Heard(from parley.ID, hints parley.RelayHints) {
 	}
 }
 
-// Resync implements parley.RelayListener: lists are fetched again, and where the
+// Resync implements store.RelayListener: lists are fetched again, and where the
 // watched sessions stand and what streams in them is read from the store.
 func (h *Hub) Resync() {
 	h.mu.RLock()
@@ -46,7 +47,7 @@ func (h *Hub) Resync() {
 
 // hearCommit takes what is known of another process's commit. Its events are
 // read from the store, once for all watchers of the session.
-func (h *Hub) hearCommit(c parley.Commit) {
+func (h *Hub) hearCommit(c store.Commit) {
 	h.mu.RLock()
 	h.announce(c)
 	if c.FeedLost {
@@ -168,7 +169,7 @@ func (x *exchange) fetch(ctx context.Context, id parley.ID, to place) error {
 		if done {
 			return nil
 		}
-		events, err := x.hub.source.Events(ctx, parley.Scope{WorkspaceID: to.workspaceID}, id, after, pageEvents)
+		events, err := x.hub.source.Events(ctx, store.Scope{WorkspaceID: to.workspaceID}, id, after, pageEvents)
 		if err != nil || len(events) == 0 {
 			return err
 		}
@@ -179,7 +180,7 @@ func (x *exchange) fetch(ctx context.Context, id parley.ID, to place) error {
 }
 
 // hear takes one piece of a stream of another process.
-func (x *exchange) hear(piece *parley.StreamPiece, now time.Time) {
+func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 	x.hub.mu.RLock()
 	r := x.hub.rooms[piece.SessionID]
 	x.hub.mu.RUnlock()
@@ -210,7 +211,7 @@ func (x *exchange) hear(piece *parley.StreamPiece, now time.Time) {
 		x.ask(r.id)
 	case now.Sub(in.begged) >= x.repair:
 		in.begged = now
-		x.say(parley.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
+		x.say(store.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
 	}
 }
 
@@ -253,7 +254,7 @@ func (x *exchange) noteSilence(now time.Time) {
 			if lacks := stream.in.lacks(stream); lacks || now.Sub(stream.in.heard) >= x.repair/2 {
 				x.ask(r.id)
 				if lacks {
-					x.say(parley.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
+					x.say(store.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
 				}
 			}
 		}
@@ -303,7 +304,7 @@ func (x *exchange) lookUp(ctx context.Context) (more bool) {
 }
 
 // have is the text that is known of streams of other processes.
-func (x *exchange) have(sessions []parley.ID) (ends []parley.StreamEnd) {
+func (x *exchange) have(sessions []parley.ID) (ends []store.StreamEnd) {
 	x.hub.mu.RLock()
 	defer x.hub.mu.RUnlock()
 	for _, id := range sessions {
@@ -318,7 +319,7 @@ func (x *exchange) have(sessions []parley.ID) (ends []parley.StreamEnd) {
 			}
 			for kind := range kindCount {
 				if n := stream.texts[kind].Len(); n > 0 {
-					ends = append(ends, parley.StreamEnd{MessageID: stream.ref.MessageID, Kind: kindName(kind), End: n})
+					ends = append(ends, store.StreamEnd{MessageID: stream.ref.MessageID, Kind: kindName(kind), End: n})
 				}
 			}
 		}

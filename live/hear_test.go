@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // elsewhere is a hub that watches a session which another process runs. Its
@@ -41,7 +42,7 @@ func (e *elsewhere) read() {
 
 // hear takes a piece of the message under an epoch.
 func (e *elsewhere) hear(epoch int64, offset int, text string) {
-	e.hub.Heard(parley.NewID(), parley.RelayHints{Pieces: []parley.StreamPiece{{
+	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{{
 		SessionID: e.source.id, TurnID: e.turn, MessageID: e.id, Epoch: epoch, After: 1, Kind: parley.KindText, Offset: offset, Text: text,
 	}}})
 	e.read()
@@ -95,11 +96,11 @@ func TestLatePiecesAreDropped(t *testing.T) {
 	if got := e.reader.texts[e.id]; got != "new" {
 		t.Errorf("the reader has %q", got)
 	}
-	e.hub.Heard(parley.NewID(), parley.RelayHints{Pieces: []parley.StreamPiece{{
+	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{{
 		WorkspaceID: parley.NewID(), SessionID: e.source.id, TurnID: e.turn, MessageID: parley.NewID(), Epoch: 2, After: 1, Kind: parley.KindText, Text: "foreign",
 	}}})
 	e.source.add(2, []parley.ID{e.id}, settled(e.turn, e.id, "new"))
-	e.hub.Committed(parley.Commit{SessionID: e.source.id, Epoch: 2, Remote: true, LastEvent: 2})
+	e.hub.Committed(store.Commit{SessionID: e.source.id, Epoch: 2, Remote: true, LastEvent: 2})
 	id, to, _ := e.hub.exchange.nextBehind()
 	if err := e.hub.exchange.fetch(t.Context(), id, to); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestRemoteCommitIsReadOnce(t *testing.T) {
 	before := e.source.readCount()
 	e.source.add(1, nil, created(e.turn, parley.NewID()))
 	for range 3 { // hints may be doubled
-		e.hub.Committed(parley.Commit{SessionID: e.source.id, Remote: true, LastEvent: 2})
+		e.hub.Committed(store.Commit{SessionID: e.source.id, Remote: true, LastEvent: 2})
 		for {
 			id, to, ok := e.hub.exchange.nextBehind()
 			if !ok {
@@ -173,7 +174,7 @@ func TestTextIsToldAtThePaceWanted(t *testing.T) {
 	x := hub.exchange
 	stream.Append(parley.KindText, "before anybody wants it; ")
 	other := parley.NewID()
-	hub.Heard(other, parley.RelayHints{Interests: []parley.Interest{{SessionID: source.id, PaceMS: 60, Flush: true}}})
+	hub.Heard(other, store.RelayHints{Interests: []store.Interest{{SessionID: source.id, PaceMS: 60, Flush: true}}})
 	if flushed != 1 {
 		t.Fatal("the text so far was not flushed")
 	}
@@ -222,7 +223,7 @@ func TestInterestFollowsTheWatchers(t *testing.T) {
 	source := newRecord()
 	wired := &wire{source: source}
 	hub := build(source, Options{Relay: end{wired, 0}, Repair: never})
-	said := func() (list []parley.Interest) {
+	said := func() (list []store.Interest) {
 		hub.exchange.talk(time.Now())
 		for _, p := range wired.waiting[1] {
 			list = append(list, p.hints.Interests...)
@@ -233,25 +234,25 @@ func TestInterestFollowsTheWatchers(t *testing.T) {
 	watch := func(flush time.Duration) *Watcher {
 		return hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}, Flush: flush})
 	}
-	check := func(want ...parley.Interest) {
+	check := func(want ...store.Interest) {
 		t.Helper()
 		if diff := cmp.Diff(want, said()); diff != "" {
 			t.Errorf("interest (-want +got):\n%s", diff)
 		}
 	}
 	first := watch(120 * time.Millisecond)
-	check(parley.Interest{SessionID: source.id, PaceMS: 60, Flush: true})
+	check(store.Interest{SessionID: source.id, PaceMS: 60, Flush: true})
 	second := watch(120 * time.Millisecond)
 	check()
 	third := watch(0)
-	check(parley.Interest{SessionID: source.id, PaceMS: 5})
+	check(store.Interest{SessionID: source.id, PaceMS: 5})
 	third.Close()
 	first.Close()
 	check()
 	hub.exchange.renew(time.Now())
-	check(parley.Interest{SessionID: source.id, PaceMS: 60})
+	check(store.Interest{SessionID: source.id, PaceMS: 60})
 	second.Close()
-	check(parley.Interest{SessionID: source.id, Over: true})
+	check(store.Interest{SessionID: source.id, Over: true})
 	hub.exchange.renew(time.Now())
 	check()
 }
@@ -262,10 +263,10 @@ func TestOwnTurnsAreNotAnnounced(t *testing.T) {
 	source := newRecord()
 	wired := &wire{source: source}
 	hub := build(source, Options{Relay: end{wired, 0}, Repair: never})
-	check := func(when string, want ...parley.Interest) {
+	check := func(when string, want ...store.Interest) {
 		t.Helper()
 		hub.exchange.talk(time.Now())
-		var said []parley.Interest
+		var said []store.Interest
 		for _, p := range wired.waiting[1] {
 			said = append(said, p.hints.Interests...)
 		}
@@ -278,7 +279,7 @@ func TestOwnTurnsAreNotAnnounced(t *testing.T) {
 	sequence := int64(0)
 	commit := func(turn parley.ID, epoch int64, remote bool, kind parley.EventType) {
 		sequence++
-		c := parley.Commit{SessionID: source.id, Epoch: epoch, LastEvent: sequence, Remote: remote}
+		c := store.Commit{SessionID: source.id, Epoch: epoch, LastEvent: sequence, Remote: remote}
 		if !remote {
 			c.Events = []parley.Event{{SessionID: source.id, Sequence: sequence, Type: kind, TurnID: turn}}
 		}
@@ -307,18 +308,18 @@ func TestOwnTurnsAreNotAnnounced(t *testing.T) {
 		t.Errorf("%d sessions are looked up whose turns run here", n)
 	}
 	commit(parley.ID{}, 3, true, "")
-	check("once it is taken over", parley.Interest{SessionID: source.id, PaceMS: 5, Flush: true})
+	check("once it is taken over", store.Interest{SessionID: source.id, PaceMS: 5, Flush: true})
 	if n := asked(); n != 1 {
 		t.Errorf("%d sessions are looked up, want the one that runs elsewhere", n)
 	}
 	staying.Close()
-	check("at the end", parley.Interest{SessionID: source.id, Over: true})
+	check("at the end", store.Interest{SessionID: source.id, Over: true})
 
 	third := parley.NewID()
 	commit(third, 4, false, parley.EventSessionStarted)
 	staying = hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}})
 	commit(third, 4, false, parley.EventSessionWaiting)
 	renewed()
-	check("while a turn waits for an answer", parley.Interest{SessionID: source.id, PaceMS: 5})
+	check("while a turn waits for an answer", store.Interest{SessionID: source.id, PaceMS: 5})
 	staying.Close()
 }

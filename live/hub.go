@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // Source is what the hub reads when it was not told.
 type Source interface {
-	Events(ctx context.Context, scope parley.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
-	Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error)
+	Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
+	Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error)
 }
 
 // The bounds.
@@ -34,7 +35,7 @@ const (
 type Options struct {
 	Poll   time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
 	Log    *slog.Logger  // nil: slog.Default()
-	Relay  parley.Relay  // to the other processes of the database; nil: there are none
+	Relay  store.Relay   // to the other processes of the database; nil: there are none
 	Repair time.Duration // between the store flushes of other processes: their silent streams are looked up twice as often; 0 means DefaultRepair
 }
 
@@ -124,7 +125,7 @@ func (h *Hub) Close() {
 
 // Committed takes a commit's events, settled messages and feed events, and
 // wakes who waits for them. It never blocks on a reader.
-func (h *Hub) Committed(c parley.Commit) {
+func (h *Hub) Committed(c store.Commit) {
 	if c.Remote {
 		h.hearCommit(c)
 		return
@@ -162,7 +163,7 @@ func (h *Hub) Committed(c parley.Commit) {
 // pass shows text that agents outside have appended, to the watchers here and, if
 // some are elsewhere, to those. The store has it already, as it has that of a
 // stream of another process: so it is taken like such a one.
-func (h *Hub) pass(pieces []parley.StreamPiece) {
+func (h *Hub) pass(pieces []store.StreamPiece) {
 	x := h.exchange
 	if x == nil || len(pieces) == 0 {
 		return
@@ -180,11 +181,11 @@ func (h *Hub) pass(pieces []parley.StreamPiece) {
 			piece.Offset, piece.Text = piece.Offset+len(piece.Text), ""
 		}
 	}
-	x.relay.Tell(parley.RelayHints{Pieces: told})
+	x.relay.Tell(store.RelayHints{Pieces: told})
 }
 
 // announce hands feed events to the watchers that may see them; h.mu is held.
-func (h *Hub) announce(c parley.Commit) {
+func (h *Hub) announce(c store.Commit) {
 	if len(c.Feed) == 0 {
 		return
 	}
@@ -202,7 +203,7 @@ func (h *Hub) announce(c parley.Commit) {
 
 // relist tells the sessions' own rooms of list changes that concern their
 // watchers; a commit may delete other sessions than its own. h.mu is held.
-func (h *Hub) relist(c parley.Commit) {
+func (h *Hub) relist(c store.Commit) {
 	for _, event := range c.Feed {
 		if r := h.rooms[event.SessionID]; r != nil {
 			r.listed(event)
@@ -211,7 +212,7 @@ func (h *Hub) relist(c parley.Commit) {
 }
 
 // visible applies a scope to a session.
-func visible(scope parley.Scope, ownerID parley.ID, visibility parley.Visibility) bool {
+func visible(scope store.Scope, ownerID parley.ID, visibility parley.Visibility) bool {
 	return scope.ViewerID.IsZero() || ownerID == scope.ViewerID || visibility == parley.VisibilityWorkspace
 }
 

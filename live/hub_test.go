@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // The first delta goes at once, later ones are merged for Flush, and an event
@@ -106,7 +107,7 @@ func TestPollCutsOffWhoMayNotSee(t *testing.T) {
 		hub := newHub(t, source, 2*time.Second)
 		source.add(1, nil, created(parley.NewID(), parley.NewID()))
 		watch := func(viewer parley.ID) (*Watcher, *reader) {
-			w := hub.Watch(WatchRequest{Scope: parley.Scope{ViewerID: viewer}, Sessions: []Place{{source.id, 0}}})
+			w := hub.Watch(WatchRequest{Scope: store.Scope{ViewerID: viewer}, Sessions: []Place{{source.id, 0}}})
 			r := newReader(w, 0)
 			r.readUntil(t.Context(), t, func() bool { return r.after == 1 })
 			return w, r
@@ -319,23 +320,23 @@ func TestUntilTurnShowsThisTurnAlone(t *testing.T) {
 func TestDeletedAndHiddenSessions(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		feed parley.FeedEvent
+		feed store.FeedEvent
 	}{
-		{"deleted", parley.FeedEvent{Type: parley.FeedSessionDeleted, Visibility: parley.VisibilityWorkspace}},
-		{"made private", parley.FeedEvent{Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityPrivate}},
+		{"deleted", store.FeedEvent{Type: parley.FeedSessionDeleted, Visibility: parley.VisibilityWorkspace}},
+		{"made private", store.FeedEvent{Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityPrivate}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := newRecord()
 			hub := newHub(t, source, never)
 			hub.Committed(source.add(1, nil, created(parley.NewID(), parley.NewID())))
-			w := hub.Watch(WatchRequest{Scope: parley.Scope{ViewerID: parley.NewID()}, Sessions: []Place{{source.id, 0}}})
+			w := hub.Watch(WatchRequest{Scope: store.Scope{ViewerID: parley.NewID()}, Sessions: []Place{{source.id, 0}}})
 			defer w.Close()
 			r := newReader(w, 0)
 			if err := r.drain(t.Context(), 10); err != nil {
 				t.Fatal(err)
 			}
 			test.feed.SessionID = source.id
-			hub.Committed(parley.Commit{SessionID: parley.NewID(), Feed: []parley.FeedEvent{test.feed}})
+			hub.Committed(store.Commit{SessionID: parley.NewID(), Feed: []store.FeedEvent{test.feed}})
 			r.readUntil(t.Context(), t, func() bool { return r.gone })
 			mustEOF(t, w)
 		})
@@ -346,19 +347,19 @@ func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	workspace, me, other := parley.NewID(), parley.NewID(), parley.NewID()
-	w := hub.Watch(WatchRequest{Scope: parley.Scope{WorkspaceID: workspace, ViewerID: me}, Feed: true, Sessions: []Place{{source.id, 0}}})
+	w := hub.Watch(WatchRequest{Scope: store.Scope{WorkspaceID: workspace, ViewerID: me}, Feed: true, Sessions: []Place{{source.id, 0}}})
 	defer w.Close()
-	event := func(owner parley.ID, visibility parley.Visibility, data string) parley.FeedEvent {
-		return parley.FeedEvent{WorkspaceID: workspace, SessionID: parley.NewID(), Type: parley.FeedSessionStatusChanged, OwnerID: owner, Visibility: visibility, Data: []byte(data)}
+	event := func(owner parley.ID, visibility parley.Visibility, data string) store.FeedEvent {
+		return store.FeedEvent{WorkspaceID: workspace, SessionID: parley.NewID(), Type: parley.FeedSessionStatusChanged, OwnerID: owner, Visibility: visibility, Data: []byte(data)}
 	}
-	feed := []parley.FeedEvent{
+	feed := []store.FeedEvent{
 		event(me, parley.VisibilityPrivate, `"mine"`), event(other, parley.VisibilityPrivate, `"hidden"`), event(other, parley.VisibilityWorkspace, `"shared"`),
 	}
-	hub.Committed(parley.Commit{WorkspaceID: workspace, Feed: feed})
-	hub.Committed(parley.Commit{WorkspaceID: parley.NewID(), Feed: feed})
+	hub.Committed(store.Commit{WorkspaceID: workspace, Feed: feed})
+	hub.Committed(store.Commit{WorkspaceID: parley.NewID(), Feed: feed})
 	// One's own session's deletion is told once, although feed and seat both know.
-	deleted := parley.FeedEvent{WorkspaceID: workspace, SessionID: source.id, Type: parley.FeedSessionDeleted, OwnerID: me}
-	hub.Committed(parley.Commit{WorkspaceID: workspace, SessionID: source.id, Feed: []parley.FeedEvent{deleted}})
+	deleted := store.FeedEvent{WorkspaceID: workspace, SessionID: source.id, Type: parley.FeedSessionDeleted, OwnerID: me}
+	hub.Committed(store.Commit{WorkspaceID: workspace, SessionID: source.id, Feed: []store.FeedEvent{deleted}})
 	var got []string
 	for w.Buffered() {
 		frame, err := w.Next(t.Context())
@@ -372,7 +373,7 @@ func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
 		t.Errorf("feed (-want +got):\n%s", diff)
 	}
 	for range feedEvents + 1 {
-		hub.Committed(parley.Commit{WorkspaceID: workspace, Feed: feed[:1]})
+		hub.Committed(store.Commit{WorkspaceID: workspace, Feed: feed[:1]})
 	}
 	if frame, err := w.Next(t.Context()); err != nil || frame.Reason != ReasonOverflow {
 		t.Errorf("Next = %+v, %v; want an overflow", frame, err)
@@ -424,7 +425,7 @@ func heap() uint64 {
 func TestCloseEndsWatchers(t *testing.T) {
 	source := newRecord()
 	hub := New(source, Options{Poll: never})
-	workspace := parley.Scope{WorkspaceID: parley.NewID()}
+	workspace := store.Scope{WorkspaceID: parley.NewID()}
 	watchers := []*Watcher{
 		hub.Watch(WatchRequest{Scope: workspace, Feed: true}),
 		hub.Watch(WatchRequest{Scope: workspace, Sessions: []Place{{source.id, 0}}}),
@@ -452,7 +453,7 @@ func TestIdleRoomsAreForgotten(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	for range 3 * idleRooms {
-		hub.Committed(parley.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
+		hub.Committed(store.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
 	}
 	if got := len(hub.rooms); got != idleRooms {
 		t.Errorf("%d rooms are kept, want %d", got, idleRooms)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // inlet is what a stream of another process has beside its text: the pieces that
@@ -84,7 +85,7 @@ func (in *inlet) hold(kind, offset int, text string) {
 
 // inlet finds or makes the stream of a message that another process writes; nil
 // when it is over, or one of this process's own. r.mu is held.
-func (r *room) inlet(h *Hub, piece *parley.StreamPiece) *Stream {
+func (r *room) inlet(h *Hub, piece *store.StreamPiece) *Stream {
 	if slices.Contains(r.over, piece.MessageID) {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (r *room) inlet(h *Hub, piece *parley.StreamPiece) *Stream {
 
 // overSince reports whether an event after the piece's settled its message;
 // sure is false when not all of those events are at hand. r.mu is held.
-func (r *room) overSince(piece *parley.StreamPiece) (over, sure bool) {
+func (r *room) overSince(piece *store.StreamPiece) (over, sure bool) {
 	if piece.After >= r.head {
 		return false, true
 	}

@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // crowd is the source of sessions that stand still.
 type crowd struct{}
 
-func (crowd) Events(context.Context, parley.Scope, parley.ID, int64, int) ([]parley.Event, error) {
+func (crowd) Events(context.Context, store.Scope, parley.ID, int64, int) ([]parley.Event, error) {
 	return nil, nil
 }
 
-func (crowd) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, error) {
-	heads := make([]parley.HeadState, len(ids))
+func (crowd) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error) {
+	heads := make([]store.HeadState, len(ids))
 	for i, id := range ids {
-		heads[i] = parley.HeadState{SessionID: id, LastEvent: 7}
+		heads[i] = store.HeadState{SessionID: id, LastEvent: 7}
 	}
 	return heads, nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // outlet is how far other processes were told of a stream of this one. Like a
@@ -40,7 +41,7 @@ func (s *Stream) talk() {
 
 // tell adds the stream's news to hints, or says how long it is to wait by the
 // pace that others want.
-func (s *Stream) tell(hints *parley.RelayHints, now time.Time) (wait time.Duration) {
+func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duration) {
 	r, out := s.room, &s.out
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *Stream) tell(hints *parley.RelayHints, now time.Time) (wait time.Durati
 	out.talking, out.at = false, now
 	for kind := range kindCount {
 		text := s.texts[kind].String()
-		piece := parley.StreamPiece{
+		piece := store.StreamPiece{
 			WorkspaceID: s.ref.WorkspaceID, SessionID: s.ref.SessionID, TurnID: s.ref.TurnID, MessageID: s.ref.MessageID,
 			Epoch: s.ref.Epoch, After: s.openedAt, Kind: kindName(kind),
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/store"
 )
 
 // never is a poll or flush interval that no test lives to see.
@@ -39,7 +40,7 @@ func TestWatchersSeeTheRecord(t *testing.T) {
 			opened    []*Stream
 			epoch     = int64(1)
 		)
-		commit := func(c parley.Commit) {
+		commit := func(c store.Commit) {
 			if rapid.IntRange(0, 4).Draw(t, "told") > 0 { // one in five hints is lost
 				hub.Committed(c)
 			}

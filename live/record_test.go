@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // record is a store of events in memory: what the hub's source is to it.
@@ -27,7 +28,7 @@ type record struct {
 
 func newRecord() *record { return &record{id: parley.NewID(), streaming: map[parley.ID]*written{}} }
 
-func (r *record) Events(_ context.Context, _ parley.Scope, _ parley.ID, after int64, limit int) ([]parley.Event, error) {
+func (r *record) Events(_ context.Context, _ store.Scope, _ parley.ID, after int64, limit int) ([]parley.Event, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads++
@@ -38,12 +39,12 @@ func (r *record) Events(_ context.Context, _ parley.Scope, _ parley.ID, after in
 	return r.events[from:min(from+limit, len(r.events))], nil
 }
 
-func (r *record) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, error) {
+func (r *record) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	heads := make([]parley.HeadState, len(ids))
+	heads := make([]store.HeadState, len(ids))
 	for i, id := range ids {
-		heads[i] = parley.HeadState{SessionID: id, LastEvent: int64(len(r.events)), Deleted: r.deleted || id != r.id, Visibility: parley.VisibilityWorkspace}
+		heads[i] = store.HeadState{SessionID: id, LastEvent: int64(len(r.events)), Deleted: r.deleted || id != r.id, Visibility: parley.VisibilityWorkspace}
 		if r.private {
 			heads[i].Visibility = parley.VisibilityPrivate
 		}
@@ -52,14 +53,14 @@ func (r *record) Heads(_ context.Context, ids []parley.ID) ([]parley.HeadState, 
 }
 
 // add commits events and gives the commit that tells of them.
-func (r *record) add(epoch int64, settled []parley.ID, events ...parley.Event) parley.Commit {
+func (r *record) add(epoch int64, settled []parley.ID, events ...parley.Event) store.Commit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range events {
 		events[i].SessionID, events[i].Sequence = r.id, int64(len(r.events)+1)
 		r.events = append(r.events, events[i])
 	}
-	return parley.Commit{SessionID: r.id, Epoch: epoch, Events: events, Settled: settled}
+	return store.Commit{SessionID: r.id, Epoch: epoch, Events: events, Settled: settled}
 }
 
 func (r *record) readCount() int {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // air carries hints between two hubs at once, or loses them.
@@ -15,7 +16,7 @@ type air struct {
 	source *record
 
 	mu   sync.Mutex // guards what follows
-	hubs [2]parley.RelayListener
+	hubs [2]store.RelayListener
 	lost bool
 }
 
@@ -25,13 +26,13 @@ type mouth struct {
 	at int
 }
 
-func (m mouth) Hear(listener parley.RelayListener) {
+func (m mouth) Hear(listener store.RelayListener) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hubs[m.at] = listener
 }
 
-func (m mouth) Tell(hints parley.RelayHints) {
+func (m mouth) Tell(hints store.RelayHints) {
 	m.mu.Lock()
 	other, lost := m.hubs[1-m.at], m.lost
 	m.mu.Unlock()
@@ -42,7 +43,7 @@ func (m mouth) Tell(hints parley.RelayHints) {
 	}
 }
 
-func (m mouth) Streamed(_ context.Context, sessions []parley.ID, have []parley.StreamEnd) ([]parley.StreamPiece, error) {
+func (m mouth) Streamed(_ context.Context, sessions []parley.ID, have []store.StreamEnd) ([]store.StreamPiece, error) {
 	return m.source.streamed(sessions, have), nil
 }
 
@@ -116,13 +117,13 @@ func (h *twoHubs) lose(all bool) {
 }
 
 // commit tells the first hub, and by a hint the second one.
-func (h *twoHubs) commit(c parley.Commit) {
+func (h *twoHubs) commit(c store.Commit) {
 	h.hubs[0].Committed(c)
 	h.air.mu.Lock()
 	lost := h.air.lost
 	h.air.mu.Unlock()
 	if !lost {
-		h.hubs[1].Committed(parley.Commit{SessionID: c.SessionID, Epoch: c.Epoch, Remote: true, LastEvent: c.Events[len(c.Events)-1].Sequence})
+		h.hubs[1].Committed(store.Commit{SessionID: c.SessionID, Epoch: c.Epoch, Remote: true, LastEvent: c.Events[len(c.Events)-1].Sequence})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // room is what the hub knows of one session.
@@ -59,7 +60,7 @@ func (r *room) paceOfSeats() (pace time.Duration) {
 
 // learn takes in a commit and wakes the watchers; it reports that the room is
 // empty now.
-func (r *room) learn(c parley.Commit) (empty bool) {
+func (r *room) learn(c store.Commit) (empty bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range c.Events {
@@ -198,7 +199,7 @@ func (r *room) drop(which func(*Stream) bool) {
 
 // listed takes in what a list change means to the session's own watchers: it is
 // gone, or no longer theirs to see.
-func (r *room) listed(event parley.FeedEvent) {
+func (r *room) listed(event store.FeedEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch event.Type {
@@ -228,7 +229,7 @@ func (r *room) remove() {
 
 // moved takes in where the store says the session stands. With x, events that no
 // hint told of are read once for all watchers.
-func (r *room) moved(x *exchange, head parley.HeadState) {
+func (r *room) moved(x *exchange, head store.HeadState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if head.Deleted {

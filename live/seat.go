@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/store"
 )
 
 // seatState says how far a seat is from being live.
@@ -252,7 +253,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 
 // notice is the last frame of a session that is gone.
 func (s *seat) notice(to *Frame) {
-	to.feed(&parley.FeedEvent{
+	to.feed(&store.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
 		Data: []byte(`{}`),
 	})

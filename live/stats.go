@@ -3,7 +3,7 @@ package live
 import (
 	"sync/atomic"
 
-	"parley"
+	"parley/observe"
 )
 
 // counts are what the hub counts while it runs.
@@ -26,8 +26,8 @@ func (c *counts) frame(kind FrameKind) {
 
 // Stats tells what the watchers of this process do. It looks at every room, as
 // the poller does.
-func (h *Hub) Stats() parley.StreamStats {
-	stats := parley.StreamStats{
+func (h *Hub) Stats() observe.StreamStats {
+	stats := observe.StreamStats{
 		Watchers: int(h.counts.watchers.Load()),
 		Events:   h.counts.events.Load(), Deltas: h.counts.deltas.Load(), Overflows: h.counts.overflows.Load(),
 	}

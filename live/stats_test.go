@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
@@ -14,7 +16,7 @@ func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
 	hub := newHub(t, source, never)
 	workspace, turn, id := parley.NewID(), parley.NewID(), parley.NewID()
 	w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}, Flush: time.Nanosecond})
-	feed := hub.Watch(WatchRequest{Scope: parley.Scope{WorkspaceID: workspace}, Feed: true})
+	feed := hub.Watch(WatchRequest{Scope: store.Scope{WorkspaceID: workspace}, Feed: true})
 	hub.Committed(source.add(1, nil, created(turn, id)))
 	stream := hub.Open(StreamRef{SessionID: source.id, TurnID: turn, MessageID: id, Epoch: 1})
 	stream.Append(parley.KindText, "Hello")
@@ -26,9 +28,9 @@ func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
 		kind = frame.Kind
 	}
 	for range feedEvents + 1 {
-		hub.Committed(parley.Commit{WorkspaceID: workspace, Feed: []parley.FeedEvent{{WorkspaceID: workspace, SessionID: parley.NewID()}}})
+		hub.Committed(store.Commit{WorkspaceID: workspace, Feed: []store.FeedEvent{{WorkspaceID: workspace, SessionID: parley.NewID()}}})
 	}
-	want := parley.StreamStats{Watchers: 2, Feeds: 1, Seats: 1, Streams: 1, Events: 1, Deltas: 1, Overflows: 1}
+	want := observe.StreamStats{Watchers: 2, Feeds: 1, Seats: 1, Streams: 1, Events: 1, Deltas: 1, Overflows: 1}
 	if diff := cmp.Diff(want, hub.Stats()); diff != "" {
 		t.Errorf("while they watch (-want +got):\n%s", diff)
 	}

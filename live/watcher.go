@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // WatchRequest says what to watch.
 type WatchRequest struct {
-	Scope     parley.Scope
+	Scope     store.Scope
 	Sessions  []Place       // at most MaxSessions, none twice, each one visible in Scope
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
@@ -23,7 +24,7 @@ type WatchRequest struct {
 // Watcher is one reader. Next, Buffered and Close are called by one goroutine.
 type Watcher struct {
 	hub   *Hub
-	scope parley.Scope
+	scope store.Scope
 	flush time.Duration
 	until parley.ID
 	feed  *feedQueue // nil without the feed

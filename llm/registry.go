@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 //go:embed models.json
@@ -21,30 +22,30 @@ var modelTable []byte // read only
 
 // Options configure a Registry.
 type Options struct {
-	Default   parley.ModelID     // the server's default model; "": the first provider's that is no simulator, else the simulator's
-	Providers []Provider         // in the order of preference
-	Models    []parley.ModelInfo // known instead of what the table or a provider has of the same provider and name
+	Default   parley.ModelID // the server's default model; "": the first provider's that is no simulator, else the simulator's
+	Providers []Provider     // in the order of preference
+	Models    []model.Info   // known instead of what the table or a provider has of the same provider and name
 }
 
 // Provider is one configured provider.
 type Provider struct {
-	Name         string             // the part of model ids before the first slash
-	Model        parley.Model       // its wire
-	DefaultModel string             // the part behind the slash; "" if it has none
-	Models       []parley.ModelInfo // what is known of its models; nil: what the table has for its name
-	Simulator    bool               // its answers are made up, its prices nothing
-	Caching      bool               // also models that nothing is known of have a prompt cache
+	Name         string       // the part of model ids before the first slash
+	Model        model.Model  // its wire
+	DefaultModel string       // the part behind the slash; "" if it has none
+	Models       []model.Info // what is known of its models; nil: what the table has for its name
+	Simulator    bool         // its answers are made up, its prices nothing
+	Caching      bool         // also models that nothing is known of have a prompt cache
 }
 
-// Registry implements parley.ModelSource. It never changes after NewRegistry.
+// Registry implements model.Source. It never changes after NewRegistry.
 type Registry struct {
 	providers map[string]Provider
-	known     map[parley.ModelID]parley.ModelInfo
-	models    []parley.ModelInfo // by id
+	known     map[parley.ModelID]model.Info
+	models    []model.Info // by id
 	fallback  parley.ModelID
 }
 
-var _ parley.ModelSource = (*Registry)(nil)
+var _ model.Source = (*Registry)(nil)
 
 // NewRegistry makes a registry. CodeInvalid for a provider without a name or
 // twice, and for a default model that cannot be resolved.
@@ -53,7 +54,7 @@ func NewRegistry(options Options) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{providers: map[string]Provider{}, known: map[parley.ModelID]parley.ModelInfo{}}
+	r := &Registry{providers: map[string]Provider{}, known: map[parley.ModelID]model.Info{}}
 	for _, p := range options.Providers {
 		if p.Name == "" || strings.Contains(p.Name, "/") || p.Model == nil {
 			return nil, parley.InvalidField("providers", "a provider needs a wire and a name without a slash, not %q", parley.Clip(p.Name, 64))
@@ -75,7 +76,7 @@ func NewRegistry(options Options) (*Registry, error) {
 			}
 		}
 	}
-	slices.SortFunc(r.models, func(a, b parley.ModelInfo) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(r.models, func(a, b model.Info) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	r.fallback = fallback(options)
 	if r.fallback != "" {
 		if _, _, err := r.Resolve(r.fallback); err != nil {
@@ -86,7 +87,7 @@ func NewRegistry(options Options) (*Registry, error) {
 }
 
 // overridden are the models of a provider with those given for it in their places.
-func overridden(models []parley.ModelInfo, provider string, given []parley.ModelInfo) (all []parley.ModelInfo) {
+func overridden(models []model.Info, provider string, given []model.Info) (all []model.Info) {
 	for _, info := range given {
 		if info.Provider == provider {
 			all = append(all, info) // the first of a name counts
@@ -112,31 +113,31 @@ func fallback(options Options) parley.ModelID {
 }
 
 // complete fills in what follows from the provider.
-func complete(info parley.ModelInfo, p Provider, name string) parley.ModelInfo {
+func complete(info model.Info, p Provider, name string) model.Info {
 	info.ID, info.Provider, info.Name = parley.ModelID(p.Name+"/"+name), p.Name, name
 	if p.Simulator {
-		info.Simulator, info.Price = true, &parley.Price{}
+		info.Simulator, info.Price = true, &model.Price{}
 	}
 	return info
 }
 
-// Resolve implements parley.ModelSource. Of a simulator only models that it has
+// Resolve implements model.Source. Of a simulator only models that it has
 // resolve, since there is nobody else who might know them.
-func (r *Registry) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+func (r *Registry) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	if err := id.Validate(); err != nil {
-		return nil, parley.ModelInfo{}, err
+		return nil, model.Info{}, err
 	}
 	p, found := r.providers[id.Provider()]
 	if !found {
-		return nil, parley.ModelInfo{}, r.unknownProvider(id)
+		return nil, model.Info{}, r.unknownProvider(id)
 	}
 	if info, known := r.known[id]; known {
 		return p.Model, info, nil
 	}
-	info := complete(parley.ModelInfo{Caching: p.Caching}, p, id.Name())
+	info := complete(model.Info{Caching: p.Caching}, p, id.Name())
 	if p.Simulator {
-		if _, err := p.Model.Encode(parley.ModelRequest{Model: id}); err != nil {
-			return nil, parley.ModelInfo{}, err
+		if _, err := p.Model.Encode(model.Request{Model: id}); err != nil {
+			return nil, model.Info{}, err
 		}
 		info.Known, info.Caching = true, true
 	}
@@ -159,20 +160,20 @@ func (r *Registry) unknownProvider(id parley.ModelID) error {
 		parley.Clip(id.Provider(), 64), parley.Clip(string(id), 64), configured)
 }
 
-// Models implements parley.ModelSource.
-func (r *Registry) Models() []parley.ModelInfo { return slices.Clone(r.models) }
+// Models implements model.Source.
+func (r *Registry) Models() []model.Info { return slices.Clone(r.models) }
 
-// Default implements parley.ModelSource; "" when there is no provider with a
+// Default implements model.Source; "" when there is no provider with a
 // default model.
 func (r *Registry) Default() parley.ModelID { return r.fallback }
 
 // wellKnown reads the table of models, by provider.
-func wellKnown() (map[string][]parley.ModelInfo, error) {
-	var models []parley.ModelInfo
+func wellKnown() (map[string][]model.Info, error) {
+	var models []model.Info
 	if err := json.Unmarshal(modelTable, &models); err != nil {
 		return nil, parley.WrapError(parley.CodeInternal, err, "the table of models cannot be read")
 	}
-	table := map[string][]parley.ModelInfo{}
+	table := map[string][]model.Info{}
 	for _, info := range models {
 		table[info.Provider] = append(table[info.Provider], info)
 	}

@@ -9,6 +9,7 @@ import (
 	"parley"
 	"parley/llm"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 func simulator() llm.Provider {
@@ -69,14 +70,14 @@ func TestResolve(t *testing.T) {
 	r := registry(t, llm.Options{Providers: []llm.Provider{wire("openai", "gpt-5"), wire("local", "llama"), simulator()}})
 	for _, test := range []struct {
 		id   parley.ModelID
-		want parley.ModelInfo
+		want model.Info
 	}{
-		{"openai/gpt-5", parley.ModelInfo{Provider: "openai", Name: "gpt-5", Known: true, Reasoning: true, Caching: true, Tools: true, Vision: true,
-			ContextLength: 400_000, Price: &parley.Price{Input: 1.25, Output: 10, CachedInput: 0.125}}},
-		{"openai/gpt-99", parley.ModelInfo{Provider: "openai", Name: "gpt-99"}},
-		{"local/meta/llama-4", parley.ModelInfo{Provider: "local", Name: "meta/llama-4"}},
-		{"local/gpt-5", parley.ModelInfo{Provider: "local", Name: "gpt-5"}},
-		{"sim/lorem-7-3", parley.ModelInfo{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true, Price: &parley.Price{}}},
+		{"openai/gpt-5", model.Info{Provider: "openai", Name: "gpt-5", Known: true, Reasoning: true, Caching: true, Tools: true, Vision: true,
+			ContextLength: 400_000, Price: &model.Price{Input: 1.25, Output: 10, CachedInput: 0.125}}},
+		{"openai/gpt-99", model.Info{Provider: "openai", Name: "gpt-99"}},
+		{"local/meta/llama-4", model.Info{Provider: "local", Name: "meta/llama-4"}},
+		{"local/gpt-5", model.Info{Provider: "local", Name: "gpt-5"}},
+		{"sim/lorem-7-3", model.Info{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true, Price: &model.Price{}}},
 	} {
 		test.want.ID = test.id
 		model, info, err := r.Resolve(test.id)

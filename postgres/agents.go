@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // CreateAgent stores version 1 of an agent.
-func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency parley.Idempotency) (parley.Agent, bool, error) {
+func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, bool, error) {
 	if agent.ID.IsZero() {
 		agent.ID = parley.NewID()
 	}
@@ -18,7 +19,7 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 	}
 	now := s.clock.Now()
 	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, now, now
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	var last error
 	for range lookAgain {
 		if idempotency.Key != "" {
@@ -58,7 +59,7 @@ func errSlugTaken(slug string) error {
 }
 
 // createdBefore is the first answer to a key: version 1 of the agent it made.
-func (s *Store) createdBefore(ctx context.Context, workspaceID parley.ID, idempotency parley.Idempotency) (agent parley.Agent, found bool, err error) {
+func (s *Store) createdBefore(ctx context.Context, workspaceID parley.ID, idempotency store.Idempotency) (agent parley.Agent, found bool, err error) {
 	var fingerprint parley.Hash
 	rows, err := all(ctx, s, tenant(workspaceID), func(r *row) (parley.Agent, error) {
 		fingerprint = r.hash()
@@ -76,7 +77,7 @@ func (s *Store) createdBefore(ctx context.Context, workspaceID parley.ID, idempo
 
 // insertAgent adds the statements for a new agent: also the built-in one of a
 // new workspace.
-func insertAgent(b *batch, agent *parley.Agent, idempotency parley.Idempotency) error {
+func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) error {
 	body, tags, err := agentJSON(agent)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency parley.Idempotency) 
 func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
 	next := agent
 	next.Version, next.UpdatedAt = agent.Version+1, s.clock.Now()
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	var last error
 	for range lookAgain {
 		current, err := s.findAgent(ctx, agent.WorkspaceID, "a.id = $1", agent.ID)
@@ -209,14 +210,14 @@ func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, princi
 }
 
 // Agents lists agents by slug.
-func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.AgentQuery) ([]parley.Agent, error) {
+func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error) {
 	text, rows, args := agentsQuery(query)
 	b := ordered(workspaceID)
 	b.inOrder = query.Tag == ""
 	return all(ctx, s, b, scanAgent, text, rows, args...)
 }
 
-func agentsQuery(q parley.AgentQuery) (text string, rows int, args []arg) {
+func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {
 	var l filter
 	from := "parley.agents a"
 	if q.Tag != "" {

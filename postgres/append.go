@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of a flush.
@@ -38,16 +39,16 @@ const (
  ON CONFLICT DO NOTHING`
 )
 
-// AppendVersions implements parley.TurnStore. It does not change the sessions:
+// AppendVersions implements store.Turns. It does not change the sessions:
 // their revisions stay.
-func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (appended parley.Appended, err error) {
+func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersion) (appended store.Appended, err error) {
 	for try := 1; len(versions) > 0; try++ {
 		written, err := s.appendSome(ctx, versions)
 		if err != nil {
-			return parley.Appended{}, err
+			return store.Appended{}, err
 		}
 		appended.Locked = appended.Locked[:0]
-		var locked []parley.FencedVersion
+		var locked []store.FencedVersion
 		for i := range versions {
 			fence := versions[i].Fence
 			switch done, holds := written[fence]; {
@@ -69,7 +70,7 @@ func (s *Store) AppendVersions(ctx context.Context, versions []parley.FencedVers
 
 // appendSome adds versions where that needs no waiting. It returns the claims that
 // hold, and whether theirs were written.
-func (s *Store) appendSome(ctx context.Context, versions []parley.FencedVersion) (written map[parley.Fence]bool, err error) {
+func (s *Store) appendSome(ctx context.Context, versions []store.FencedVersion) (written map[store.Fence]bool, err error) {
 	byWorkspace := map[parley.ID][]int{}
 	var order []parley.ID
 	for i := range versions {
@@ -79,11 +80,11 @@ func (s *Store) appendSome(ctx context.Context, versions []parley.FencedVersion)
 		}
 		byWorkspace[id] = append(byWorkspace[id], i)
 	}
-	written = map[parley.Fence]bool{}
+	written = map[store.Fence]bool{}
 	for some := range slices.Chunk(order, flushWorkspaces) {
-		var found map[parley.Fence]bool
+		var found map[store.Fence]bool
 		if err := s.read(ctx, func() *batch { // a flush that is sent twice adds nothing
-			found = map[parley.Fence]bool{}
+			found = map[store.Fence]bool{}
 			b := tenant(some[0])
 			for i, workspaceID := range some {
 				if i > 0 {
@@ -102,7 +103,7 @@ func (s *Store) appendSome(ctx context.Context, versions []parley.FencedVersion)
 
 // flush adds the versions of one workspace, and notes the claims that hold and
 // whether theirs are written.
-func (b *batch) flush(workspaceID parley.ID, versions []parley.FencedVersion, places []int, now parley.Time, written map[parley.Fence]bool) {
+func (b *batch) flush(workspaceID parley.ID, versions []store.FencedVersion, places []int, now parley.Time, written map[store.Fence]bool) {
 	n := len(places)
 	sessions, turns, messages := make([]parley.ID, n), make([]parley.ID, n), make([]parley.ID, n)
 	epochs, offsets, ends := make([]int64, n), make([]int64, n), make([]int64, n)
@@ -114,7 +115,7 @@ func (b *batch) flush(workspaceID parley.ID, versions []parley.FencedVersion, pl
 		numbers[i], kinds[i], offsets[i], ends[i], chunks[i], texts[i] = v.N, string(v.Kind), int64(v.Offset), int64(v.End), v.Chunks, v.Text
 	}
 	b.read(shareHeads, func(r *row) error {
-		written[parley.Fence{WorkspaceID: workspaceID, SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()}] = r.bool()
+		written[store.Fence{WorkspaceID: workspaceID, SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()}] = r.bool()
 		return nil
 	}, workspaceID, sessions)
 	b.write(appendVersions, workspaceID, sessions, turns, epochs, messages, numbers, kinds, offsets, ends, chunks, texts, now)

@@ -4,22 +4,23 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // streamed is a claimed turn with a step open, and the first version of its text.
-func (t *talker) streamed(session parley.ID, text string) parley.FencedVersion {
+func (t *talker) streamed(session parley.ID, text string) store.FencedVersion {
 	t.tb.Helper()
 	ctx := t.tb.Context()
 	posted, err := t.store.PostMessage(ctx, t.scope, session, t.said("go"), t.process)
 	if err != nil || posted.Claim == nil {
 		t.tb.Fatalf("PostMessage: %v", err)
 	}
-	begin := parley.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
+	begin := store.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
 		Manifest: parley.Manifest{Policy: "all"}}, Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"}}
 	if _, err := t.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
 		t.tb.Fatal(err)
 	}
-	return parley.FencedVersion{Fence: posted.Claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: len(text), Text: text, Chunks: 1}}
+	return store.FencedVersion{Fence: posted.Claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: len(text), Text: text, Chunks: 1}}
 }
 
 // TestFlushPassesOverWhatIsLocked: a session that somebody keeps locked holds up
@@ -27,19 +28,19 @@ func (t *talker) streamed(session parley.ID, text string) parley.FencedVersion {
 // written, the flush says so, and taken again they are.
 func TestFlushPassesOverWhatIsLocked(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
-	ctx, talk := t.Context(), newTalker(t, store, 3)
-	versions := make([]parley.FencedVersion, len(talk.sessions))
+	db, url := opened(t)
+	ctx, talk := t.Context(), newTalker(t, db, 3)
+	versions := make([]store.FencedVersion, len(talk.sessions))
 	for i, session := range talk.sessions {
 		versions[i] = talk.streamed(session, "text")
 	}
 	lost, kept, void := versions[0], versions[1], versions[2]
-	if err := store.ReleaseTurn(ctx, void.Fence); err != nil {
+	if err := db.ReleaseTurn(ctx, void.Fence); err != nil {
 		t.Fatal(err)
 	}
-	count := func(v parley.FencedVersion) int {
+	count := func(v store.FencedVersion) int {
 		t.Helper()
-		found, err := store.Versions(ctx, talk.scope, v.Version.MessageID)
+		found, err := db.Versions(ctx, talk.scope, v.Version.MessageID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestFlushPassesOverWhatIsLocked(t *testing.T) {
 	}
 	stopped := connected(t, url)
 	run(t, stopped, "BEGIN", "SET LOCAL ROLE parley_system", "SELECT 1 FROM parley.heads WHERE session_id = '"+lost.Fence.SessionID.String()+"' FOR UPDATE")
-	appended, err := store.AppendVersions(ctx, versions)
+	appended, err := db.AppendVersions(ctx, versions)
 	if err != nil || len(appended.Locked) != 1 || appended.Locked[0] != lost.Fence || len(appended.Fenced) != 1 || appended.Fenced[0] != void.Fence {
 		t.Fatalf("beside a locked session: %+v, %v", appended, err)
 	}
@@ -55,7 +56,7 @@ func TestFlushPassesOverWhatIsLocked(t *testing.T) {
 		t.Errorf("%d, %d and %d versions are there; want that of the session that holds and is free", count(lost), count(kept), count(void))
 	}
 	run(t, stopped, "SELECT 1 FROM parley.heads WHERE session_id = '"+kept.Fence.SessionID.String()+"' FOR UPDATE NOWAIT", "ROLLBACK")
-	appended, err = store.AppendVersions(ctx, []parley.FencedVersion{lost, kept})
+	appended, err = db.AppendVersions(ctx, []store.FencedVersion{lost, kept})
 	if err != nil || len(appended.Locked)+len(appended.Fenced) != 0 || count(lost) != 1 || count(kept) != 1 {
 		t.Errorf("flushed again: %+v, %v, %d and %d versions", appended, err, count(lost), count(kept))
 	}

@@ -5,22 +5,23 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// DecideApproval implements parley.ApprovalStore.
-func (s *Store) DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Decided, error) {
+// DecideApproval implements store.Approvals.
+func (s *Store) DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Decided, error) {
 		return a.tx.DecideApproval(scope, id, decision, claimBy)
 	})
 }
 
-// UseApprovals implements parley.ApprovalStore.
-func (s *Store) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+// UseApprovals implements store.Approvals.
+func (s *Store) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.UseApprovals(fence, uses) })
 }
 
-// Approval implements parley.ApprovalStore.
-func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Approval, error) {
+// Approval implements store.Approvals.
+func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error) {
 	var l filter
 	l.must("a.workspace_id = "+here+" AND a.id = ?", id)
 	l.visible(scope)
@@ -28,8 +29,8 @@ func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) 
 		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE "+l.where.String(), l.args...)
 }
 
-// Approvals implements parley.ApprovalStore.
-func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) (approvals []parley.Approval, err error) {
+// Approvals implements store.Approvals.
+func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) (approvals []parley.Approval, err error) {
 	text, rows, args := approvalsQuery(scope, query)
 	if query.SessionID.IsZero() {
 		return all(ctx, s, ordered(scope.WorkspaceID), scanApproval, text, rows, args...)
@@ -48,7 +49,7 @@ func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.
 
 // approvalsQuery builds the list query. A session's own approvals and those of
 // the tool sessions below it are two runs along two indexes.
-func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (text string, rows int, args []arg) {
+func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows int, args []arg) {
 	var l filter
 	word, after := direction(q.Ascending)
 	order := " ORDER BY a.created_at " + word + ", a.id " + word
@@ -172,7 +173,7 @@ func (a *attempt) Accepted(h *transition.Head) (*parley.Accepted, error) {
 
 func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAccepted(r.text()) }
 
-// Accepted implements parley.SessionStore.
+// Accepted implements store.Sessions.
 func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error) {
 	return one(ctx, s, tenant(workspaceID), "session", func(r *row) (parley.Accepted, error) {
 		kept, err := scanAccepted(r)

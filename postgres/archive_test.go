@@ -12,7 +12,8 @@ import (
 	"parley"
 	"parley/internal/pgtest"
 	"parley/internal/transfer"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // own are the tables that do not move with a database, and heads.revision counts
@@ -82,19 +83,19 @@ func TestEveryColumnMoves(t *testing.T) {
 // TestLiveServerIsNotQuiet: while a process has a lease, nothing is copied.
 func TestLiveServerIsNotQuiet(t *testing.T) {
 	t.Parallel()
-	store, _ := opened(t)
-	archive := archived(t, store)
+	db, _ := opened(t)
+	archive := archived(t, db)
 	if err := archive.Quiet(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	process := parley.Process{ID: parley.NewID(), Name: "web-1:4711"}
-	if err := store.RegisterProcess(t.Context(), process, time.Hour); err != nil {
+	process := store.Process{ID: parley.NewID(), Name: "web-1:4711"}
+	if err := db.RegisterProcess(t.Context(), process, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if err := archive.Quiet(t.Context()); refusal(t, err) != parley.CodeConflict {
 		t.Errorf("with a live server: %v", err)
 	}
-	if err := store.ReleaseProcess(t.Context(), process.ID); err != nil {
+	if err := db.ReleaseProcess(t.Context(), process.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := archive.Quiet(t.Context()); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // attempt is one run of a transition's core: it is the transition.Rows of it,
@@ -24,13 +25,13 @@ type attempt struct {
 	guessed bool
 	blind   bool // what was taken for granted shows in the write alone: a unique index
 	heads   []loaded
-	agents  map[parley.ID]int   // versions taken from memory
-	process parley.ID           // its lease is to be confirmed
-	dead    parley.ID           // that it has none
-	creates bool                // a key of a creation was taken for new: it counts only if a session is made
-	audit   *parley.AuditIntent // of the call that asks for it; nil: none
-	found   []statement         // void the batch when other rows that were found are gone
-	extra   []statement         // to be written beside the changes
+	agents  map[parley.ID]int  // versions taken from memory
+	process parley.ID          // its lease is to be confirmed
+	dead    parley.ID          // that it has none
+	creates bool               // a key of a creation was taken for new: it counts only if a session is made
+	audit   *store.AuditIntent // of the call that asks for it; nil: none
+	found   []statement        // void the batch when other rows that were found are gone
+	extra   []statement        // to be written beside the changes
 }
 
 // loaded is a head that the attempt read.

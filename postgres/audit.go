@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
@@ -15,7 +16,7 @@ func scanAudit(r *row) (parley.AuditEntry, error) {
 	}, nil
 }
 
-// AppendAudit implements parley.AuditStore. Entries of one batch belong to any
+// AppendAudit implements store.AuditTrail. Entries of one batch belong to any
 // workspaces, so that the batch is the system's.
 func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
 	if len(entries) == 0 {
@@ -53,13 +54,13 @@ func auditArgs(e *parley.AuditEntry) []arg {
 	return []arg{e.WorkspaceID, e.At, e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID}
 }
 
-// Audit implements parley.AuditStore.
-func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query parley.AuditQuery) ([]parley.AuditEntry, error) {
+// Audit implements store.AuditTrail.
+func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query store.AuditQuery) ([]parley.AuditEntry, error) {
 	text, rows, args := auditQuery(query)
 	return all(ctx, s, ordered(workspaceID), scanAudit, text, rows, args...)
 }
 
-func auditQuery(q parley.AuditQuery) (text string, rows int, args []arg) {
+func auditQuery(q store.AuditQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.must("a.workspace_id = " + here)
 	if !q.SessionID.IsZero() {

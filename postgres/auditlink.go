@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // linkable is what the next links are of, and behind what.
@@ -23,22 +24,22 @@ func (l *linkable) listed() int { return len(l.entries) + len(l.stale) + len(l.g
 
 const lastLink = "SELECT number, hash FROM parley.audit_links ORDER BY number DESC LIMIT 1"
 
-// LinkAudit implements parley.AuditLinker. An entry is listed as unlinked by the
+// LinkAudit implements store.AuditLinker. An entry is listed as unlinked by the
 // transaction that writes it: one that commits late is linked later, and none is
 // passed over. The lease only saves work; the number of a link is its key, so that of
 // two linkers one is fenced.
-func (s *Store) LinkAudit(ctx context.Context, linker parley.ID, lease time.Duration, changed []parley.ID, after *parley.ID) (step parley.LinkStep, err error) {
+func (s *Store) LinkAudit(ctx context.Context, linker parley.ID, lease time.Duration, changed []parley.ID, after *parley.ID) (step store.LinkStep, err error) {
 	if step.Held, err = s.linking(ctx, linker, lease); err != nil || !step.Held {
 		return step, err
 	}
 	if after != nil {
 		looked, err := all(ctx, s, system(), func(r *row) (parley.ID, error) { return r.id(), nil },
 			`SELECT session_id FROM parley.heads WHERE session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
- ORDER BY session_id, workspace_id LIMIT $2`, parley.LinkPassHeads, *after, parley.LinkPassHeads)
+ ORDER BY session_id, workspace_id LIMIT $2`, store.LinkPassHeads, *after, store.LinkPassHeads)
 		if err != nil {
 			return step, err
 		}
-		if len(looked) == parley.LinkPassHeads {
+		if len(looked) == store.LinkPassHeads {
 			step.Last = looked[len(looked)-1]
 		}
 		changed = once(append(slices.Clone(changed), looked...))
@@ -47,7 +48,7 @@ func (s *Store) LinkAudit(ctx context.Context, linker parley.ID, lease time.Dura
 	if err != nil {
 		return step, err
 	}
-	step.More = found.listed() == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2
+	step.More = found.listed() == store.LinkEntries || len(found.heads) >= store.LinkHeads/2
 	if found.listed()+len(found.heads) == 0 {
 		return step, nil
 	}
@@ -124,17 +125,17 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 				found.gone = append(found.gone, e)
 			}
 			return nil
-		}, parley.LinkEntries)
+		}, store.LinkEntries)
 		head := func(r *row) error {
 			found.heads = append(found.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id(), Sequence: r.int64(), Hash: r.hash()})
 			return nil
 		}
-		b.read("SELECT workspace_id, session_id, 0::bigint, NULL::bytea FROM parley.graves WHERE linked = 0 LIMIT $1", head, parley.LinkHeads/2)
+		b.read("SELECT workspace_id, session_id, 0::bigint, NULL::bytea FROM parley.graves WHERE linked = 0 LIMIT $1", head, store.LinkHeads/2)
 		if len(changed) > 0 {
 			b.read(`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n) JOIN parley.heads h ON h.session_id = c.session_id
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = h.next_sequence - 1 AND m.content_hash = h.last_hash
  LEFT JOIN parley.linked_heads l ON l.session_id = h.session_id
- WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`, head, changed, parley.LinkHeads/2)
+ WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`, head, changed, store.LinkHeads/2)
 		}
 		return b
 	})
@@ -192,7 +193,7 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	return b
 }
 
-// AuditAnchor implements parley.AuditLinker.
+// AuditAnchor implements store.AuditLinker.
 func (s *Store) AuditAnchor(ctx context.Context) (anchor parley.Anchor, err error) {
 	err = s.read(ctx, func() *batch {
 		anchor = parley.Anchor{}

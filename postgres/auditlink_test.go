@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // entered adds an entry to the audit, and says its id.
@@ -22,7 +23,7 @@ func entered(t *testing.T, store *Store) parley.ID {
 }
 
 // holds demands a chain without a fault, of as many links.
-func holds(t *testing.T, store *Store, want int) []parley.LinkRow {
+func holds(t *testing.T, store *Store, want int) []store.LinkRow {
 	t.Helper()
 	links, err := store.LinkRows(t.Context(), 0, 100)
 	if err != nil || len(links) != want {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
 	"parley/internal/pgtest"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // TestThroughPgBouncer: the store keeps its contract behind a pooler in
@@ -45,7 +45,7 @@ func TestThroughPgBouncer(t *testing.T) {
 		ears[1].until(t, "the turn's last event", ears[1].commitOf(session.ID, session.LastEvent))
 	})
 	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) parley.Store {
+		storetest.Run(t, func(t *testing.T) store.Store {
 			url, options := through(t)
 			return openedAt(t, url, options)
 		}, "Posting", "Idempotency", "Claims", "Fencing", "Steps", "Tools", "Cancelling", "Leases", "Deletion", "Messages", "Sessions", "Agents", "Keys")

@@ -14,7 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parley"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // cutter breaks connections on which a transition is being written: before the
@@ -119,7 +120,7 @@ const claimTries = 200
 // locked, and the locks of a broken connection last until the server has noticed.
 type patient struct{ *Store }
 
-func (p patient) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, err error) {
+func (p patient) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (claims []store.Claim, err error) {
 	for range claimTries {
 		if claims, err = p.Store.Claim(ctx, processID, n, occupancy); err != nil || len(claims) > 0 || n == 0 {
 			break
@@ -135,7 +136,7 @@ func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	c := &cutter{one: 5}
 	t.Run("suite", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) parley.Store { return patient{cutting(t, databases.New(t), c)} },
+		storetest.Run(t, func(t *testing.T) store.Store { return patient{cutting(t, databases.New(t), c)} },
 			"Posting", "Queue", "Claims", "Steps", "Boundaries", "Tools", "Cancelling", "Recovery")
 	})
 	if n := c.cuts.Load(); n < 100 {

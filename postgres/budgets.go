@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // What a transition does to budgets is the end of its batch, in the order of their
@@ -40,8 +41,8 @@ type limitsHolder struct {
 	Limits *parley.Limits `json:"limits"`
 }
 
-func scanBudget(r *row, subject parley.BudgetSubject) (parley.Budget, error) {
-	budget := parley.Budget{BudgetSubject: subject, AgentID: r.id()}
+func scanBudget(r *row, subject store.BudgetSubject) (store.Budget, error) {
+	budget := store.Budget{BudgetSubject: subject, AgentID: r.id()}
 	var settings limitsHolder
 	if err := json.Unmarshal([]byte(r.text()), &settings); err != nil {
 		return budget, fmt.Errorf("postgres: the limits of %s cannot be read: %w", subject.ID, err)
@@ -56,8 +57,8 @@ func scanBudget(r *row, subject parley.BudgetSubject) (parley.Budget, error) {
 	return budget, nil
 }
 
-// Budgets implements parley.BudgetStore.
-func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) (budgets []parley.Budget, err error) {
+// Budgets implements store.Budgets.
+func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) (budgets []store.Budget, err error) {
 	err = s.read(ctx, func() *batch {
 		budgets = nil
 		b := tenant(workspaceID)
@@ -95,8 +96,8 @@ const (
  GROUP BY n.day ON CONFLICT DO NOTHING`
 )
 
-// MakeBudgets implements parley.BudgetStore.
-func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) error {
+// MakeBudgets implements store.Budgets.
+func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) error {
 	return s.read(ctx, func() *batch { // what is there stays: it may be sent again
 		b := tenant(workspaceID)
 		for _, subject := range subjects {
@@ -110,21 +111,21 @@ func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects
 	})
 }
 
-// WarnLimit implements parley.BudgetStore.
-func (s *Store) WarnLimit(ctx context.Context, fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+// WarnLimit implements store.Budgets.
+func (s *Store) WarnLimit(ctx context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.WarnLimit(fence, warning, subject) })
 }
 
-// ParkRefused implements parley.BudgetStore.
-func (s *Store) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+// ParkRefused implements store.Budgets.
+func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Turn, error) { return a.tx.ParkRefused(fence, refusal) })
 }
 
 // Fits implements transition.Rows: the write says otherwise.
-func (a *attempt) Fits(parley.ID, *parley.Charge, parley.Reserved) (bool, error) { return true, nil }
+func (a *attempt) Fits(parley.ID, *store.Charge, parley.Reserved) (bool, error) { return true, nil }
 
 // Refuses implements transition.Rows: the write says otherwise.
-func (a *attempt) Refuses(parley.ID, *parley.Refusal) (bool, error) { return true, nil }
+func (a *attempt) Refuses(parley.ID, *store.Refusal) (bool, error) { return true, nil }
 
 // Warned implements transition.Rows: the write says otherwise.
 func (a *attempt) Warned(parley.ID, parley.ID, parley.Limit) (bool, error) { return false, nil }
@@ -221,7 +222,7 @@ const stillRefused = `WITH c AS (SELECT * FROM unnest($2::uuid[], $3::bigint[], 
  SELECT CASE WHEN count(*) = cardinality($2::uuid[]) AND bool_and(same) AND ($11::boolean OR bool_or(full_up)) THEN 0 ELSE parley.fits_again() END FROM judged`
 
 // park makes a session one that waits for room.
-func (b *batch) park(h *transition.Head, refusal *parley.Refusal) {
+func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 	n := len(refusal.Charges)
 	subjects, revisions, watched := make([]parley.ID, n), make([]int64, n), make([]bool, n)
 	tokens, costs, dailyTokens, dailyCosts := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
@@ -285,7 +286,7 @@ const (
 	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
 )
 
-// TakeRate implements parley.BudgetStore.
+// TakeRate implements store.Budgets.
 func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
 	b := tenant(workspaceID)
 	b.read(takeRate, func(r *row) error {
@@ -295,7 +296,7 @@ func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, pe
 	return wait, mapError(s.send(ctx, b))
 }
 
-// RateWait implements parley.BudgetStore.
+// RateWait implements store.Budgets.
 func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
 	b := tenant(workspaceID)
 	b.read(rateWait, func(r *row) error {

@@ -6,11 +6,12 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// OpenChild implements parley.ChildStore. The parent's head keeps its revision
+// OpenChild implements store.Children. The parent's head keeps its revision
 // until the child is there, so that whoever ends the call finds it.
-func (s *Store) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
+func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Session, error) {
 		opened, err := a.tx.OpenChild(fence, child)
 		for _, l := range a.heads {
@@ -40,7 +41,7 @@ func scanNode(r *row) parley.TreeNode {
 
 // treeQuery reads a session and the tool sessions below it, level by level, one
 // more than are shown.
-func treeQuery(scope parley.Scope, sessionID parley.ID) (string, []arg) {
+func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	var root, below filter
 	root.must("s.id = ?", sessionID)
 	root.visible(scope)
@@ -53,8 +54,8 @@ func treeQuery(scope parley.Scope, sessionID parley.ID) (string, []arg) {
  LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = s.parent_message_id`, below.args
 }
 
-// Tree implements parley.ChildStore.
-func (s *Store) Tree(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Tree, error) {
+// Tree implements store.Children.
+func (s *Store) Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error) {
 	text, args := treeQuery(scope, sessionID)
 	nodes, err := all(ctx, s, tenant(scope.WorkspaceID), func(r *row) (parley.TreeNode, error) { return scanNode(r), nil }, text, parley.MaxTreeSessions+1, args...)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The bounds of a claim.
@@ -67,11 +68,11 @@ func scanCandidate(r *row) (c candidate, err error) {
 	return c, nil
 }
 
-// Claim implements parley.TurnStore. Sessions are chosen from what one snapshot
+// Claim implements store.Turns. Sessions are chosen from what one snapshot
 // shows, locked as far as no other process has them and they are still as they
 // were seen, and claimed together.
-func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (claims []parley.Claim, err error) {
-	n = min(n, parley.MaxClaims)
+func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (claims []store.Claim, err error) {
+	n = min(n, store.MaxClaims)
 	occupancy = occupancy.Clone()
 	passed := 0
 	for range claimRounds {
@@ -101,7 +102,7 @@ func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy
 // claimSome claims up to n sessions in one transaction; seen tells how many could
 // be claimed when it looked. It looks at some more than it wants: as many as the
 // round before passed over, which somebody may keep locked for long.
-func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed int, occupancy parley.Occupancy) (claims []parley.Claim, seen int, err error) {
+func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed int, occupancy store.Occupancy) (claims []store.Claim, seen int, err error) {
 	found, suspects, err := s.candidates(ctx, processID, n+passed, occupancy)
 	if err != nil || len(found) == 0 {
 		return nil, 0, err
@@ -112,7 +113,7 @@ func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed in
 	if err := s.loopsOf(ctx, found); err != nil {
 		return nil, 0, err
 	}
-	var commits []parley.Commit
+	var commits []store.Commit
 	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, exact)
 	a.process = processID
 	rows := &claimable{attempt: a, suspects: suspects, byID: map[parley.ID]*candidate{}}
@@ -178,7 +179,7 @@ func orZero(id parley.ID) string {
 
 // candidates reads what a process may claim, of each rank. CodeFenced without a
 // lease. Suspected turns are few: what they need is read when there are any.
-func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) (found []candidate, suspects transition.Suspects, err error) {
+func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (found []candidate, suspects transition.Suspects, err error) {
 	leased := false
 	err = s.read(ctx, func() *batch {
 		found, suspects, leased = nil, transition.Suspects{}, false
@@ -227,7 +228,7 @@ func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occu
 }
 
 // readCandidates adds the reading of up to n ready sessions of a rank.
-func (s *Store) readCandidates(b *batch, found *[]candidate, rank transition.Rank, n int, occupancy parley.Occupancy) {
+func (s *Store) readCandidates(b *batch, found *[]candidate, rank transition.Rank, n int, occupancy store.Occupancy) {
 	if n <= 0 || !occupancy.AdmitsAny(rank.Mode()) {
 		return
 	}
@@ -277,7 +278,7 @@ func (s *Store) agentsOf(ctx context.Context, found []candidate) error {
 
 // stillMine are the claims of a transaction that nobody knows the end of which
 // are this process's: an epoch is given out once.
-func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []parley.Claim) ([]parley.Claim, error) {
+func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []store.Claim) ([]store.Claim, error) {
 	mine := map[parley.ID]int64{}
 	ids := make([]parley.ID, len(claims))
 	for i := range claims {
@@ -292,7 +293,7 @@ func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []par
 		}, ids, processID)
 		return b
 	})
-	return slices.DeleteFunc(claims, func(c parley.Claim) bool { return mine[c.Fence.SessionID] != c.Fence.Epoch }), err
+	return slices.DeleteFunc(claims, func(c store.Claim) bool { return mine[c.Fence.SessionID] != c.Fence.Epoch }), err
 }
 
 // claimable are the candidates that a claim has locked: it is the

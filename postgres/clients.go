@@ -6,11 +6,12 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // ClientSession is the session that a client has open; CodeNotFound when it has
 // none, or one that is gone.
-func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) (session parley.Session, err error) {
+func (s *Store) ClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) (session parley.Session, err error) {
 	opened, found := false, false
 	var l filter
 	l.visible(scope)
@@ -41,8 +42,8 @@ func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principal
 	return session, nil
 }
 
-// SessionClients implements parley.ClientStore.
-func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
+// SessionClients implements store.Clients.
+func (s *Store) SessionClients(ctx context.Context, scope store.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		clients = []parley.SessionClient{}
 		b.inOrder = false // few rows
@@ -55,7 +56,7 @@ func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionI
 	return clients, err
 }
 
-// ExpireClients implements parley.ClientSweep: a transaction for each, since each
+// ExpireClients implements store.ClientSweep: a transaction for each, since each
 // may be of another workspace.
 func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, error) {
 	type client struct {

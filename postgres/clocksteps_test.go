@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // TestRatesAfterTheClockWentBack: nobody waits until the database's clock is where it
@@ -76,19 +77,19 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 // the two is the later one.
 func TestDaysOfBudgets(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	conn, ctx := connected(t, url), t.Context()
 	run(t, conn, "SET ROLE parley_system")
-	workspace, err := store.Workspace(ctx, "default")
+	workspace, err := db.Workspace(ctx, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspace, parley.BuiltinAgentSlug)
 	if err != nil {
 		t.Fatal(err)
 	}
-	subject := parley.BudgetSubject{ID: agent.ID, Scope: parley.BudgetOfAgent}
-	if err := store.MakeBudgets(ctx, workspace, []parley.BudgetSubject{subject}); err != nil {
+	subject := store.BudgetSubject{ID: agent.ID, Scope: parley.BudgetOfAgent}
+	if err := db.MakeBudgets(ctx, workspace, []store.BudgetSubject{subject}); err != nil {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct {
@@ -96,7 +97,7 @@ func TestDaysOfBudgets(t *testing.T) {
 		spent int64
 	}{"today": {"0", 40}, "yesterday": {"-1", 0}, "tomorrow, before the clock went back": {"1", 0}} {
 		run(t, conn, "UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, day = parley.now_ms() / 86400000 + "+c.days)
-		budgets, err := store.Budgets(ctx, workspace, []parley.BudgetSubject{subject})
+		budgets, err := db.Budgets(ctx, workspace, []store.BudgetSubject{subject})
 		if err != nil || len(budgets) != 1 {
 			t.Fatalf("%+v, %v", budgets, err)
 		}

@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// RequestCompaction implements parley.CompactionStore.
-func (s *Store) RequestCompaction(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+// RequestCompaction implements store.Compactions.
+func (s *Store) RequestCompaction(ctx context.Context, scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Compaction, error) {
 		return a.tx.RequestCompaction(scope, sessionID, id, reason)
 	})
@@ -24,9 +25,9 @@ const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compact
   OR NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = c.holder AND p.lease_until > (SELECT parley.now_ms()))))
  ORDER BY c.not_before, c.session_id LIMIT $2`
 
-// ClaimCompactions implements parley.CompactionStore. Several processes may look at
+// ClaimCompactions implements store.Compactions. Several processes may look at
 // once: each compaction is taken by one of them.
-func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []parley.CompactionClaim, err error) {
+func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []store.CompactionClaim, err error) {
 	type place struct{ session, workspace parley.ID }
 	var found []place
 	if err := s.read(ctx, func() *batch {
@@ -45,7 +46,7 @@ func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, runni
 		if len(claims) == n {
 			break
 		}
-		claim, err := transact(ctx, s, at.workspace, func(a *attempt) (*parley.CompactionClaim, error) {
+		claim, err := transact(ctx, s, at.workspace, func(a *attempt) (*store.CompactionClaim, error) {
 			return a.tx.ClaimCompaction(processID, at.session, runs)
 		})
 		if err != nil {
@@ -58,23 +59,23 @@ func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, runni
 	return claims, nil
 }
 
-// BeginCompaction implements parley.CompactionStore.
-func (s *Store) BeginCompaction(ctx context.Context, fence parley.CompactionFence, begin parley.CompactionBegin) error {
+// BeginCompaction implements store.Compactions.
+func (s *Store) BeginCompaction(ctx context.Context, fence store.CompactionFence, begin store.CompactionBegin) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.BeginCompaction(fence, begin) })
 }
 
-// SettleCompaction implements parley.CompactionStore.
-func (s *Store) SettleCompaction(ctx context.Context, fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+// SettleCompaction implements store.Compactions.
+func (s *Store) SettleCompaction(ctx context.Context, fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Compaction, error) { return a.tx.SettleCompaction(fence, settle) })
 }
 
-// ReleaseCompaction implements parley.CompactionStore.
-func (s *Store) ReleaseCompaction(ctx context.Context, fence parley.CompactionFence) error {
+// ReleaseCompaction implements store.Compactions.
+func (s *Store) ReleaseCompaction(ctx context.Context, fence store.CompactionFence) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.ReleaseCompaction(fence) })
 }
 
-// EnterSummary implements parley.CompactionStore.
-func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (*parley.Message, error) {
+// EnterSummary implements store.Compactions.
+func (s *Store) EnterSummary(ctx context.Context, fence store.Fence) (*parley.Message, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (*parley.Message, error) { return a.tx.EnterSummary(fence) })
 }
 
@@ -98,8 +99,8 @@ func scanCompaction(r *row) (parley.Compaction, error) {
 
 const compactionOf = "SELECT " + compactionColumns + " FROM parley.compactions c WHERE c.workspace_id = $1 AND c.session_id = $2"
 
-// Compaction implements parley.CompactionStore.
-func (s *Store) Compaction(ctx context.Context, scope parley.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
+// Compaction implements store.Compactions.
+func (s *Store) Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		compaction = parley.Compaction{WorkspaceID: scope.WorkspaceID, SessionID: sessionID, State: parley.CompactionNone}
 		b.read(compactionOf, func(r *row) (err error) {

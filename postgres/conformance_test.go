@@ -3,14 +3,14 @@ package postgres
 import (
 	"testing"
 
-	"parley"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // The store keeps the contract of all stores.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) parley.Store {
+	storetest.Run(t, func(t *testing.T) store.Store {
 		store, _ := opened(t)
 		return store
 	})
@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 // Several processes on one database keep it together.
 func TestShared(t *testing.T) {
 	t.Parallel()
-	storetest.RunShared(t, func(t *testing.T) (one, other parley.Store) {
+	storetest.RunShared(t, func(t *testing.T) (one, other store.Store) {
 		first, url := opened(t)
 		return first, openedAt(t, url, Options{})
 	})

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 // TestDeadlock: a transition that the server gives up, because it and somebody
@@ -18,14 +19,14 @@ func TestDeadlock(t *testing.T) {
 	other := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
 	// Who waits first looks for a deadlock first, and once: when the other waits too.
 	run(t, other, "ALTER DATABASE "+databaseOf(t, url)+" SET deadlock_timeout = '3s'", "SET deadlock_timeout = '1min'")
-	store := openedAt(t, url, Options{})
-	k := newTalker(t, store, 1)
+	db := openedAt(t, url, Options{})
+	k := newTalker(t, db, 1)
 	parent, child := k.sessions[0], parley.NewID()
-	agent, err := store.Agent(t.Context(), k.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(t.Context(), k.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.EnsureSession(t.Context(), k.scope, parley.NewSession{Session: parley.Session{ID: child, WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID,
+	if _, err := db.EnsureSession(t.Context(), k.scope, store.NewSession{Session: parley.Session{ID: child, WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID,
 		OwnerID: k.owner.ID, Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}}, parley.ID{}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestDeadlock(t *testing.T) {
 	run(t, other, "BEGIN")
 	lock(child)
 	deleted := make(chan error, 1)
-	go func() { deleted <- store.DeleteSession(context.Background(), k.scope, parent) }() // ends with the other's transaction
+	go func() { deleted <- db.DeleteSession(context.Background(), k.scope, parent) }() // ends with the other's transaction
 	for waits := false; !waits; {
 		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waits); err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []parley.ID{parent, child} {
-		if _, err := store.Session(t.Context(), k.scope, id); parley.ErrorCode(err) != parley.CodeNotFound {
+		if _, err := db.Session(t.Context(), k.scope, id); parley.ErrorCode(err) != parley.CodeNotFound {
 			t.Errorf("the session is there: %v", err)
 		}
 	}
@@ -61,17 +62,17 @@ func TestDeadlock(t *testing.T) {
 // is refused.
 func TestChildOfASessionThatGoes(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
-	other, k := openedAt(t, url, Options{}), newTalker(t, store, 1)
+	db, url := opened(t)
+	other, k := openedAt(t, url, Options{}), newTalker(t, db, 1)
 	ctx, parent := context.Background(), k.sessions[0]
-	agent, err := store.Agent(ctx, k.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, k.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopped := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
 	run(t, stopped, "BEGIN", "SELECT 1 FROM parley.heads WHERE session_id = '"+parent.String()+"' FOR UPDATE")
 	deleted, made := make(chan error, 1), make(chan error, 1)
-	go func() { deleted <- store.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
+	go func() { deleted <- db.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
 	waiting := func() (n int) {
 		t.Helper()
 		if err := stopped.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
@@ -85,7 +86,7 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	child := parley.Session{ID: parley.NewID(), WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID, OwnerID: k.owner.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}
 	go func() { // ends with the other's transaction too
-		_, err := other.EnsureSession(ctx, k.scope, parley.NewSession{Session: child}, parley.ID{})
+		_, err := other.EnsureSession(ctx, k.scope, store.NewSession{Session: child}, parley.ID{})
 		made <- err
 	}()
 	for waiting() < 2 && len(made) == 0 {
@@ -98,7 +99,7 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	if err := <-made; err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 		t.Error(err)
 	}
-	if _, err := store.Session(ctx, k.scope, child.ID); parley.ErrorCode(err) != parley.CodeNotFound {
+	if _, err := db.Session(ctx, k.scope, child.ID); parley.ErrorCode(err) != parley.CodeNotFound {
 		t.Errorf("the child has outlived its parent: %v", err)
 	}
 }

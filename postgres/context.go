@@ -5,11 +5,12 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // ContextTail reads what a model may see, newest first.
 func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
-	err = s.record(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
+	err = s.record(ctx, store.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		messages = []parley.Message{}
 		text, rows, args := contextTail(sessionID, shared, before, limit)
 		b.read(text, upTo(rows, func(r *row) error {
@@ -26,7 +27,7 @@ func contextTail(sessionID parley.ID, shared []transition.Part, before int64, li
 		before = 1<<63 - 1
 	}
 	var l filter
-	log := l.visibleLog(parley.Scope{}, sessionID)
+	log := l.visibleLog(store.Scope{}, sessionID)
 	edge := l.edge(log, sessionID, shared)
 	clause, rows := limited(limit)
 	order := " ORDER BY m.sequence DESC"
@@ -70,7 +71,7 @@ func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 // ContextHead reads what may stand before a window.
 func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
 	var pinned []parley.Message
-	err = s.record(ctx, parley.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
+	err = s.record(ctx, store.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		head, pinned = parley.ContextHead{}, nil
 		summary, args := activeSummary(sessionID, shared)
 		l := filter{args: args}
@@ -99,7 +100,7 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 // activeSummary finds the latest summary that stands for what is behind the edge.
 func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
-	log := l.visibleLog(parley.Scope{}, sessionID)
+	log := l.visibleLog(store.Scope{}, sessionID)
 	rest := " AND m.role = 'summary' AND m.covers_through >= " + l.edge(log, sessionID, shared) + l.shown(sessionID, shared) + " ORDER BY m.sequence DESC LIMIT 1"
 	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
 }
@@ -120,7 +121,7 @@ func (l *filter) firstOf(log string, shared []transition.Part, rest, order strin
 func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	summary, args := activeSummary(sessionID, shared)
 	l := filter{args: args}
-	log := l.visibleLog(parley.Scope{}, sessionID)
+	log := l.visibleLog(store.Scope{}, sessionID)
 	rest := " AND m.role = 'user' AND m.sequence >= " + l.edge(log, sessionID, shared) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
 		l.shown(sessionID, shared) + " ORDER BY m.sequence LIMIT 1"
 	found := l.firstOf(log, shared, rest, " ORDER BY m.sequence LIMIT 1")
@@ -135,7 +136,7 @@ func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 // and results among them.
 func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
-	log := l.visibleLog(parley.Scope{}, sessionID)
+	log := l.visibleLog(store.Scope{}, sessionID)
 	session := l.arg(sessionID)
 	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " + session + ")"
 	shown, limit := l.shown(sessionID, shared), " ORDER BY m.sequence DESC LIMIT "+l.arg(parley.MaxPinnedShown)
@@ -152,6 +153,6 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 }
 
 // ClearContext empties what the model sees of a session.
-func (s *Store) ClearContext(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Session, error) {
+func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.ClearContext(scope, sessionID) })
 }

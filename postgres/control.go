@@ -5,28 +5,29 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// SendQueued implements parley.ControlStore.
-func (s *Store) SendQueued(ctx context.Context, scope parley.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (parley.Posted, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Posted, error) { return a.tx.SendQueued(scope, messageID, how, claimBy) })
+// SendQueued implements store.Control.
+func (s *Store) SendQueued(ctx context.Context, scope store.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (store.Posted, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Posted, error) { return a.tx.SendQueued(scope, messageID, how, claimBy) })
 }
 
-// MoveQueued implements parley.ControlStore.
-func (s *Store) MoveQueued(ctx context.Context, scope parley.Scope, messageID, before parley.ID) (parley.Message, error) {
+// MoveQueued implements store.Control.
+func (s *Store) MoveQueued(ctx context.Context, scope store.Scope, messageID, before parley.ID) (parley.Message, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MoveQueued(scope, messageID, before) })
 }
 
-// RetryTurn implements parley.ControlStore.
-func (s *Store) RetryTurn(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.TurnResumed, error) {
+// RetryTurn implements store.Control.
+func (s *Store) RetryTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.TurnResumed, error) {
 		return a.tx.RetryTurn(scope, sessionID, turnID, again, claimBy)
 	})
 }
 
-// ContinueTurn implements parley.ControlStore.
-func (s *Store) ContinueTurn(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.TurnResumed, error) {
+// ContinueTurn implements store.Control.
+func (s *Store) ContinueTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.TurnResumed, error) {
 		return a.tx.ContinueTurn(scope, sessionID, turnID, again, claimBy)
 	})
 }

@@ -1,4 +1,4 @@
-// Package postgres is parley.Store on PostgreSQL: many Parley processes on one
+// Package postgres is store.Store on PostgreSQL: many Parley processes on one
 // database. It owns the schema parley, its migrations and its two roles, and
 // all SQL that works there.
 //

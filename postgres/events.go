@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Events reads the durable events of a session after a sequence, complete.
-func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
+func (s *Store) Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
 	clause, rows := limited(limit)
 	if err := s.page(ctx, scope, sessionID, func(b *batch) {
 		events = []parley.Event{}
@@ -86,13 +87,13 @@ func (s *Store) settledContents(ctx context.Context, workspaceID parley.ID, even
 }
 
 // Heads reads where sessions stand, in the order asked.
-func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error) {
-	states := make([]parley.HeadState, len(sessionIDs))
+func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error) {
+	states := make([]store.HeadState, len(sessionIDs))
 	if len(sessionIDs) == 0 {
 		return states, nil
 	}
 	for i, id := range sessionIDs {
-		states[i] = parley.HeadState{SessionID: id, Deleted: true}
+		states[i] = store.HeadState{SessionID: id, Deleted: true}
 	}
 	err := s.read(ctx, func() *batch {
 		b := system()

@@ -9,15 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley"
+	"parley/store"
 )
 
 // TestWhoseRevisionItIs: a change whose end nobody heard is not taken for
 // committed because another process has made the next revision.
 func TestWhoseRevisionItIs(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	other := openedAt(t, url, Options{})
-	ctx, talk := t.Context(), newTalker(t, store, 1)
+	ctx, talk := t.Context(), newTalker(t, db, 1)
 	session, scope := talk.sessions[0], talk.scope
 	mine, theirs := "mine", "theirs"
 	for name, c := range map[string]struct {
@@ -25,18 +26,18 @@ func TestWhoseRevisionItIs(t *testing.T) {
 		theirs func() error
 	}{
 		"a change": {func(a *attempt) error {
-			_, err := a.tx.UpdateSession(scope, session, parley.SessionChange{Title: &mine})
+			_, err := a.tx.UpdateSession(scope, session, store.SessionChange{Title: &mine})
 			return err
 		}, func() error {
-			_, err := other.UpdateSession(ctx, scope, session, parley.SessionChange{Instructions: &theirs})
+			_, err := other.UpdateSession(ctx, scope, session, store.SessionChange{Instructions: &theirs})
 			return err
 		}},
 		"an opened session": {func(a *attempt) error { return a.tx.SetClientSession(scope, talk.owner.ID, mine, session) },
 			func() error { return other.SetClientSession(ctx, scope, talk.owner.ID, theirs, session) }},
 	} {
-		lanes := &held{cache: store.heads}
+		lanes := &held{cache: db.heads}
 		attempted := func() *attempt {
-			a := newAttempt(ctx, store, scope.WorkspaceID, lanes, exact)
+			a := newAttempt(ctx, db, scope.WorkspaceID, lanes, exact)
 			if err := c.mine(a); err != nil {
 				t.Fatal(err)
 			}
@@ -65,10 +66,10 @@ func TestWhoseRevisionItIs(t *testing.T) {
 // does not keep a process with one free place from the others.
 func TestClaimPassesOverWhatIsLocked(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
-	ctx, talk := t.Context(), newTalker(t, store, 4)
+	db, url := opened(t)
+	ctx, talk := t.Context(), newTalker(t, db, 4)
 	for _, session := range talk.sessions {
-		if _, err := store.PostMessage(ctx, talk.scope, session, talk.said("go"), parley.ID{}); err != nil {
+		if _, err := db.PostMessage(ctx, talk.scope, session, talk.said("go"), parley.ID{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +78,7 @@ func TestClaimPassesOverWhatIsLocked(t *testing.T) {
 	for _, session := range talk.sessions[:3] { // the oldest
 		run(t, stopped, "SELECT 1 FROM parley.heads WHERE session_id = '"+session.String()+"' FOR UPDATE")
 	}
-	claims, err := store.Claim(ctx, talk.process, 1, parley.Occupancy{Slots: 8, Reserve: 2})
+	claims, err := db.Claim(ctx, talk.process, 1, store.Occupancy{Slots: 8, Reserve: 2})
 	if err != nil || len(claims) != 1 || claims[0].Fence.SessionID != talk.sessions[3] {
 		t.Errorf("%d claims, %v", len(claims), err)
 	}
@@ -88,22 +89,22 @@ func TestClaimPassesOverWhatIsLocked(t *testing.T) {
 // when it is written.
 func TestCreationRelies(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	other := openedAt(t, url, Options{})
-	ctx, talk := t.Context(), newTalker(t, store, 1)
+	ctx, talk := t.Context(), newTalker(t, db, 1)
 	workspace := talk.scope.WorkspaceID
-	project, _, err := store.ChooseProject(ctx, parley.Project{WorkspaceID: workspace, Path: "/p", Name: "p"})
+	project, _, err := db.ChooseProject(ctx, parley.Project{WorkspaceID: workspace, Path: "/p", Name: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspace, parley.BuiltinAgentSlug)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := parley.NewSession{Idempotency: parley.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, Session: parley.Session{
+	wanted := store.NewSession{Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, Session: parley.Session{
 		ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed", ProjectID: project.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
-	keyed, err := store.EnsureSession(ctx, talk.scope, wanted, parley.ID{})
+	keyed, err := db.EnsureSession(ctx, talk.scope, wanted, parley.ID{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestCreationRelies(t *testing.T) {
 		"the project": {func(a *attempt) (bool, error) { return a.HasProject(workspace, project.ID) },
 			func() error { return other.DeleteProject(ctx, workspace, project.ID, false) }},
 	} {
-		a := newAttempt(ctx, store, workspace, &held{cache: store.heads}, exact)
+		a := newAttempt(ctx, db, workspace, &held{cache: db.heads}, exact)
 		if found, err := c.finds(a); err != nil || !found {
 			t.Fatalf("%s is not there: %v", name, err)
 		}
@@ -200,16 +201,16 @@ func TestSilentConversationIsTriedAgain(t *testing.T) {
 // session under a key posts nothing more.
 func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 	t.Parallel()
-	store, _ := opened(t)
-	ctx, talk := t.Context(), newTalker(t, store, 0)
-	agent, err := store.Agent(ctx, talk.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	db, _ := opened(t)
+	ctx, talk := t.Context(), newTalker(t, db, 0)
+	agent, err := db.Agent(ctx, talk.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 2 {
 		first := talk.said("once")
-		opened, err := store.EnsureSession(ctx, talk.scope, parley.NewSession{
-			Idempotency: parley.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, First: &first,
+		opened, err := db.EnsureSession(ctx, talk.scope, store.NewSession{
+			Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, First: &first,
 			Session: parley.Session{ID: parley.NewID(), WorkspaceID: talk.scope.WorkspaceID, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed",
 				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
 		if err != nil || opened.Replayed != (n == 1) || opened.Session.Statistics.Messages != 1 || opened.Session.Statistics.Turns != 1 {
@@ -223,17 +224,17 @@ func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
-	store := openedAt(t, url, Options{MaxConns: 1})
-	store.lease.bound = 100 * time.Millisecond
+	db := openedAt(t, url, Options{MaxConns: 1})
+	db.lease.bound = 100 * time.Millisecond
 	id := parley.NewID()
-	if err := store.RegisterProcess(t.Context(), parley.Process{ID: id, Name: "x"}, time.Minute); err != nil {
+	if err := db.RegisterProcess(t.Context(), store.Process{ID: id, Name: "x"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	c, err := store.pool.Acquire(t.Context())
+	c, err := db.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	backends := []int{int(c.Conn().PgConn().PID()), int(store.lease.conn.PgConn().PID())}
+	backends := []int{int(c.Conn().PgConn().PID()), int(db.lease.conn.PgConn().PID())}
 	c.Release()
 	for _, backend := range backends {
 		if err := syscall.Kill(backend, syscall.SIGSTOP); err != nil {
@@ -245,13 +246,13 @@ func TestServerThatHangs(t *testing.T) {
 			}
 		}()
 	}
-	if err := store.ReleaseProcess(context.WithoutCancel(t.Context()), id); err != nil { // over a new connection
+	if err := db.ReleaseProcess(context.WithoutCancel(t.Context()), id); err != nil { // over a new connection
 		t.Errorf("a process that ends: %v", err)
 	}
 	probing, enough := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer enough()
 	began := time.Now()
-	if err := store.Ping(probing); refusal(t, err) != parley.CodeUnavailable || time.Since(began) > batchBound/2 {
+	if err := db.Ping(probing); refusal(t, err) != parley.CodeUnavailable || time.Since(began) > batchBound/2 {
 		t.Errorf("a probe: %v after %v", err, time.Since(began))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The states of a blob.
@@ -26,7 +27,7 @@ func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
 		workspaceID, transition.PurgeBlob, blobID, int64(wait))
 }
 
-// AppendUpload implements parley.FileStore.
+// AppendUpload implements store.Files.
 func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error {
 	var open int64
 	b := tenant(workspaceID)
@@ -53,11 +54,11 @@ func scanFile(r *row) (parley.File, error) {
 		Size: r.int64(), SHA256: r.hash(), Width: r.int(), Height: r.int(), CreatedAt: r.time()}, nil
 }
 
-// FinishUpload implements parley.FileStore. Of several that finish the same bytes
+// FinishUpload implements store.Files. Of several that finish the same bytes
 // at once the unique index lets one through; the others look again.
 func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (made parley.File, isNew bool, err error) {
 	again := func(err error) bool { return unsent(err) || violated(err) != "" }
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	err = s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) (err error) {
 			made, isNew, err = finishUpload(t, file, quota, audit)
@@ -70,7 +71,7 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 	return made, isNew, mapError(err)
 }
 
-func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *parley.AuditIntent) (parley.File, bool, error) {
+func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *store.AuditIntent) (parley.File, bool, error) {
 	made, open, known := file, false, false
 	var stored parley.Storage
 	b := tenant(file.WorkspaceID)
@@ -139,12 +140,12 @@ func scanStorage(r *row) (parley.Storage, error) {
 	return parley.Storage{Workspace: r.int64(), Principal: r.int64()}, nil
 }
 
-// Storage implements parley.FileStore.
+// Storage implements store.Files.
 func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (parley.Storage, error) {
 	return one(ctx, s, tenant(workspaceID), "storage", scanStorage, storageQuery, workspaceID, ownerID)
 }
 
-// AbandonUpload implements parley.FileStore.
+// AbandonUpload implements store.Files.
 func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID) error {
 	b := tenant(workspaceID)
 	b.giveUp(workspaceID, blobID)
@@ -152,7 +153,7 @@ func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID
 }
 
 // ofFiles adds which files "f" a scope shows.
-func (l *filter) ofFiles(scope parley.Scope) {
+func (l *filter) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = " + here)
 	if !scope.ViewerID.IsZero() {
 		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
@@ -163,26 +164,26 @@ func (l *filter) ofFiles(scope parley.Scope) {
 }
 
 // fileQuery finds a file that a scope shows.
-func fileQuery(scope parley.Scope, id parley.ID) (string, []arg) {
+func fileQuery(scope store.Scope, id parley.ID) (string, []arg) {
 	var l filter
 	l.must("f.id = ?", id)
 	l.ofFiles(scope)
 	return "SELECT " + fileColumns + " FROM parley.files f WHERE " + l.where.String(), l.args
 }
 
-// File implements parley.FileStore.
-func (s *Store) File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error) {
+// File implements store.Files.
+func (s *Store) File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error) {
 	text, args := fileQuery(scope, id)
 	return one(ctx, s, tenant(scope.WorkspaceID), "file", scanFile, text, args...)
 }
 
-// Files implements parley.FileStore.
-func (s *Store) Files(ctx context.Context, scope parley.Scope, query parley.FileQuery) ([]parley.File, error) {
+// Files implements store.Files.
+func (s *Store) Files(ctx context.Context, scope store.Scope, query store.FileQuery) ([]parley.File, error) {
 	text, rows, args := filesQuery(scope, query)
 	return all(ctx, s, ordered(scope.WorkspaceID), scanFile, text, rows, args...)
 }
 
-func filesQuery(scope parley.Scope, q parley.FileQuery) (text string, rows int, args []arg) {
+func filesQuery(scope store.Scope, q store.FileQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.ofFiles(scope)
 	word, after := direction(q.Ascending)
@@ -193,14 +194,14 @@ func filesQuery(scope parley.Scope, q parley.FileQuery) (text string, rows int, 
 	return "SELECT " + fileColumns + " FROM parley.files f WHERE " + l.where.String() + " ORDER BY f.id " + word + limit, rows, l.args
 }
 
-// FileChunk implements parley.FileStore.
+// FileChunk implements store.Files.
 func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error) {
 	return one(ctx, s, tenant(workspaceID), "file", func(r *row) ([]byte, error) { return r.bytes(), nil },
 		`SELECT c.data FROM parley.blob_chunks c JOIN parley.blobs b ON b.workspace_id = c.workspace_id AND b.id = c.blob_id
  WHERE c.workspace_id = $1 AND c.blob_id = $2 AND c.n = $3 AND b.state = '`+blobWhole+`'`, workspaceID, blobID, n)
 }
 
-// Thumbnail implements parley.FileStore.
+// Thumbnail implements store.Files.
 func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) ([]byte, error) {
 	found, err := all(ctx, s, tenant(workspaceID), func(r *row) ([]byte, error) { return r.bytes(), nil },
 		"SELECT thumbnail FROM parley.blobs WHERE workspace_id = $1 AND id = $2", 1, workspaceID, blobID)
@@ -210,18 +211,18 @@ func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) ([
 	return found[0], nil
 }
 
-// KeepThumbnail implements parley.FileStore.
+// KeepThumbnail implements store.Files.
 func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error {
 	b := tenant(workspaceID)
 	b.write("UPDATE parley.blobs SET thumbnail = $3 WHERE workspace_id = $1 AND id = $2 AND state = '"+blobWhole+"'", workspaceID, blobID, data)
 	return mapError(s.send(ctx, b))
 }
 
-// DeleteFile implements parley.FileStore. The file is locked before its uses are
+// DeleteFile implements store.Files. The file is locked before its uses are
 // looked for: a message that is about to use it holds a lock on it as well.
-func (s *Store) DeleteFile(ctx context.Context, scope parley.Scope, id parley.ID) error {
+func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID) error {
 	text, args := fileQuery(scope, id)
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	err := s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) error {
 			found, used := false, false

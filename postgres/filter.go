@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // filter builds one list query: the terms of its WHERE and their arguments, written
@@ -44,7 +45,7 @@ func (l *filter) arg(value arg) string {
 const here = "current_setting('parley.workspace')::uuid"
 
 // visible adds what a scope may see of a session "s" of the batch's workspace.
-func (l *filter) visible(scope parley.Scope) {
+func (l *filter) visible(scope store.Scope) {
 	l.must("s.workspace_id = " + here + " AND s.deleted_at IS NULL")
 	if !scope.ViewerID.IsZero() {
 		l.must("(s.owner_id = ? OR s.visibility = 'workspace')", scope.ViewerID)

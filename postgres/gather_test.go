@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // TestHintsWaitAsLongAsTheyMay: what somebody waits for goes at once, what may
@@ -15,30 +16,30 @@ func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 	t.Parallel()
 	watched, other := parley.NewID(), parley.NewID()
 	events := []parley.Event{{Sequence: 1}}
-	feed := func(kind parley.EventType) []parley.FeedEvent {
-		return []parley.FeedEvent{{SessionID: other, Type: kind}}
+	feed := func(kind parley.EventType) []store.FeedEvent {
+		return []store.FeedEvent{{SessionID: other, Type: kind}}
 	}
 	for name, c := range map[string]struct {
-		commits []parley.Commit
+		commits []store.Commit
 		waits   time.Duration
 	}{
-		"events that nobody watches":  {[]parley.Commit{{SessionID: other, Events: events}}, lazyTime},
-		"a status in lists":           {[]parley.Commit{{SessionID: other, Events: events, Feed: feed(parley.FeedSessionStatusChanged)}}, lazyTime},
-		"who may see a session":       {[]parley.Commit{{SessionID: other, Feed: feed(parley.FeedSessionUpdated)}}, 0},
-		"a deletion":                  {[]parley.Commit{{SessionID: other, Feed: feed(parley.FeedSessionDeleted)}}, 0},
-		"events that somebody sees":   {[]parley.Commit{{SessionID: watched, Events: events}}, 0},
-		"a session that may run":      {[]parley.Commit{{SessionID: other, Ready: true}}, mergeTime},
-		"a cancel":                    {[]parley.Commit{{SessionID: other, Ready: true, Cancel: parley.NewID()}}, 0},
-		"the most urgent of several":  {[]parley.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}, {SessionID: watched, Events: events}}, 0},
-		"ready behind what may wait":  {[]parley.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}}, mergeTime},
-		"watched again, said anew":    {[]parley.Commit{{SessionID: watched, Events: events}, {SessionID: watched, Events: events}}, 0},
-		"what may wait behind  ready": {[]parley.Commit{{SessionID: other, Ready: true}, {SessionID: other, Events: events}}, mergeTime},
+		"events that nobody watches":  {[]store.Commit{{SessionID: other, Events: events}}, lazyTime},
+		"a status in lists":           {[]store.Commit{{SessionID: other, Events: events, Feed: feed(parley.FeedSessionStatusChanged)}}, lazyTime},
+		"who may see a session":       {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionUpdated)}}, 0},
+		"a deletion":                  {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionDeleted)}}, 0},
+		"events that somebody sees":   {[]store.Commit{{SessionID: watched, Events: events}}, 0},
+		"a session that may run":      {[]store.Commit{{SessionID: other, Ready: true}}, mergeTime},
+		"a cancel":                    {[]store.Commit{{SessionID: other, Ready: true, Cancel: parley.NewID()}}, 0},
+		"the most urgent of several":  {[]store.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}, {SessionID: watched, Events: events}}, 0},
+		"ready behind what may wait":  {[]store.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}}, mergeTime},
+		"watched again, said anew":    {[]store.Commit{{SessionID: watched, Events: events}, {SessionID: watched, Events: events}}, 0},
+		"what may wait behind  ready": {[]store.Commit{{SessionID: other, Ready: true}, {SessionID: other, Events: events}}, mergeTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &Relay{now: make(chan struct{}, 1), soon: make(chan struct{}, 1), later: make(chan struct{}, 1),
 					commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}}
-				r.note([]parley.Interest{{SessionID: watched}}, time.Now())
+				r.note([]store.Interest{{SessionID: watched}}, time.Now())
 				for _, commit := range c.commits {
 					r.Committed(commit)
 				}
@@ -62,7 +63,7 @@ func TestWatchersHearWhatWaited(t *testing.T) {
 	t.Parallel()
 	r := &Relay{now: make(chan struct{}, 1), later: make(chan struct{}, 1), commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}}
 	session, now := parley.NewID(), time.Now()
-	r.note([]parley.Interest{{SessionID: session}}, now)
+	r.note([]store.Interest{{SessionID: session}}, now)
 	if len(r.now) != 0 {
 		t.Error("nothing is told at once")
 	}
@@ -70,11 +71,11 @@ func TestWatchersHearWhatWaited(t *testing.T) {
 	if len(r.watched) != 0 {
 		t.Error("who says nothing for long is still told first")
 	}
-	r.Committed(parley.Commit{SessionID: session, Events: []parley.Event{{Sequence: 1}}})
+	r.Committed(store.Commit{SessionID: session, Events: []parley.Event{{Sequence: 1}}})
 	if len(r.now) != 0 || len(r.later) != 1 {
 		t.Error("nobody watches, and yet it is told at once")
 	}
-	r.note([]parley.Interest{{SessionID: session}}, now)
+	r.note([]store.Interest{{SessionID: session}}, now)
 	if len(r.now) != 1 {
 		t.Error("somebody watches now and is not told")
 	}

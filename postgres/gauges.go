@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // readyCount counts the waiting turns of a rank, to a bound.
@@ -38,11 +39,11 @@ WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 // pendingApprovals counts unanswered questions, to a bound.
 const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM parley.approvals WHERE state = 'pending' LIMIT $1) AS counted`
 
-var _ parley.GaugeStore = (*Store)(nil)
+var _ store.Gauges = (*Store)(nil)
 
-// Queue implements parley.GaugeStore.
-func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
-	var stats parley.QueueStats
+// Queue implements store.Gauges.
+func (s *Store) Queue(ctx context.Context) (store.QueueStats, error) {
+	var stats store.QueueStats
 	err := s.read(ctx, func() *batch {
 		b := system()
 		b.snapshot = true
@@ -54,12 +55,12 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 			reason := parley.WaitReason(r.text())
 			stats.Parked[reason] = r.int()
 			return nil
-		}, parley.MaxParkedLook)
+		}, store.MaxParkedLook)
 		b.read(pendingApprovals, func(r *row) error {
 			stats.Approvals = r.int()
 			return nil
-		}, parley.MaxQueueCount)
-		stats.Foreground, stats.Background = parley.ReadyTurns{}, parley.ReadyTurns{}
+		}, store.MaxQueueCount)
+		stats.Foreground, stats.Background = store.ReadyTurns{}, store.ReadyTurns{}
 		for suspicion := parley.Unsuspected; suspicion <= parley.Accused; suspicion++ {
 			readyTurns(b, transition.RankOf(parley.ModeForeground, suspicion), &stats.Foreground)
 			readyTurns(b, transition.RankOf(parley.ModeBackground, suspicion), &stats.Background)
@@ -70,21 +71,21 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 }
 
 // readyTurns adds how many turns of a rank wait, and for how long.
-func readyTurns(b *batch, rank transition.Rank, into *parley.ReadyTurns) {
+func readyTurns(b *batch, rank transition.Rank, into *store.ReadyTurns) {
 	b.read(readyCount, func(r *row) error {
 		into.Waiting += r.int()
 		return nil
-	}, int(rank), parley.MaxQueueCount)
+	}, int(rank), store.MaxQueueCount)
 	b.read(readyAge, func(r *row) error {
 		into.Oldest = max(into.Oldest, time.Duration(r.int64())*time.Millisecond)
 		return nil
 	}, int(rank))
 }
 
-// Stats implements parley.GaugeStore.
-func (s *Store) Stats() parley.DatabaseStats {
+// Stats implements store.Gauges.
+func (s *Store) Stats() store.DatabaseStats {
 	pool := s.pool.Stat()
-	return parley.DatabaseStats{Damage: s.damage.Noted(), Pool: &parley.PoolStats{
+	return store.DatabaseStats{Damage: s.damage.Noted(), Pool: &store.PoolStats{
 		Max: int(pool.MaxConns()), Idle: int(pool.IdleConns()), Acquired: int(pool.AcquiredConns()), Opening: int(pool.ConstructingConns()),
 		Acquires: pool.AcquireCount(), WaitedAcquires: pool.EmptyAcquireCount(), CancelledAcquires: pool.CanceledAcquireCount(),
 		Waited: pool.EmptyAcquireWaitTime(),

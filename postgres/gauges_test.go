@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The look at the queue counts what waits, by priority and over all workspaces,
 // and takes the age from the database's clock.
 func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	conn := connected(t, url)
 	run(t, conn, "SET ROLE "+systemRole)
 	put := func(priority int, age, notBefore time.Duration) {
@@ -20,8 +21,8 @@ func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
 		run(t, conn, fmt.Sprintf(`INSERT INTO parley.ready (workspace_id, session_id, priority, not_before, ready_at)
 			VALUES ('%s', '%s', %d, parley.now_ms() + %d, parley.now_ms() - %d)`, workspace, parley.NewID(), priority, notBefore.Milliseconds(), age.Milliseconds()))
 	}
-	look := func() parley.QueueStats {
-		stats, err := store.Queue(t.Context())
+	look := func() store.QueueStats {
+		stats, err := db.Queue(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

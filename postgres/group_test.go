@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // crowded has n transitions wait until all of them are there, and then writes
@@ -83,11 +84,11 @@ func warmed(tb testing.TB, s *Store, sessions int) (two [2]*talker) {
 // are one transaction, each in its own workspace.
 func TestGroup(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
-	two := warmed(t, store, 3)
-	posted := make([]parley.Posted, 6)
-	for i, err := range crowded(t, store, 6, func(i int) (err error) {
-		posted[i], err = store.PostMessage(context.Background(), two[i%2].scope, two[i%2].sessions[i/2], two[i%2].said("together"), two[i%2].process)
+	db, url := opened(t)
+	two := warmed(t, db, 3)
+	posted := make([]store.Posted, 6)
+	for i, err := range crowded(t, db, 6, func(i int) (err error) {
+		posted[i], err = db.PostMessage(context.Background(), two[i%2].scope, two[i%2].sessions[i/2], two[i%2].said("together"), two[i%2].process)
 		return err
 	}) {
 		if err != nil || posted[i].Claim == nil {
@@ -99,14 +100,14 @@ func TestGroup(t *testing.T) {
 	}
 	for i, k := range two {
 		for _, session := range k.sessions {
-			messages, err := store.Messages(context.Background(), k.scope, session, parley.MessageQuery{Limit: 10})
+			messages, err := db.Messages(context.Background(), k.scope, session, store.MessageQuery{Limit: 10})
 			if err != nil || len(messages) != 3 {
 				t.Errorf("workspace %d: %d messages, %v", i, len(messages), err)
 			}
 		}
 	}
-	if store.groups.busy != 0 || store.groups.members != 0 || len(store.groups.waiting) != 0 {
-		t.Errorf("%d write %d transitions and %d wait", store.groups.busy, store.groups.members, len(store.groups.waiting))
+	if db.groups.busy != 0 || db.groups.members != 0 || len(db.groups.waiting) != 0 {
+		t.Errorf("%d write %d transitions and %d wait", db.groups.busy, db.groups.members, len(db.groups.waiting))
 	}
 }
 
@@ -114,19 +115,19 @@ func TestGroup(t *testing.T) {
 // gone, concern one member each; the others are committed.
 func TestGroupOfOneThatFails(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	other := openedAt(t, url, Options{})
-	k := warmed(t, store, 4)[0]
+	k := warmed(t, db, 4)[0]
 	title := "elsewhere"
-	if _, err := other.UpdateSession(t.Context(), k.scope, k.sessions[1], parley.SessionChange{Title: &title}); err != nil {
+	if _, err := other.UpdateSession(t.Context(), k.scope, k.sessions[1], store.SessionChange{Title: &title}); err != nil {
 		t.Fatal(err)
 	}
-	for i, err := range crowded(t, store, 4, func(i int) error {
+	for i, err := range crowded(t, db, 4, func(i int) error {
 		process := k.process
 		if i == 2 {
 			process = parley.NewID() // it has no lease
 		}
-		posted, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), process)
+		posted, err := db.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), process)
 		if err == nil && (posted.Claim != nil) != (i != 2) {
 			return errors.New("it was claimed by who has a lease, or not")
 		}
@@ -137,7 +138,7 @@ func TestGroupOfOneThatFails(t *testing.T) {
 		}
 	}
 	for _, session := range k.sessions {
-		messages, err := store.Messages(t.Context(), k.scope, session, parley.MessageQuery{Limit: 10})
+		messages, err := db.Messages(t.Context(), k.scope, session, store.MessageQuery{Limit: 10})
 		if err != nil || len(messages) != 3 {
 			t.Errorf("%d messages, %v", len(messages), err)
 		}
@@ -171,16 +172,16 @@ func TestGroupWaitsForNoLock(t *testing.T) {
 // TestGroupIsLeft: a caller who goes while his transition waits has written nothing.
 func TestGroupIsLeft(t *testing.T) {
 	t.Parallel()
-	store, _ := opened(t)
-	k := warmed(t, store, 1)[0]
-	g := &store.groups
+	db, _ := opened(t)
+	k := warmed(t, db, 1)[0]
+	g := &db.groups
 	for range aloneAtOnce {
 		g.enter(&member{})
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() { // ends with its call
-		_, err := store.PostMessage(ctx, k.scope, k.sessions[0], k.said("never mind"), k.process)
+		_, err := db.PostMessage(ctx, k.scope, k.sessions[0], k.said("never mind"), k.process)
 		failed <- err
 	}()
 	for waiting := 0; waiting == 0; runtime.Gosched() {
@@ -196,7 +197,7 @@ func TestGroupIsLeft(t *testing.T) {
 		g.next(1)
 	}
 	k.turn(k.sessions[0], "good evening")
-	messages, err := store.Messages(t.Context(), k.scope, k.sessions[0], parley.MessageQuery{Limit: 10})
+	messages, err := db.Messages(t.Context(), k.scope, k.sessions[0], store.MessageQuery{Limit: 10})
 	if err != nil || len(messages) != 4 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
@@ -207,19 +208,19 @@ func TestGroupIsLeft(t *testing.T) {
 func TestGroupLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	cuts := &cutter{one: 3}
-	store := cutting(t, databases.New(t), cuts)
-	k := warmed(t, store, 4)[0]
+	db := cutting(t, databases.New(t), cuts)
+	k := warmed(t, db, 4)[0]
 	const rounds = 12
 	for range rounds {
-		if err := errors.Join(crowded(t, store, len(k.sessions), func(i int) error {
-			_, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), parley.ID{})
+		if err := errors.Join(crowded(t, db, len(k.sessions), func(i int) error {
+			_, err := db.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), parley.ID{})
 			return err
 		})...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, session := range k.sessions {
-		if messages, err := store.Messages(t.Context(), k.scope, session, parley.MessageQuery{Limit: 50}); err != nil || len(messages) != 2+rounds {
+		if messages, err := db.Messages(t.Context(), k.scope, session, store.MessageQuery{Limit: 50}); err != nil || len(messages) != 2+rounds {
 			t.Errorf("%d messages, %v", len(messages), err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // localOwner is the name of a workspace's local owner, as authors show it.
@@ -53,7 +54,7 @@ func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error
 	return insertAgent(b, &parley.Agent{
 		ID: parley.NewID(), WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.", Status: parley.AgentActive,
 		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}}, Version: 1, CreatedAt: now, UpdatedAt: now,
-	}, parley.Idempotency{})
+	}, store.Idempotency{})
 }
 
 const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"
@@ -113,7 +114,7 @@ func scanKey(r *row) (parley.Key, error) {
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
 // id, or without one in that of that name.
-func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, error) {
+func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, error) {
 	key := made.Key
 	var err error
 	if key.WorkspaceID.IsZero() {
@@ -131,7 +132,7 @@ func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, 
 		key.PrincipalID = parley.NewID()
 	}
 	key.CreatedAt, key.RevokedAt = s.clock.Now(), 0
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	for range lookAgain {
 		b := tenant(key.WorkspaceID)
 		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
@@ -165,7 +166,7 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Prin
 	return principal, err
 }
 
-// RevokedKey implements parley.KeyStore.
+// RevokedKey implements store.Keys.
 func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error) {
 	return one(ctx, s, system(), "key", scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL", hash)
 }
@@ -181,7 +182,7 @@ const maxKeys = 1 << 20
 // RevokeKey ends a key; one that is revoked stays as it is, so that sending it
 // again changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key parley.Key, err error) {
-	found, now, audit := false, s.clock.Now(), parley.AuditFrom(ctx)
+	found, now, audit := false, s.clock.Now(), store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		found = false
 		b := tenant(workspaceID)

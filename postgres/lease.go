@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley"
+	"parley/store"
 )
 
 // leaseConn is the connection of lease renewals, apart from the pool: however
@@ -64,8 +65,8 @@ func (l *leaseConn) close() error {
 	return l.conn.Close(ctx)
 }
 
-// RegisterProcess implements parley.LeaseStore.
-func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
+// RegisterProcess implements store.Leases.
+func (s *Store) RegisterProcess(ctx context.Context, process store.Process, lease time.Duration) error {
 	return mapError(s.lease.send(ctx, func() *batch {
 		b := system()
 		b.write(`INSERT INTO parley.processes (id, name, slots, started_at, lease_until) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now
@@ -74,7 +75,7 @@ func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lea
 	}))
 }
 
-// RenewLease implements parley.LeaseStore. A lease that has run out and that
+// RenewLease implements store.Leases. A lease that has run out and that
 // nobody has swept is prolonged: its turns are still this process's.
 func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
 	var known int64
@@ -103,7 +104,7 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 	return cancels, nil
 }
 
-// ReleaseProcess implements parley.LeaseStore.
+// ReleaseProcess implements store.Leases.
 func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	return mapError(s.lease.send(ctx, func() *batch {
 		b := system()
@@ -112,13 +113,13 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	}))
 }
 
-// HeldTurns implements parley.LeaseStore.
-func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parley.Fence, err error) {
+// HeldTurns implements store.Leases.
+func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []store.Fence, err error) {
 	err = s.read(ctx, func() *batch {
 		held = nil
 		b := system()
 		b.read("SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL", func(r *row) error {
-			held = append(held, parley.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
+			held = append(held, store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
 			return nil
 		}, processID)
 		return b
@@ -126,7 +127,7 @@ func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parl
 	return held, err
 }
 
-// NextExpiry implements parley.LeaseStore.
+// NextExpiry implements store.Leases.
 func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
 	left := math.MaxInt64 / int64(time.Millisecond)
 	err := s.read(ctx, func() *batch {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"parley"
+	"parley/store"
 )
 
 // errSilent is the end of a connection that hears nothing, not even this process.
@@ -156,7 +157,7 @@ func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) 
 
 // note remembers which sessions others watch. What has gathered may be what the
 // one waits for who has just begun; r.mu is held.
-func (r *Relay) note(interests []parley.Interest, now time.Time) {
+func (r *Relay) note(interests []store.Interest, now time.Time) {
 	for i := range interests {
 		id := interests[i].SessionID
 		_, known := r.watched[id]
@@ -201,5 +202,5 @@ func (r *Relay) resynced() {
 	if listener != nil {
 		listener.Resync()
 	}
-	r.store.tell([]parley.Commit{{Remote: true, Ready: true}})
+	r.store.tell([]store.Commit{{Remote: true, Ready: true}})
 }

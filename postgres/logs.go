@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // A session's record is a list of parts: what a fork shares of other logs, each
@@ -51,7 +52,7 @@ func scanPart(r *row) (transition.Part, error) {
 }
 
 // record is page for what reads the record: fill is told what a fork shares.
-func (s *Store) record(ctx context.Context, scope parley.Scope, sessionID parley.ID, fill func(b *batch, shared []transition.Part)) error {
+func (s *Store) record(ctx context.Context, scope store.Scope, sessionID parley.ID, fill func(b *batch, shared []transition.Part)) error {
 	shared := s.forks.of(sessionID)
 	var found bool
 	var forked int64
@@ -76,7 +77,7 @@ func (s *Store) record(ctx context.Context, scope parley.Scope, sessionID parley
 	if err != nil || forked == 0 || len(shared) > 0 {
 		return err
 	}
-	if shared, err = all(ctx, s, tenant(scope.WorkspaceID), scanPart, sharedOf, parley.MaxForkedLogs, scope.WorkspaceID, sessionID); err != nil {
+	if shared, err = all(ctx, s, tenant(scope.WorkspaceID), scanPart, sharedOf, store.MaxForkedLogs, scope.WorkspaceID, sessionID); err != nil {
 		return err
 	}
 	s.forks.keep(sessionID, shared)
@@ -96,7 +97,7 @@ func (l *filter) logs(own string, shared []transition.Part) []string {
 }
 
 // touchedParts are the shared parts that a page may have rows of.
-func touchedParts(shared []transition.Part, q parley.MessageQuery) []transition.Part {
+func touchedParts(shared []transition.Part, q store.MessageQuery) []transition.Part {
 	if q.Descending {
 		return shared
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // loopColumns reads "l".
@@ -26,20 +27,20 @@ func scanLoop(r *row) (parley.Loop, error) {
 	return l, decode("context", context, &l.Context)
 }
 
-// StartLoop implements parley.LoopStore.
-func (s *Store) StartLoop(ctx context.Context, scope parley.Scope, sessionID parley.ID, loop parley.NewLoop, claimBy parley.ID) (parley.LoopStarted, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.LoopStarted, error) {
+// StartLoop implements store.Loops.
+func (s *Store) StartLoop(ctx context.Context, scope store.Scope, sessionID parley.ID, loop store.NewLoop, claimBy parley.ID) (store.LoopStarted, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.LoopStarted, error) {
 		return a.tx.StartLoop(scope, sessionID, loop, claimBy)
 	})
 }
 
-// StopLoop implements parley.LoopStore.
-func (s *Store) StopLoop(ctx context.Context, scope parley.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
+// StopLoop implements store.Loops.
+func (s *Store) StopLoop(ctx context.Context, scope store.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Loop, error) { return a.tx.StopLoop(scope, sessionID, loopID) })
 }
 
 // Loop finds a loop by id.
-func (s *Store) Loop(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Loop, error) {
+func (s *Store) Loop(ctx context.Context, scope store.Scope, id parley.ID) (parley.Loop, error) {
 	var l filter
 	l.must("l.workspace_id = "+here+" AND l.id = ?", id)
 	l.visible(scope)
@@ -48,7 +49,7 @@ func (s *Store) Loop(ctx context.Context, scope parley.Scope, id parley.ID) (par
 }
 
 // Loops lists the loops of a session.
-func (s *Store) Loops(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.LoopQuery) (loops []parley.Loop, err error) {
+func (s *Store) Loops(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.LoopQuery) (loops []parley.Loop, err error) {
 	text, rows, args := loopsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		loops = []parley.Loop{}
@@ -61,7 +62,7 @@ func (s *Store) Loops(ctx context.Context, scope parley.Scope, sessionID parley.
 	return loops, err
 }
 
-func loopsQuery(sessionID parley.ID, q parley.LoopQuery) (text string, rows int, args []arg) {
+func loopsQuery(sessionID parley.ID, q store.LoopQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.must("l.workspace_id = "+here+" AND l.session_id = ?", sessionID)
 	word, after := direction(q.Ascending)

@@ -5,11 +5,12 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // visibleLog is a statement's part that finds a session's log, if the scope may
 // see the session: the queries of a page travel with it in one batch.
-func (l *filter) visibleLog(scope parley.Scope, sessionID parley.ID) string {
+func (l *filter) visibleLog(scope store.Scope, sessionID parley.ID) string {
 	var inner filter
 	inner.args = l.args
 	inner.visible(scope)
@@ -19,7 +20,7 @@ func (l *filter) visibleLog(scope parley.Scope, sessionID parley.ID) string {
 }
 
 // seen adds a statement that notes whether a scope may see a session.
-func (b *batch) seen(scope parley.Scope, sessionID parley.ID, found *bool) {
+func (b *batch) seen(scope store.Scope, sessionID parley.ID, found *bool) {
 	var l filter
 	l.visible(scope)
 	l.must("s.id = ?", sessionID)
@@ -32,7 +33,7 @@ func (b *batch) seen(scope parley.Scope, sessionID parley.ID, found *bool) {
 
 // page reads rows of a session on one snapshot: CodeNotFound when the scope may
 // not see it. fill adds the statements, anew for each attempt.
-func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.ID, fill func(b *batch)) error {
+func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID, fill func(b *batch)) error {
 	found := false
 	err := s.read(ctx, func() *batch {
 		b := ordered(scope.WorkspaceID)
@@ -48,7 +49,7 @@ func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.I
 }
 
 // Messages lists the record by sequence, then the queue by position.
-func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
+func (s *Store) Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (messages []parley.Message, err error) {
 	size := 0
 	err = s.messages(ctx, messageColumns, scope, sessionID, query, func() { messages, size = []parley.Message{}, 0 }, func(r *row) error {
 		if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
@@ -63,17 +64,17 @@ func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parl
 }
 
 // MessageIDs lists ids and places alone.
-func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (refs []parley.MessageRef, err error) {
+func (s *Store) MessageIDs(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (refs []store.MessageRef, err error) {
 	query.MaxBytes = 0
-	err = s.messages(ctx, "m.id, m.sequence, m.position", scope, sessionID, query, func() { refs = []parley.MessageRef{} }, func(r *row) error {
-		refs = append(refs, parley.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
+	err = s.messages(ctx, "m.id, m.sequence, m.position", scope, sessionID, query, func() { refs = []store.MessageRef{} }, func(r *row) error {
+		refs = append(refs, store.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
 		return nil
 	})
 	return refs, err
 }
 
 // messages visits the messages of a page: those of the record, then of the queue.
-func (s *Store) messages(ctx context.Context, columns string, scope parley.Scope, sessionID parley.ID, q parley.MessageQuery, reset func(), visit func(*row) error) error {
+func (s *Store) messages(ctx context.Context, columns string, scope store.Scope, sessionID parley.ID, q store.MessageQuery, reset func(), visit func(*row) error) error {
 	return s.record(ctx, scope, sessionID, func(b *batch, shared []transition.Part) {
 		reset()
 		_, rows := limited(q.Limit)
@@ -88,7 +89,7 @@ func (s *Store) messages(ctx context.Context, columns string, scope parley.Scope
 }
 
 // Message finds a message by its id alone.
-func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range messageSessions {
 		text, args := visibleMessage(scope, id, through)
 		message, err = one(ctx, s, tenant(scope.WorkspaceID), "message", func(r *row) (parley.Message, error) { return scanMessage(r), nil },
@@ -107,7 +108,7 @@ var messageSessions = [...]string{ //nolint:gochecknoglobals // never written
 }
 
 // visibleMessage is the rest of a query for a message of a session that the scope may see.
-func visibleMessage(scope parley.Scope, id parley.ID, through string) (string, []arg) {
+func visibleMessage(scope store.Scope, id parley.ID, through string) (string, []arg) {
 	var l filter
 	l.must("m.workspace_id = "+here+" AND m.id = ?", id)
 	l.visible(scope)
@@ -115,7 +116,7 @@ func visibleMessage(scope parley.Scope, id parley.ID, through string) (string, [
 }
 
 // Versions lists the durable pieces of a message.
-func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parley.ID) (versions []parley.Version, err error) {
+func (s *Store) Versions(ctx context.Context, scope store.Scope, messageID parley.ID) (versions []parley.Version, err error) {
 	var message *parley.Message
 	chunks := 0
 	err = s.read(ctx, func() *batch {

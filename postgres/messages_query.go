@@ -6,12 +6,13 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // recordQuery builds the query over the record, by sequence; "" when no message
 // of the record can match. Several roles are one query each, merged in order, so
 // that the index of roles serves them too.
-func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, shared []transition.Part, q parley.MessageQuery) (string, []arg) {
+func recordQuery(columns string, scope store.Scope, sessionID parley.ID, shared []transition.Part, q store.MessageQuery) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
@@ -43,7 +44,7 @@ func recordQuery(columns string, scope parley.Scope, sessionID parley.ID, shared
 const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
 
 // record adds the terms for messages of the record, of one role or of all.
-func (l *filter) record(logs string, q parley.MessageQuery, role []parley.Role) {
+func (l *filter) record(logs string, q store.MessageQuery, role []parley.Role) {
 	l.must(logs)
 	if !q.TurnID.IsZero() {
 		l.must("m.turn_id = ?", q.TurnID)
@@ -85,7 +86,7 @@ func (l *filter) record(logs string, q parley.MessageQuery, role []parley.Role) 
 
 // queueQuery builds the query over what waits behind the record; "" when the
 // list has none of it.
-func queueQuery(columns string, sessionID parley.ID, q parley.MessageQuery) (string, []arg) {
+func queueQuery(columns string, sessionID parley.ID, q store.MessageQuery) (string, []arg) {
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}

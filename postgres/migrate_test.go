@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/internal/bounded"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 // following is this program's migrations and a further one, as a later version
@@ -297,7 +298,7 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 		some(1)
 	}
 	for _, session := range newer.sessions {
-		if messages, err := newer.store.Messages(t.Context(), newer.scope, session, parley.MessageQuery{Limit: parley.MaxPage}); err != nil || len(messages) != 10 {
+		if messages, err := newer.store.Messages(t.Context(), newer.scope, session, store.MessageQuery{Limit: parley.MaxPage}); err != nil || len(messages) != 10 {
 			t.Errorf("%d messages, %v", len(messages), err)
 		}
 	}
@@ -351,10 +352,10 @@ func TestMigrationUnderLoad(t *testing.T) {
 					default:
 					}
 					by.turn(session, fmt.Sprintf("answer %d", n))
-					if messages, err := by.store.Messages(context.Background(), by.scope, session, parley.MessageQuery{Descending: true, Limit: 2}); err != nil || len(messages) != 2 {
+					if messages, err := by.store.Messages(context.Background(), by.scope, session, store.MessageQuery{Descending: true, Limit: 2}); err != nil || len(messages) != 2 {
 						t.Errorf("%d messages, %v", len(messages), err)
 					}
-					if _, err := by.store.Sessions(context.Background(), by.scope, parley.SessionQuery{}); err != nil {
+					if _, err := by.store.Sessions(context.Background(), by.scope, store.SessionQuery{}); err != nil {
 						t.Error(err)
 					}
 					select {
@@ -395,7 +396,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	group.Wait()
 	for _, by := range []*talker{older, newer} {
 		for _, session := range by.sessions {
-			record, err := by.store.Messages(context.Background(), by.scope, session, parley.MessageQuery{Limit: parley.MaxPage})
+			record, err := by.store.Messages(context.Background(), by.scope, session, store.MessageQuery{Limit: parley.MaxPage})
 			if err != nil || len(record) == 0 {
 				t.Errorf("%d messages, %v", len(record), err)
 			}

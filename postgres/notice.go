@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/store"
 )
 
 // noticeBytes bounds one notification: PostgreSQL takes 7,999.
@@ -70,13 +71,13 @@ type feedNotice struct {
 	Data       json.RawMessage   `json:"d,omitempty"`
 }
 
-func (c *commitNotice) commit() parley.Commit {
-	commit := parley.Commit{
+func (c *commitNotice) commit() store.Commit {
+	commit := store.Commit{
 		WorkspaceID: parley.ID(c.Workspace), SessionID: parley.ID(c.Session), Epoch: c.Epoch, LastEvent: c.LastEvent,
 		Ready: c.Ready, Outbox: c.Outbox, Cancel: parley.ID(c.Cancel), FeedLost: c.FeedLost, Remote: true,
 	}
 	for _, f := range c.Feed {
-		commit.Feed = append(commit.Feed, parley.FeedEvent{
+		commit.Feed = append(commit.Feed, store.FeedEvent{
 			WorkspaceID: commit.WorkspaceID, SessionID: parley.ID(f.Session), Type: f.Type,
 			OwnerID: parley.ID(f.Owner), Visibility: f.Visibility, Data: f.Data,
 		})
@@ -86,7 +87,7 @@ func (c *commitNotice) commit() parley.Commit {
 
 // merge takes in one more commit to the session. A session that this process has
 // claimed meanwhile is not ready for others.
-func (c *commitNotice) merge(commit *parley.Commit) {
+func (c *commitNotice) merge(commit *store.Commit) {
 	c.Epoch = max(c.Epoch, commit.Epoch)
 	c.Ready = c.Ready || commit.Ready
 	c.Outbox = c.Outbox || commit.Outbox // one that runs no turns leaves it to others
@@ -132,8 +133,8 @@ type pieceNotice struct {
 	Text      string             `json:"t,omitempty"`
 }
 
-func (p *pieceNotice) piece() parley.StreamPiece {
-	return parley.StreamPiece{
+func (p *pieceNotice) piece() store.StreamPiece {
+	return store.StreamPiece{
 		WorkspaceID: parley.ID(p.Workspace), SessionID: parley.ID(p.Session), TurnID: parley.ID(p.Turn), MessageID: parley.ID(p.Message),
 		Epoch: p.Epoch, After: p.After, Kind: p.Kind, Offset: p.Offset, Text: p.Text,
 	}
@@ -193,7 +194,7 @@ func (p *packer) addCommit(c *commitNotice) {
 }
 
 // addPiece adds a piece of text, in several parts if it is long.
-func (p *packer) addPiece(piece *parley.StreamPiece) {
+func (p *packer) addPiece(piece *store.StreamPiece) {
 	notice := pieceNotice{
 		Workspace: wireID(piece.WorkspaceID), Session: wireID(piece.SessionID), Turn: wireID(piece.TurnID), Message: wireID(piece.MessageID),
 		Epoch: piece.Epoch, After: piece.After, Kind: piece.Kind, Offset: piece.Offset, Text: piece.Text,
@@ -220,8 +221,8 @@ func (p *packer) addPiece(piece *parley.StreamPiece) {
 // notice is a notification that was heard.
 type notice struct {
 	noticeHead
-	commits []parley.Commit
-	hints   parley.RelayHints
+	commits []store.Commit
+	hints   store.RelayHints
 }
 
 // readNotice reads a notification. Kinds of item that it does not know are left out.
@@ -245,7 +246,7 @@ func readNotice(payload string) (notice, error) {
 		case interestItem:
 			var i interestNotice
 			err = json.Unmarshal(line[1:], &i)
-			n.hints.Interests = append(n.hints.Interests, parley.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over})
+			n.hints.Interests = append(n.hints.Interests, store.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over})
 		case pieceItem:
 			var p pieceNotice
 			err = json.Unmarshal(line[1:], &p)

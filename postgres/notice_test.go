@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/store"
 )
 
 // Whatever is told arrives as it was, in notifications of a size that the
@@ -21,17 +22,17 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 		}))
 		pack := packer{head: noticeHead{From: wireID(parley.NewID()), Ask: true}}
 		pack.begin()
-		var interests []parley.Interest
-		var commits []parley.Commit
-		pieces := map[parley.ID]parley.StreamPiece{}
+		var interests []store.Interest
+		var commits []store.Commit
+		pieces := map[parley.ID]store.StreamPiece{}
 		for range rapid.IntRange(0, 300).Draw(t, "items") {
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
-				i := parley.Interest{SessionID: parley.NewID(), PaceMS: rapid.IntRange(0, 250).Draw(t, "pace"), Flush: rapid.Bool().Draw(t, "flush")}
+				i := store.Interest{SessionID: parley.NewID(), PaceMS: rapid.IntRange(0, 250).Draw(t, "pace"), Flush: rapid.Bool().Draw(t, "flush")}
 				interests = append(interests, i)
 				add(&pack, interestItem, interestNotice{Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush})
 			case 1:
-				p := parley.StreamPiece{
+				p := store.StreamPiece{
 					WorkspaceID: parley.NewID(), SessionID: parley.NewID(), TurnID: parley.NewID(), MessageID: parley.NewID(),
 					Epoch: rapid.Int64().Draw(t, "epoch"), After: rapid.Int64().Draw(t, "after"), Kind: parley.KindReasoning,
 					Offset: rapid.IntRange(0, 1<<40).Draw(t, "offset"), Text: texts.Draw(t, "text"),
@@ -39,20 +40,20 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 				pieces[p.MessageID] = p
 				pack.addPiece(&p)
 			default:
-				c := parley.Commit{WorkspaceID: parley.NewID(), SessionID: parley.NewID(), Epoch: 3, LastEvent: 7, Cancel: parley.NewID(), Remote: true}
+				c := store.Commit{WorkspaceID: parley.NewID(), SessionID: parley.NewID(), Epoch: 3, LastEvent: 7, Cancel: parley.NewID(), Remote: true}
 				notice := commitNotice{Workspace: wireID(c.WorkspaceID), Session: wireID(c.SessionID)}
-				notice.merge(&parley.Commit{Epoch: 3, Events: []parley.Event{{Sequence: 7}}, Cancel: c.Cancel})
+				notice.merge(&store.Commit{Epoch: 3, Events: []parley.Event{{Sequence: 7}}, Cancel: c.Cancel})
 				data, err := json.Marshal(texts.Draw(t, "data"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				feed := parley.FeedEvent{
+				feed := store.FeedEvent{
 					WorkspaceID: c.WorkspaceID, SessionID: c.SessionID, Type: parley.FeedSessionStatusChanged, OwnerID: parley.NewID(),
 					Visibility: parley.VisibilityPrivate, Data: data,
 				}
-				notice.merge(&parley.Commit{Feed: []parley.FeedEvent{feed}})
+				notice.merge(&store.Commit{Feed: []store.FeedEvent{feed}})
 				if c.FeedLost = len(data) > mostFeedBytes; !c.FeedLost {
-					c.Feed = []parley.FeedEvent{feed}
+					c.Feed = []store.FeedEvent{feed}
 				}
 				commits = append(commits, c)
 				pack.addCommit(&notice)
@@ -60,9 +61,9 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 		}
 		pack.end()
 
-		var gotInterests []parley.Interest
-		var gotCommits []parley.Commit
-		got := map[parley.ID]parley.StreamPiece{}
+		var gotInterests []store.Interest
+		var gotCommits []store.Commit
+		got := map[parley.ID]store.StreamPiece{}
 		asked := 0
 		for _, text := range pack.texts {
 			if len(text) > noticeBytes || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -117,11 +118,11 @@ func same(a, b json.RawMessage) bool {
 // A session that is claimed before its readiness is told is not ready for others.
 func TestClaimedSessionsAreNotReadyForOthers(t *testing.T) {
 	var c commitNotice
-	c.merge(&parley.Commit{Ready: true, Events: []parley.Event{{Sequence: 1, Type: parley.EventMessageCreated}}})
+	c.merge(&store.Commit{Ready: true, Events: []parley.Event{{Sequence: 1, Type: parley.EventMessageCreated}}})
 	if !c.Ready {
 		t.Fatal("it is not ready before")
 	}
-	c.merge(&parley.Commit{Events: []parley.Event{{Sequence: 2, Type: parley.EventSessionStarted}}})
+	c.merge(&store.Commit{Events: []parley.Event{{Sequence: 2, Type: parley.EventSessionStarted}}})
 	if c.Ready || c.LastEvent != 2 {
 		t.Errorf("%+v", c)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley"
+	"parley/store"
 )
 
 // The clocks and bounds of what processes tell each other.
@@ -31,7 +32,7 @@ const (
 	hintBytes     = 96               // of a waiting hint, beside its texts; about
 )
 
-// Relay implements parley.Relay with NOTIFY: hints, and what is to be known of
+// Relay implements store.Relay with NOTIFY: hints, and what is to be known of
 // commits, are sent by a connection of its own, after the commit and never in its
 // transaction, and heard by another one. It tells the store's listeners of the
 // commits of other processes. Two goroutines do its work; Store.Close ends them.
@@ -51,11 +52,11 @@ type Relay struct {
 	reconnects, lag         atomic.Int64
 
 	mu          sync.Mutex // guards all below
-	listener    parley.RelayListener
+	listener    store.RelayListener
 	commits     map[commitKey]*commitNotice
 	watched     map[parley.ID]time.Time // sessions that others watch, and when that was last said
-	interests   map[parley.ID]parley.Interest
-	pieces      []parley.StreamPiece
+	interests   map[parley.ID]store.Interest
+	pieces      []store.StreamPiece
 	bytes       int // of what waits, about
 	ask, resync bool
 	unsent      int       // notifications that wait
@@ -79,7 +80,7 @@ func (s *Store) Relay() *Relay {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Relay{
 		store: s, id: parley.NewID(), stop: stop, now: make(chan struct{}, 1), soon: make(chan struct{}, 1), later: make(chan struct{}, 1),
-		commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}, interests: map[parley.ID]parley.Interest{},
+		commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}, interests: map[parley.ID]store.Interest{},
 	}
 	s.relay = r
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], r)
@@ -98,26 +99,26 @@ func (r *Relay) close() {
 	r.loops.Wait()
 }
 
-// Hear implements parley.Relay.
-func (r *Relay) Hear(listener parley.RelayListener) {
+// Hear implements store.Relay.
+func (r *Relay) Hear(listener store.RelayListener) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listener = listener
 }
 
 // Stats tells how it fares.
-func (r *Relay) Stats() parley.RelayStats {
+func (r *Relay) Stats() store.RelayStats {
 	r.mu.Lock()
 	waiting := len(r.commits) + len(r.interests) + len(r.pieces) + r.unsent
 	r.mu.Unlock()
-	return parley.RelayStats{
+	return store.RelayStats{
 		Connected: r.connected.Load(), Queued: waiting, Sent: r.sent.Load(), Received: r.received.Load(), Dropped: r.dropped.Load(),
 		Reconnects: r.reconnects.Load(), Lag: time.Duration(r.lag.Load()),
 	}
 }
 
-// Committed implements parley.Hints: what this process commits is told to others.
-func (r *Relay) Committed(commit parley.Commit) {
+// Committed implements store.Hints: what this process commits is told to others.
+func (r *Relay) Committed(commit store.Commit) {
 	if commit.Remote || len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
 		return
 	}
@@ -144,15 +145,15 @@ func (r *Relay) Committed(commit parley.Commit) {
 		poke(r.now)
 	case commit.Ready:
 		poke(r.soon) // this process may claim it in a moment
-	case watched || slices.ContainsFunc(commit.Feed, func(f parley.FeedEvent) bool { return f.Type != parley.FeedSessionStatusChanged }):
+	case watched || slices.ContainsFunc(commit.Feed, func(f store.FeedEvent) bool { return f.Type != parley.FeedSessionStatusChanged }):
 		poke(r.now)
 	default:
 		poke(r.later)
 	}
 }
 
-// Tell implements parley.Relay. Whoever comes asks to be told again.
-func (r *Relay) Tell(hints parley.RelayHints) {
+// Tell implements store.Relay. Whoever comes asks to be told again.
+func (r *Relay) Tell(hints store.RelayHints) {
 	if r.alone.Load() {
 		return
 	}
@@ -176,7 +177,7 @@ func (r *Relay) Tell(hints parley.RelayHints) {
 
 // tellPiece adds a piece to what waits: to the end of the one before, if it
 // continues it. r.mu is held.
-func (r *Relay) tellPiece(piece *parley.StreamPiece) {
+func (r *Relay) tellPiece(piece *store.StreamPiece) {
 	if n := len(r.pieces); n > 0 && piece.Text != "" {
 		last := &r.pieces[n-1]
 		if last.MessageID == piece.MessageID && last.Kind == piece.Kind && last.Epoch == piece.Epoch &&
@@ -203,7 +204,7 @@ func (r *Relay) bound() {
 
 // drain forgets what waits; r.mu is held.
 func (r *Relay) drain() {
-	r.commits, r.interests = map[commitKey]*commitNotice{}, map[parley.ID]parley.Interest{}
+	r.commits, r.interests = map[commitKey]*commitNotice{}, map[parley.ID]store.Interest{}
 	r.pieces, r.bytes, r.ask, r.resync = nil, 0, false, false
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The bounds of the outbox.
@@ -28,7 +29,7 @@ const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, atte
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id`
 
-// ApplyOutbox implements parley.OutboxStore.
+// ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
@@ -116,7 +117,7 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 	if cascade {
 		work.Kind = transition.DeleteSessions
 	}
-	found, audit := false, parley.AuditFrom(ctx)
+	found, audit := false, store.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects WHERE workspace_id = $1 AND id = $10 FOR UPDATE", id)
 	b.read(`WITH gone AS (DELETE FROM parley.projects WHERE workspace_id = $1 AND id = $2 RETURNING id)

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // planned is a database with enough rows that the planner has to choose, in two
@@ -158,7 +159,7 @@ func TestFiltersAreServedByIndexes(t *testing.T) {
 
 func sessionPlans(p *planned) {
 	id, yes, no := parley.NewID(), true, false
-	for index, queries := range map[string][]parley.SessionQuery{
+	for index, queries := range map[string][]store.SessionQuery{
 		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5000}, {Ascending: true, AfterID: id, AfterUpdated: 5000}, {Archived: &no}, {Pinned: &no},
 			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}, {Limit: parley.MaxPage}},
 		"sessions_agent":    {{AgentID: id}},
@@ -179,24 +180,24 @@ func sessionPlans(p *planned) {
 				if query.Limit == 0 {
 					query.Limit = 10
 				}
-				text, _, args := sessionsQuery(parley.Scope{ViewerID: viewer}, query)
+				text, _, args := sessionsQuery(store.Scope{ViewerID: viewer}, query)
 				p.served(false, index, text, args)
 			}
 		}
 	}
-	for index, query := range map[string]parley.SessionQuery{
+	for index, query := range map[string]store.SessionQuery{
 		"sessions_created":  {CreatedFrom: 39000, CreatedTo: 39100},
 		"session_tags_pkey": {Tag: "tag4"},
 	} {
-		text, _, args := sessionsQuery(parley.Scope{}, query)
+		text, _, args := sessionsQuery(store.Scope{}, query)
 		p.served(true, index, text, args)
 	}
-	for _, query := range []parley.SessionQuery{ // whichever index: no table is read whole
+	for _, query := range []store.SessionQuery{ // whichever index: no table is read whole
 		{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5000}, {ParentID: id, ProjectID: id, Type: "t"},
 		{Task: "k8", Feature: "f4", Type: "t3"}, {Pinned: &yes, Archived: &no}, {Tag: "tag4", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5000},
 		{CreatedTo: 9}, {CreatedFrom: 1, CreatedTo: 9000, AfterID: id, AfterUpdated: 5000},
 	} {
-		text, _, args := sessionsQuery(parley.Scope{}, query)
+		text, _, args := sessionsQuery(store.Scope{}, query)
 		if plan := p.plan(false, text, args); strings.Contains(plan, "Seq Scan") {
 			p.t.Errorf("a whole table is read for\n%s\n%s", text, plan)
 		}
@@ -207,7 +208,7 @@ func messagePlans(p *planned) {
 	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
 	position := int64(3)
 	forked := []transition.Part{{LogID: parley.NewID(), Through: 400}, {LogID: p.session, Through: 19_000}}
-	for index, queries := range map[string][]parley.MessageQuery{
+	for index, queries := range map[string][]store.MessageQuery{
 		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 700}, {Internal: &no}, {Iteration: &zero},
 			{Status: parley.MessageCompleted}, {Limit: parley.MaxPage, MaxBytes: parley.MaxPageBytes}},
 		"messages_role": {{Roles: []parley.Role{parley.RoleSummary}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
@@ -223,13 +224,13 @@ func messagePlans(p *planned) {
 			if query.Limit == 0 {
 				query.Limit = 10
 			}
-			text, args := recordQuery(messageColumns, parley.Scope{}, p.session, nil, query)
+			text, args := recordQuery(messageColumns, store.Scope{}, p.session, nil, query)
 			p.served(false, index, text, args)
-			text, args = recordQuery(messageColumns, parley.Scope{}, id, forked, query)
+			text, args = recordQuery(messageColumns, store.Scope{}, id, forked, query)
 			p.served(false, index, text, args)
 		}
 	}
-	for _, query := range []parley.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
 		text, args := queueQuery(messageColumns, p.session, query)
 		p.served(false, "messages_queue", text, args)
 	}
@@ -259,19 +260,19 @@ func contextPlans(p *planned, forked []transition.Part) {
 
 func approvalPlans(p *planned) {
 	id := parley.NewID()
-	for index, queries := range map[string][]parley.ApprovalQuery{
+	for index, queries := range map[string][]store.ApprovalQuery{
 		"approvals_recent":  {{}, {AfterID: id, AfterCreated: 5000}, {Ascending: true, AfterID: id, AfterCreated: 5000}, {State: parley.ApprovalApproved}},
 		"approvals_pending": {{State: parley.ApprovalPending}, {State: parley.ApprovalPending, Ascending: true, AfterID: id, AfterCreated: 5000}},
 		"approvals_agent":   {{AgentID: id}, {AgentID: id, AfterID: id, AfterCreated: 5000}},
 	} {
 		for _, query := range queries {
 			query.Limit = 10
-			text, _, args := approvalsQuery(parley.Scope{}, query)
+			text, _, args := approvalsQuery(store.Scope{}, query)
 			p.served(false, index, text, args)
 		}
 	}
 	for _, index := range []string{"approvals_session", "approvals_root"} { // both serve, and two short runs are merged
-		text, _, args := approvalsQuery(parley.Scope{}, parley.ApprovalQuery{SessionID: id, Limit: 10})
+		text, _, args := approvalsQuery(store.Scope{}, store.ApprovalQuery{SessionID: id, Limit: 10})
 		p.served(true, index, text, args)
 	}
 }
@@ -281,7 +282,7 @@ func approvalPlans(p *planned) {
 func parkedPlans(p *planned) {
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		run(p.t, p.conn, "BEGIN", "SET LOCAL ROLE "+systemRole, "SET LOCAL plan_cache_mode = "+mode, "PREPARE parked AS "+parkedTurns)
-		rows, err := p.conn.Query(p.t.Context(), fmt.Sprintf("EXPLAIN EXECUTE parked (%d)", parley.MaxParkedLook), pgx.QueryExecModeSimpleProtocol)
+		rows, err := p.conn.Query(p.t.Context(), fmt.Sprintf("EXPLAIN EXECUTE parked (%d)", store.MaxParkedLook), pgx.QueryExecModeSimpleProtocol)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -298,7 +299,7 @@ func parkedPlans(p *planned) {
 
 func otherPlans(p *planned) {
 	id := parley.NewID()
-	for index, queries := range map[string][]parley.AgentQuery{
+	for index, queries := range map[string][]store.AgentQuery{
 		"agents_slug":   {{}, {AfterSlug: "a"}, {Descending: true, AfterSlug: "a5"}},
 		"agents_status": {{Status: parley.AgentArchived}},
 	} {
@@ -307,18 +308,18 @@ func otherPlans(p *planned) {
 			p.served(false, index, text, args)
 		}
 	}
-	text, _, args := agentsQuery(parley.AgentQuery{Tag: "tag3"})
+	text, _, args := agentsQuery(store.AgentQuery{Tag: "tag3"})
 	p.served(true, "agent_tags_pkey", text, args)
-	for _, query := range []parley.ProjectQuery{{}, {AfterID: id, AfterAccess: 4000}, {Ascending: true}} {
+	for _, query := range []store.ProjectQuery{{}, {AfterID: id, AfterAccess: 4000}, {Ascending: true}} {
 		text, _, args := projectsQuery(query)
 		p.served(false, "projects_recent", text, args)
 	}
-	for _, query := range []parley.TurnQuery{{}, {Status: parley.TurnFailed, AfterID: id}, {Ascending: true, AfterID: id}} {
+	for _, query := range []store.TurnQuery{{}, {Status: parley.TurnFailed, AfterID: id}, {Ascending: true, AfterID: id}} {
 		text, _, args := turnsQuery(id, query)
 		p.served(false, "turns_session", text, args)
 	}
-	text, _, args = callsQuery(id, parley.CallQuery{AfterID: id})
+	text, _, args = callsQuery(id, store.CallQuery{AfterID: id})
 	p.served(false, "calls_session", text, args)
-	text, _, args = callsQuery(id, parley.CallQuery{TurnID: id})
+	text, _, args = callsQuery(id, store.CallQuery{TurnID: id})
 	p.served(false, "calls_turn", text, args)
 }

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // previousDatabase is a database that the release before migration 00020 filled, as
@@ -80,7 +81,7 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := previousDatabase(t)
-	store := openedAt(t, url, Options{})
+	db := openedAt(t, url, Options{})
 	var before int64
 	conn := connected(t, url)
 	if _, err := conn.Exec(ctx, "SET ROLE "+systemRole); err != nil {
@@ -92,11 +93,11 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	if _, err := conn.Exec(ctx, "UPDATE parley.approvals SET expires_at = $1 WHERE state = 'pending'", time.Now().Add(time.Hour).UnixMilli()); err != nil {
 		t.Fatal(err) // the question has waited since, and has a day
 	}
-	if anchor := intact(t, store); anchor.Number < before {
+	if anchor := intact(t, db); anchor.Number < before {
 		t.Errorf("%d of %d entries are linked", anchor.Number, before)
 	}
-	by := newTalker(t, store, 0)
-	sessions, err := store.Sessions(ctx, by.scope, parley.SessionQuery{Limit: parley.MaxPage})
+	by := newTalker(t, db, 0)
+	sessions, err := db.Sessions(ctx, by.scope, store.SessionQuery{Limit: parley.MaxPage})
 	if err != nil || len(sessions) < 4 {
 		t.Fatalf("%d sessions, %v", len(sessions), err)
 	}
@@ -105,26 +106,26 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 			continue
 		}
 		by.turn(sessions[i].ID, "It goes on.")
-		_, rows, _, err := store.RecordRows(ctx, by.scope.WorkspaceID, sessions[i].ID, 0, parley.MaxPage)
+		_, rows, _, err := db.RecordRows(ctx, by.scope.WorkspaceID, sessions[i].ID, 0, parley.MaxPage)
 		if err != nil || len(rows) < 3 || rows[0].Input.Version != 1 || rows[len(rows)-1].Input.Version != parley.ChainVersion {
 			t.Errorf("%s: %d rows, %v", sessions[i].Title, len(rows), err)
 		}
 	}
-	asked, err := store.Approvals(ctx, by.scope, parley.ApprovalQuery{State: parley.ApprovalPending, Limit: 2})
+	asked, err := db.Approvals(ctx, by.scope, store.ApprovalQuery{State: parley.ApprovalPending, Limit: 2})
 	if err != nil || len(asked) != 1 || asked[0].StillMissing() != 1 || asked[0].Changed() {
 		t.Fatalf("what waits is %+v, %v", asked, err)
 	}
-	owner, err := store.LocalOwner(ctx, by.scope.WorkspaceID)
+	owner, err := db.LocalOwner(ctx, by.scope.WorkspaceID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided, err := store.DecideApproval(ctx, by.scope, asked[0].ID, parley.Decision{Decision: parley.DecideApprove, By: owner.Author()}, by.process)
+	decided, err := db.DecideApproval(ctx, by.scope, asked[0].ID, parley.Decision{Decision: parley.DecideApprove, By: owner.Author()}, by.process)
 	if err != nil || decided.Claim == nil || decided.Approval.State != parley.ApprovalApproved {
 		t.Errorf("the answer gives %+v, %v", decided, err)
 	}
-	accepted, err := store.Accepted(ctx, by.scope.WorkspaceID, asked[0].SessionID)
+	accepted, err := db.Accepted(ctx, by.scope.WorkspaceID, asked[0].SessionID)
 	if err != nil || !accepted.Before || len(accepted.Agents) != 1 {
 		t.Errorf("a session of before has accepted %+v, %v", accepted, err)
 	}
-	intact(t, store)
+	intact(t, db)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
@@ -18,7 +19,7 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (chos
 	if project.ID.IsZero() {
 		project.ID = parley.NewID()
 	}
-	now, audit := s.clock.Now(), parley.AuditFrom(ctx)
+	now, audit := s.clock.Now(), store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		b := tenant(project.WorkspaceID)
 		b.read(`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
@@ -51,12 +52,12 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (parley.
 }
 
 // Projects lists projects by last access.
-func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parley.ProjectQuery) ([]parley.Project, error) {
+func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query store.ProjectQuery) ([]parley.Project, error) {
 	text, rows, args := projectsQuery(query)
 	return all(ctx, s, ordered(workspaceID), scanProject, text, rows, args...)
 }
 
-func projectsQuery(q parley.ProjectQuery) (text string, rows int, args []arg) {
+func projectsQuery(q store.ProjectQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.must("p.workspace_id = " + here)
 	word, after := direction(q.Ascending)

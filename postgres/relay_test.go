@@ -11,13 +11,14 @@ import (
 
 	"parley"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 // ear keeps what it hears of other processes, and wakes who waits for it.
 type ear struct {
 	mu      sync.Mutex // guards what follows
-	commits []parley.Commit
-	hints   []parley.RelayHints
+	commits []store.Commit
+	hints   []store.RelayHints
 	from    map[parley.ID]bool
 	resyncs int
 	changed chan struct{}
@@ -38,9 +39,9 @@ func (e *ear) note(what func()) {
 	e.changed = make(chan struct{})
 }
 
-func (e *ear) Committed(c parley.Commit) { e.note(func() { e.commits = append(e.commits, c) }) }
-func (e *ear) Resync()                   { e.note(func() { e.resyncs++ }) }
-func (e *ear) Heard(from parley.ID, hints parley.RelayHints) {
+func (e *ear) Committed(c store.Commit) { e.note(func() { e.commits = append(e.commits, c) }) }
+func (e *ear) Resync()                  { e.note(func() { e.resyncs++ }) }
+func (e *ear) Heard(from parley.ID, hints store.RelayHints) {
 	e.note(func() { e.hints, e.from[from] = append(e.hints, hints), true })
 }
 
@@ -108,7 +109,7 @@ func pairOf(t *testing.T, url string, options Options) (stores [2]*Store, ears [
 func meet(t *testing.T, teller *Store, listener *ear) {
 	t.Helper()
 	id := parley.NewID()
-	teller.Relay().Committed(parley.Commit{SessionID: id, Events: []parley.Event{{Sequence: 1}}})
+	teller.Relay().Committed(store.Commit{SessionID: id, Events: []parley.Event{{Sequence: 1}}})
 	listener.until(t, "a commit of the other process", listener.commitOf(id, 1))
 }
 
@@ -127,7 +128,7 @@ func TestAloneNobodyIsTold(t *testing.T) {
 			t.Fatal("it never noticed that it is alone")
 		}
 	}
-	relay.Committed(parley.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
+	relay.Committed(store.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
 	if waits := relay.Stats().Queued; waits != 0 {
 		t.Fatalf("%d hints wait for nobody", waits)
 	}
@@ -142,19 +143,19 @@ func TestRelayTellsOthers(t *testing.T) {
 	t.Parallel()
 	stores, ears := pair(t, databases.New(t))
 	session, message := parley.NewID(), parley.NewID()
-	commit := parley.Commit{
+	commit := store.Commit{
 		WorkspaceID: parley.NewID(), SessionID: session, Epoch: 4, Ready: true, Outbox: true, Cancel: parley.NewID(),
 		Events: []parley.Event{{Sequence: 8}, {Sequence: 9}},
-		Feed: []parley.FeedEvent{
+		Feed: []store.FeedEvent{
 			{SessionID: session, Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityWorkspace, Data: []byte(`{"a":1}`)},
 			{SessionID: session, Type: parley.FeedSessionStatusChanged, Data: []byte(`"` + strings.Repeat("x", mostFeedBytes) + `"`)},
 		},
 	}
 	stores[0].Relay().Committed(commit)
 	text := strings.Repeat("Größe 🙂 ", 3000)
-	stores[0].Relay().Tell(parley.RelayHints{
-		Interests: []parley.Interest{{SessionID: session, PaceMS: 60, Flush: true}},
-		Pieces:    []parley.StreamPiece{{SessionID: session, MessageID: message, Kind: parley.KindText, Offset: 5, Text: text}},
+	stores[0].Relay().Tell(store.RelayHints{
+		Interests: []store.Interest{{SessionID: session, PaceMS: 60, Flush: true}},
+		Pieces:    []store.StreamPiece{{SessionID: session, MessageID: message, Kind: parley.KindText, Offset: 5, Text: text}},
 	})
 	got := ears[1]
 	var heard string
@@ -169,7 +170,7 @@ func TestRelayTellsOthers(t *testing.T) {
 	})
 	got.mu.Lock()
 	defer got.mu.Unlock()
-	var c parley.Commit
+	var c store.Commit
 	for _, one := range got.commits {
 		if one.SessionID == session {
 			c = one
@@ -254,7 +255,7 @@ func TestRelayOutlivesARestart(t *testing.T) {
 		if i > 2*waitingBytes>>20 {
 			t.Fatal("nothing was dropped")
 		}
-		sender.Tell(parley.RelayHints{Pieces: []parley.StreamPiece{{MessageID: parley.NewID(), Text: text}}})
+		sender.Tell(store.RelayHints{Pieces: []store.StreamPiece{{MessageID: parley.NewID(), Text: text}}})
 	}
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)
@@ -348,9 +349,9 @@ func BenchmarkRelay(b *testing.B) {
 	for b.Loop() {
 		id := sessions[said%len(sessions)]
 		said++
-		relay.Committed(parley.Commit{WorkspaceID: workspace, SessionID: id, Epoch: 1, Events: []parley.Event{{Sequence: int64(said)}}})
+		relay.Committed(store.Commit{WorkspaceID: workspace, SessionID: id, Epoch: 1, Events: []parley.Event{{Sequence: int64(said)}}})
 		if said%2 == 0 {
-			relay.Tell(parley.RelayHints{Pieces: []parley.StreamPiece{{
+			relay.Tell(store.RelayHints{Pieces: []store.StreamPiece{{
 				WorkspaceID: workspace, SessionID: id, TurnID: turn, MessageID: id, Epoch: 1, After: 1, Kind: parley.KindText, Offset: said * len(text), Text: text,
 			}}})
 		}

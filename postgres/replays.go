@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// RecordReplay implements parley.ReplayStore.
-func (s *Store) RecordReplay(ctx context.Context, scope parley.Scope, replay parley.NewReplay) error {
+// RecordReplay implements store.Replays.
+func (s *Store) RecordReplay(ctx context.Context, scope store.Scope, replay store.NewReplay) error {
 	_, err := transact(ctx, s, scope.WorkspaceID, func(a *attempt) (struct{}, error) {
 		return struct{}{}, a.tx.RecordReplay(scope, replay)
 	})
@@ -31,8 +32,8 @@ func (b *batch) replay(h *transition.Head, at parley.Time) error {
 	return nil
 }
 
-// Replays implements parley.ReplayStore.
-func (s *Store) Replays(ctx context.Context, scope parley.Scope, callID parley.ID) (replays []parley.Replay, err error) {
+// Replays implements store.Replays.
+func (s *Store) Replays(ctx context.Context, scope store.Scope, callID parley.ID) (replays []parley.Replay, err error) {
 	var l filter
 	l.must("r.workspace_id = " + here)
 	l.must("(r.replay_of = ? OR r.call_id = ?)", callID, callID)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
-// CachedResponse implements parley.ResponseCache.
-func (s *Store) CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (*parley.CachedResponse, error) {
+// CachedResponse implements store.ResponseCache.
+func (s *Store) CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (*store.CachedResponse, error) {
 	since := parley.TimeOf(s.clock.Now().Std().Add(-age))
-	found, err := all(ctx, s, tenant(workspaceID), func(r *row) (parley.CachedResponse, error) {
-		return parley.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}, nil
+	found, err := all(ctx, s, tenant(workspaceID), func(r *row) (store.CachedResponse, error) {
+		return store.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}, nil
 	}, "SELECT chunks, cost FROM parley.response_cache WHERE workspace_id = "+here+" AND key = $1 AND created_at > $2", 1, key, since)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -37,8 +38,8 @@ const (
  UPDATE parley.response_counts c SET evicted = c.evicted + counted.n FROM counted WHERE c.workspace_id = ` + here + " RETURNING counted.n"
 )
 
-// KeepResponses implements parley.ResponseCache.
-func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used parley.ResponsesUsed) (evicted int64, err error) {
+// KeepResponses implements store.ResponseCache.
+func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used store.ResponsesUsed) (evicted int64, err error) {
 	var saved parley.Money
 	for _, hit := range used.Hits {
 		saved += hit.Saved
@@ -62,7 +63,7 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used p
 	return evicted, mapError(s.send(ctx, b))
 }
 
-// ResponseCacheState implements parley.ResponseCache.
+// ResponseCacheState implements store.ResponseCache.
 func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (state parley.ResponseCacheState, err error) {
 	err = s.read(ctx, func() *batch {
 		state = parley.ResponseCacheState{}
@@ -80,9 +81,9 @@ func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (
 	return state, err
 }
 
-// ClearResponseCache implements parley.ResponseCache.
+// ClearResponseCache implements store.ResponseCache.
 func (s *Store) ClearResponseCache(ctx context.Context, workspaceID parley.ID) (dropped int64, err error) {
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	b.counted(&dropped, "DELETE FROM parley.response_cache WHERE workspace_id = "+here)
 	b.audit(audit.Entries(parley.ID{}, parley.ID{}))

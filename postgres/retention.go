@@ -13,7 +13,7 @@ const thinVersions = `DELETE FROM parley.versions v USING (SELECT o.workspace_id
  (SELECT workspace_id, message_id, n FROM parley.versions WHERE workspace_id = w.id AND message_id < $1 AND text IS NULL ORDER BY message_id, n LIMIT $2) o LIMIT $2) d
  WHERE v.workspace_id = d.workspace_id AND v.message_id = d.message_id AND v.n = d.n`
 
-// ThinVersions implements parley.RetentionStore.
+// ThinVersions implements store.Retention.
 func (s *Store) ThinVersions(ctx context.Context, before parley.Time) (bool, error) {
 	var gone int64
 	b := system()

@@ -40,7 +40,7 @@ func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = $3", h.WorkspaceID, h.LogID, h.Begins())
 }
 
-// ToolCall implements transition.Rows.
+// tool.Call implements transition.Rows.
 func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
 	err = a.read(func() { call, answered = nil, false }, "SELECT "+messageColumns+`, EXISTS (SELECT 1 FROM parley.messages x
  WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.tool_call_id <> ''

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/internal/transition"
 	"parley/internal/words"
+	"parley/store"
 )
 
 // Two ways lead to the newest matches. Of a word that many messages hold, the newest
@@ -19,11 +20,11 @@ const (
 	searchWalk   = 80_000 // messages that are walked through at most; then the index tells
 )
 
-// Search implements parley.SearchStore. Matches are looked for as the role that sees
+// Search implements store.Searcher. Matches are looked for as the role that sees
 // all workspaces, in the one of the scope: under the row policies no condition on
 // words may use an index, because what it raises could tell of rows that the policy
 // hides. What is shown of the matches is read behind the wall, as everything is.
-func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (page parley.SearchPage, err error) {
+func (s *Store) Search(ctx context.Context, scope store.Scope, query store.SearchQuery) (page store.SearchPage, err error) {
 	parts, err := s.searchedLogs(ctx, scope, query.SessionID)
 	if err != nil {
 		return page, err
@@ -53,12 +54,12 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 	var matches []words.Candidate
 	if sample >= searchOften {
 		walk := 2 * searchSample // few different ones, so that their statements stay prepared
-		for walk < searchWalk && walk*sample < 2*parley.MaxRanked*searchSample {
+		for walk < searchWalk && walk*sample < 2*store.MaxRanked*searchSample {
 			walk *= 2
 		}
 		matches, err = s.matches(ctx, scope, &query, parts, asked, walk)
 	}
-	if err == nil && len(matches) < parley.MaxRanked {
+	if err == nil && len(matches) < store.MaxRanked {
 		matches, err = s.matches(ctx, scope, &query, parts, asked, 0)
 	}
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 }
 
 // searching begins a batch that looks for matches in a workspace.
-func searching(scope parley.Scope) *batch {
+func searching(scope store.Scope) *batch {
 	b := system()
 	b.snapshot = true
 	b.read("SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
@@ -81,7 +82,7 @@ func searching(scope parley.Scope) *batch {
 
 // searchedLogs are the parts of a session's record that a search in it looks at,
 // its own last; none when it names no session.
-func (s *Store) searchedLogs(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parts []transition.Part, err error) {
+func (s *Store) searchedLogs(ctx context.Context, scope store.Scope, sessionID parley.ID) (parts []transition.Part, err error) {
 	if sessionID.IsZero() {
 		return nil, nil
 	}
@@ -100,7 +101,7 @@ func (s *Store) searchedLogs(ctx context.Context, scope parley.Scope, sessionID 
 
 // borrowedLogs are the logs that a scope sees through forks alone, when the query
 // asks for something that they are to be found by all the same.
-func (s *Store) borrowedLogs(ctx context.Context, scope parley.Scope, q *parley.SearchQuery) ([]parley.ID, error) {
+func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.SearchQuery) ([]parley.ID, error) {
 	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
 		return nil, nil
 	}
@@ -112,7 +113,7 @@ func (s *Store) borrowedLogs(ctx context.Context, scope parley.Scope, q *parley.
 }
 
 // newest is a query for the newest rows of the time that is asked for.
-func (l *filter) newest(q *parley.SearchQuery, limit int) {
+func (l *filter) newest(q *store.SearchQuery, limit int) {
 	l.must("r.workspace_id = " + here)
 	l.inTime(q)
 	terms := l.where.String()
@@ -120,7 +121,7 @@ func (l *filter) newest(q *parley.SearchQuery, limit int) {
 	l.where.WriteString("SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(limit))
 }
 
-func (l *filter) inTime(q *parley.SearchQuery) {
+func (l *filter) inTime(q *store.SearchQuery) {
 	if q.CreatedFrom != 0 {
 		l.must("r.created_at >= ?", int64(q.CreatedFrom))
 	}
@@ -132,10 +133,10 @@ func (l *filter) inTime(q *parley.SearchQuery) {
 }
 
 // matches reads the newest matches: among the newest rows, or with walk 0 among all.
-func (s *Store) matches(ctx context.Context, scope parley.Scope, q *parley.SearchQuery, parts []transition.Part, asked string, walk int) (matches []words.Candidate, err error) {
+func (s *Store) matches(ctx context.Context, scope store.Scope, q *store.SearchQuery, parts []transition.Part, asked string, walk int) (matches []words.Candidate, err error) {
 	text, args := searchQuery(scope, q, parts, asked, walk)
 	err = s.read(ctx, func() *batch {
-		matches = make([]words.Candidate, 0, parley.DefaultHits)
+		matches = make([]words.Candidate, 0, store.DefaultHits)
 		b := searching(scope)
 		b.read(text, func(r *row) error {
 			match := words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()}
@@ -150,7 +151,7 @@ func (s *Store) matches(ctx context.Context, scope parley.Scope, q *parley.Searc
 	return matches, err
 }
 
-func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.Part, asked string, walk int) (string, []arg) {
+func searchQuery(scope store.Scope, q *store.SearchQuery, parts []transition.Part, asked string, walk int) (string, []arg) {
 	var l filter
 	var begin, from string
 	if walk > 0 {
@@ -162,7 +163,7 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.P
 		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
 		l.inTime(q)
 		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
-		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC LIMIT " + strconv.Itoa(parley.MaxSearched) + ") r"
+		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC LIMIT " + strconv.Itoa(store.MaxSearched) + ") r"
 		l.where.Reset()
 		l.must("r.workspace_id = " + here)
 	}
@@ -190,12 +191,12 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, parts []transition.P
 	}
 	return begin + "SELECT r.id, r.created_at, (SELECT c.counts FROM parley.search_rows c WHERE c.workspace_id = " + here + " AND c.id = r.id), s.id, r.sequence FROM " + from +
 		" CROSS JOIN LATERAL (SELECT " + shown + " AS id) x JOIN parley.sessions s ON s.workspace_id = " + here + " AND s.id = x.id WHERE " + l.where.String() +
-		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(parley.MaxRanked), l.args
+		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(store.MaxRanked), l.args
 }
 
 // shownSession is the session that a match is shown for: the one that is asked for,
 // the one that wrote it, or of those that the scope sees the first that shares it.
-func (l *filter) shownSession(scope parley.Scope, q *parley.SearchQuery) string {
+func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 	if !q.SessionID.IsZero() {
 		return l.arg(q.SessionID) + "::uuid"
 	}
@@ -210,7 +211,7 @@ func (l *filter) shownSession(scope parley.Scope, q *parley.SearchQuery) string 
 
 // readHits reads what is shown of matches, as the tenant. What is gone meanwhile is
 // left out.
-func (s *Store) readHits(ctx context.Context, scope parley.Scope, best []words.Candidate) ([]parley.SearchHit, error) {
+func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
 	var sessionIDs, messageIDs []parley.ID
 	for _, match := range best {
 		sessionIDs = append(sessionIDs, match.SessionID)
@@ -241,9 +242,9 @@ func (s *Store) readHits(ctx context.Context, scope parley.Scope, best []words.C
 	}); err != nil {
 		return nil, err
 	}
-	hits := make([]parley.SearchHit, 0, len(best))
+	hits := make([]store.SearchHit, 0, len(best))
 	for i := range best {
-		hit := parley.SearchHit{ID: best[i].ID(), Score: best[i].Score}
+		hit := store.SearchHit{ID: best[i].ID(), Score: best[i].Score}
 		session, there := sessions[best[i].SessionID]
 		hit.Session = session
 		if message, found := messages[best[i].MessageID]; found {

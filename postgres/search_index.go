@@ -8,13 +8,14 @@ import (
 
 	"parley"
 	"parley/internal/words"
+	"parley/store"
 )
 
 // searchReadBytes bounds the contents that one transaction's worth of messages is
 // read with; the message that reaches it is the last.
 const searchReadBytes = 4 << 20
 
-// IndexSessions implements parley.SearchStore. What is new is read and prepared
+// IndexSessions implements store.Searcher. What is new is read and prepared
 // first, and written if no other process has done so meanwhile.
 func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parley.ID, error) {
 	const most = 256 // sessions that are looked at in one round trip
@@ -132,7 +133,7 @@ func (s *Store) unindexed(ctx context.Context, logs []words.Stretch) (messages [
 			m.Content, m.ToolName, m.Internal, m.CreatedAt = r.json(), r.text(), r.bool(), r.time()
 			messages = append(messages, m)
 			return nil
-		}, workspaces, ids, from, to, parley.SearchBatch, searchReadBytes)
+		}, workspaces, ids, from, to, store.SearchBatch, searchReadBytes)
 		return b
 	})
 	if len(messages) > 0 {
@@ -217,14 +218,14 @@ func arraysOf(p *words.Stretch) arrays {
 	return a
 }
 
-// TakeSearchStep implements parley.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step parley.SearchStep, taken bool, err error) {
+// TakeSearchStep implements store.SearchIndex.
+func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.SearchStep, taken bool, err error) {
 	var after parley.ID
 	b := system()
 	b.read(`UPDATE parley.search_pass SET due_at = parley.now_ms() + $1 WHERE id = (SELECT id FROM parley.search_pass WHERE due_at <= parley.now_ms() OR $2 AND after_id IS NULL FOR UPDATE SKIP LOCKED) RETURNING after_id`, func(r *row) error {
 		taken, after = true, r.id()
 		return nil
-	}, parley.SearchLease.Milliseconds(), anew)
+	}, store.SearchLease.Milliseconds(), anew)
 	if err := s.send(ctx, b); err != nil || !taken {
 		return step, false, mapError(err)
 	}
@@ -232,8 +233,8 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step parley.Sear
 	return step, err == nil, err
 }
 
-// EndSearchStep implements parley.SearchIndex.
-func (s *Store) EndSearchStep(ctx context.Context, step parley.SearchStep, rest time.Duration) error {
+// EndSearchStep implements store.SearchIndex.
+func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest time.Duration) error {
 	b := system()
 	if step.Last.IsZero() { // the end
 		b.write("UPDATE parley.search_pass SET after_id = NULL, due_at = parley.now_ms() + $1, completed_at = coalesce(completed_at, parley.now_ms())", rest.Milliseconds())
@@ -244,10 +245,10 @@ func (s *Store) EndSearchStep(ctx context.Context, step parley.SearchStep, rest 
 }
 
 // behind is the step of a pass behind a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.SearchStep, err error) {
+func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	err = s.read(ctx, func() *batch {
 		seen := 0
-		step = parley.SearchStep{}
+		step = store.SearchStep{}
 		b := system()
 		b.read(`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
   OR NOT i.visible AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS DISTINCT FROM i.project_id
@@ -261,18 +262,18 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.Search
 			if r.bool() {
 				step.Sessions = append(step.Sessions, id)
 			}
-			if seen == parley.SearchSweep || len(step.Sessions) == parley.SearchBehind {
+			if seen == store.SearchSweep || len(step.Sessions) == store.SearchBehind {
 				step.Last = id
 				return errPageFull
 			}
 			return nil
-		}, after, parley.SearchSweep)
+		}, after, store.SearchSweep)
 		return b
 	})
 	return step, err
 }
 
-// RebuildSearch implements parley.SearchStore.
+// RebuildSearch implements store.Searcher.
 func (s *Store) RebuildSearch(ctx context.Context) error {
 	b := system()
 	b.write("TRUNCATE parley.search_rows, parley.search_logs")

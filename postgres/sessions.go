@@ -5,20 +5,21 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Session finds a session by id.
-func (s *Store) Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error) {
+func (s *Store) Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error) {
 	return s.session(ctx, scope, "s.id = ?", id)
 }
 
 // SessionByKey finds the session that has a key.
-func (s *Store) SessionByKey(ctx context.Context, scope parley.Scope, key string) (parley.Session, error) {
+func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string) (parley.Session, error) {
 	return s.session(ctx, scope, "s.key = ?", key)
 }
 
 // session reads the one session that a scope may see and a term names.
-func (s *Store) session(ctx context.Context, scope parley.Scope, term string, value arg) (session parley.Session, err error) {
+func (s *Store) session(ctx context.Context, scope store.Scope, term string, value arg) (session parley.Session, err error) {
 	var l filter
 	l.visible(scope)
 	l.must(term, value)
@@ -53,7 +54,7 @@ func all[T any](ctx context.Context, s *Store, as *batch, scan func(*row) (T, er
 }
 
 // Sessions lists sessions by last activity.
-func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.SessionQuery) ([]parley.Session, error) {
+func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.SessionQuery) ([]parley.Session, error) {
 	text, rows, args := sessionsQuery(scope, query)
 	b := ordered(scope.WorkspaceID)
 	b.inOrder = query.Tag == "" && query.CreatedFrom == 0 && query.CreatedTo == 0 // these have indexes in another order
@@ -62,7 +63,7 @@ func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.S
 
 // sessionsQuery builds the list query. The page is chosen from the listed rows
 // alone; only its sessions' heads are read.
-func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows int, args []arg) {
+func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows int, args []arg) {
 	var l filter
 	from := "parley.sessions s"
 	if q.Tag != "" {
@@ -118,7 +119,7 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (text string, rows
 }
 
 // flags adds what a session is or is not, and when it was made.
-func (l *filter) flags(q parley.SessionQuery) {
+func (l *filter) flags(q store.SessionQuery) {
 	if q.Pinned != nil {
 		l.must(map[bool]string{true: "s.pinned", false: "NOT s.pinned"}[*q.Pinned])
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // shareColumns reads "x".
@@ -26,12 +27,12 @@ const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, work
  AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND reader_id = $2) < $7
  ON CONFLICT DO NOTHING RETURNING 1`
 
-// Share implements parley.ShareStore. Sent again, it changes nothing more.
-func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Share) (kept parley.Share, made bool, err error) {
+// Share implements store.Shares. Sent again, it changes nothing more.
+func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share) (kept parley.Share, made bool, err error) {
 	if err := s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err != nil {
 		return kept, false, err
 	}
-	found, audit := false, parley.AuditFrom(ctx)
+	found, audit := false, store.AuditFrom(ctx)
 	share.CreatedAt = s.clock.Now()
 	err = s.read(ctx, func() *batch {
 		found = false
@@ -61,7 +62,7 @@ func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Shar
 }
 
 // bothSeen is CodeNotFound unless a scope may see two sessions.
-func (s *Store) bothSeen(ctx context.Context, scope parley.Scope, one, other parley.ID) error {
+func (s *Store) bothSeen(ctx context.Context, scope store.Scope, one, other parley.ID) error {
 	var first, second bool
 	err := s.read(ctx, func() *batch {
 		b := tenant(scope.WorkspaceID)
@@ -75,13 +76,13 @@ func (s *Store) bothSeen(ctx context.Context, scope parley.Scope, one, other par
 	return err
 }
 
-// Unshare implements parley.ShareStore.
-func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error {
+// Unshare implements store.Shares.
+func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, readerID parley.ID) error {
 	if err := s.bothSeen(ctx, scope, sessionID, sessionID); err != nil {
 		return err
 	}
 	var gone int64
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	b := tenant(scope.WorkspaceID)
 	b.auditIf(audit.Entries(parley.ID{}, parley.ID{}), "SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 FOR UPDATE", sessionID, readerID)
 	b.counted(&gone, "DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2 AND reader_id = $3", scope.WorkspaceID, sessionID, readerID)
@@ -95,8 +96,8 @@ func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, read
 	return err
 }
 
-// Shares implements parley.ShareStore.
-func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) (shares []parley.Share, err error) {
+// Shares implements store.Shares.
+func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
 	seen, own, other := query.SessionID, "session_id", "reader_id"
 	if seen.IsZero() {
 		seen, own, other = query.ReaderID, "reader_id", "session_id"
@@ -114,14 +115,14 @@ func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.Sha
 	return shares, err
 }
 
-// Readable implements parley.ShareStore.
+// Readable implements store.Shares.
 func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error) {
 	return one(ctx, s, tenant(workspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1 AND s.deleted_at IS NULL
  AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
 		sessionID, readerID)
 }
 
-// AllReadable implements parley.ShareStore.
+// AllReadable implements store.Shares.
 func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error) {
 	return all(ctx, s, tenant(workspaceID), scanSession, "SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
 		headOfSession+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND s.deleted_at IS NULL ORDER BY x.created_at, x.session_id", parley.MaxShares, readerID)

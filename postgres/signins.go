@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // signInCounts is when a sign-in of the row i counts, with its principal p, at the
@@ -26,8 +27,8 @@ func idleSince(now parley.Time) parley.Time {
 	return now - parley.Time(parley.SignInIdle.Milliseconds())
 }
 
-// CreateSignIn implements parley.SignInStore.
-func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
+// CreateSignIn implements store.SignIns.
+func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	b := tenant(made.WorkspaceID)
 	b.write("DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = $3 AND "+signInCounts+")",
 		made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID)
@@ -35,7 +36,7 @@ func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
 		made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1)
 	b.write("INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
 		made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	var err error
 	for range lookAgain {
@@ -49,9 +50,9 @@ func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
 	return mapError(err)
 }
 
-// SignedIn implements parley.SignInStore.
-func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (parley.SignedIn, error) {
-	in, err := one(ctx, s, system(), "sign-in", func(r *row) (in parley.SignedIn, err error) {
+// SignedIn implements store.SignIns.
+func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (store.SignedIn, error) {
+	in, err := one(ctx, s, system(), "sign-in", func(r *row) (in store.SignedIn, err error) {
 		if in.SignIn, err = scanSignIn(r); err != nil {
 			return in, err
 		}
@@ -67,23 +68,23 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 	return in, err
 }
 
-// TouchSignIn implements parley.SignInStore.
+// TouchSignIn implements store.SignIns.
 func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
 	b := tenant(workspaceID)
 	b.write("UPDATE parley.sign_ins SET seen_at = $3 WHERE workspace_id = $1 AND id = $2 AND seen_at < $3", workspaceID, id, now)
 	return mapError(s.send(ctx, b))
 }
 
-// SignIns implements parley.SignInStore.
+// SignIns implements store.SignIns.
 func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) ([]parley.SignIn, error) {
 	return all(ctx, s, tenant(workspaceID), scanSignIn, "SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = "+here+
 		" AND ($3::uuid IS NULL OR i.principal_id = $3) AND "+signInCounts+" ORDER BY i.id DESC LIMIT $4", parley.MaxSignInsListed, now, idleSince(now), principalID, parley.MaxSignInsListed)
 }
 
-// EndSignIn implements parley.SignInStore.
+// EndSignIn implements store.SignIns.
 func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
 	var gone int64
-	audit := parley.AuditFrom(ctx)
+	audit := store.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE", id, principalID)
 	b.counted(&gone, "DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id = $2 AND ($3::uuid IS NULL OR principal_id = $3)", workspaceID, id, principalID)

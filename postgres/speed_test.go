@@ -16,13 +16,14 @@ import (
 
 	"parley"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 // talker is a workspace with sessions whose turns one process runs.
 type talker struct {
 	tb       testing.TB
 	store    *Store
-	scope    parley.Scope
+	scope    store.Scope
 	owner    parley.Author
 	process  parley.ID
 	sessions []parley.ID
@@ -33,25 +34,25 @@ func newTalker(tb testing.TB, store *Store, sessions int) *talker {
 	return newTalkerIn(tb, store, "default", sessions)
 }
 
-func newTalkerIn(tb testing.TB, store *Store, workspace string, sessions int) *talker {
+func newTalkerIn(tb testing.TB, db *Store, workspace string, sessions int) *talker {
 	tb.Helper()
 	ctx := context.Background()
-	t := &talker{tb: tb, store: store, owner: parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}, process: parley.NewID()}
+	t := &talker{tb: tb, store: db, owner: parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}, process: parley.NewID()}
 	var err error
-	if t.scope.WorkspaceID, err = store.Workspace(ctx, workspace); err != nil {
+	if t.scope.WorkspaceID, err = db.Workspace(ctx, workspace); err != nil {
 		tb.Fatal(err)
 	}
-	agent, err := store.Agent(ctx, t.scope.WorkspaceID, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, t.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := store.RegisterProcess(ctx, parley.Process{ID: t.process, Name: "test"}, time.Hour); err != nil {
+	if err := db.RegisterProcess(ctx, store.Process{ID: t.process, Name: "test"}, time.Hour); err != nil {
 		tb.Fatal(err)
 	}
 	for range sessions {
 		made := parley.Session{ID: parley.NewID(), WorkspaceID: t.scope.WorkspaceID, AgentID: agent.ID, OwnerID: t.owner.ID,
 			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}
-		if _, err := store.EnsureSession(ctx, t.scope, parley.NewSession{Session: made}, parley.ID{}); err != nil {
+		if _, err := db.EnsureSession(ctx, t.scope, store.NewSession{Session: made}, parley.ID{}); err != nil {
 			tb.Fatal(err)
 		}
 		t.sessions = append(t.sessions, made.ID)
@@ -60,12 +61,12 @@ func newTalkerIn(tb testing.TB, store *Store, workspace string, sessions int) *t
 }
 
 // said is a user message that starts a turn.
-func (t *talker) said(text string) parley.NewMessage {
+func (t *talker) said(text string) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
 		t.tb.Error(err)
 	}
-	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.owner, Content: content}
+	return store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.owner, Content: content}
 }
 
 // turn runs one turn through its three transactions.
@@ -98,8 +99,8 @@ func (t *talker) try(session parley.ID, text string) error {
 	return nil
 }
 
-func stepBegin(step int) parley.StepBegin {
-	return parley.StepBegin{
+func stepBegin(step int) store.StepBegin {
+	return store.StepBegin{
 		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
 			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
 			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "all"}}}},
@@ -108,14 +109,14 @@ func stepBegin(step int) parley.StepBegin {
 }
 
 // stepSettle settles a step with a text, and ends its turn.
-func stepSettle(begin parley.StepBegin, text string) (parley.StepSettle, error) {
+func stepSettle(begin store.StepBegin, text string) (store.StepSettle, error) {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage, cost := parley.Usage{InputTokens: &in, OutputTokens: &out}, parley.Money(1000)
-	return parley.StepSettle{Step: begin.Call.Step,
-		Call:   parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
-		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
-		End:    &parley.TurnEnd{Status: parley.TurnCompleted}}, err
+	return store.StepSettle{Step: begin.Call.Step,
+		Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
+		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
+		End:    &store.TurnEnd{Status: parley.TurnCompleted}}, err
 }
 
 // BenchmarkTurn is one plain turn, three transactions, on a server that keeps what

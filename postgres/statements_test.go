@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parley"
+	"parley/store"
 )
 
 // TestStatementsOfTurns counts what the hot path costs: the round trips of a plain
@@ -127,7 +128,7 @@ func (t *talker) toolTurn(session parley.ID) error {
 	if _, err := t.store.BeginStep(ctx, fence, first); err != nil {
 		return err
 	}
-	call := parley.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
+	call := store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
 	if _, err := t.store.OpenBlock(ctx, fence, call); err != nil {
 		return err
 	}
@@ -140,14 +141,14 @@ func (t *talker) toolTurn(session parley.ID) error {
 		return err
 	}
 	settle.End, settle.ToolsStarted = nil, []string{call.ToolCallID}
-	settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
+	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
 	if _, err := t.store.SettleStep(ctx, fence, settle); err != nil {
 		return err
 	}
 	if content, err = parley.EncodeContent(parley.ToolResultContent{Result: []byte(`"noon"`), Success: true}); err != nil {
 		return err
 	}
-	if _, err := t.store.SettleTool(ctx, fence, parley.ToolSettle{
+	if _, err := t.store.SettleTool(ctx, fence, store.ToolSettle{
 		MessageID: parley.NewID(), Step: 1, ToolCallID: call.ToolCallID, ToolName: call.ToolName, Content: content,
 	}); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of the store.
@@ -45,7 +46,7 @@ type Options struct {
 	Copying bool
 }
 
-// Store is a parley.Store in one PostgreSQL database, which any number of
+// Store is a store.Store in one PostgreSQL database, which any number of
 // processes use at once. It is safe for concurrent use.
 type Store struct {
 	log   *slog.Logger
@@ -53,7 +54,7 @@ type Store struct {
 	lease *leaseConn
 	clock clock
 
-	damage    parley.DamageNote
+	damage    store.DamageNote
 	checksums checksumCount
 
 	heads  *headCache
@@ -67,9 +68,9 @@ type Store struct {
 	direct *pgx.ConnConfig
 
 	closed    atomic.Bool
-	mu        sync.Mutex     // guards listeners and relay
-	listeners []parley.Hints // in the order of Listen
-	relay     *Relay         // nil until it is asked for
+	mu        sync.Mutex    // guards listeners and relay
+	listeners []store.Hints // in the order of Listen
+	relay     *Relay        // nil until it is asked for
 }
 
 // Open connects to a database, brings its schema up to date and checks who the
@@ -190,14 +191,14 @@ func settle(config *pgx.ConnConfig) {
 }
 
 // Listen adds a listener. Call it before the first transition.
-func (s *Store) Listen(hints parley.Hints) {
+func (s *Store) Listen(hints store.Hints) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = append(s.listeners, hints)
 }
 
 // tell passes commits on to the listeners.
-func (s *Store) tell(commits []parley.Commit) {
+func (s *Store) tell(commits []store.Commit) {
 	s.mu.Lock()
 	listeners := s.listeners
 	s.mu.Unlock()

@@ -14,34 +14,35 @@ import (
 	"parley"
 	"parley/internal/bounded"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	store, _ := opened(t)
+	db, _ := opened(t)
 	ctx, id := t.Context(), parley.NewID()
-	if left, err := store.NextExpiry(ctx); err != nil || left < 1000*time.Hour {
+	if left, err := db.NextExpiry(ctx); err != nil || left < 1000*time.Hour {
 		t.Errorf("without a process a lease runs out in %v, %v", left, err)
 	}
-	if err := store.RegisterProcess(ctx, parley.Process{ID: id, Name: "x"}, time.Minute); err != nil {
+	if err := db.RegisterProcess(ctx, store.Process{ID: id, Name: "x"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := store.NextExpiry(ctx); err != nil || left > time.Minute || left < 30*time.Second {
+	if left, err := db.NextExpiry(ctx); err != nil || left > time.Minute || left < 30*time.Second {
 		t.Errorf("the lease runs out in %v, %v", left, err)
 	}
-	if _, err := store.RenewLease(ctx, id, -time.Second); err != nil {
+	if _, err := db.RenewLease(ctx, id, -time.Second); err != nil {
 		t.Error(err)
 	}
-	if left, err := store.NextExpiry(ctx); err != nil || left > 0 {
+	if left, err := db.NextExpiry(ctx); err != nil || left > 0 {
 		t.Errorf("the expired lease runs out in %v, %v", left, err)
 	}
-	if _, err := store.RenewLease(ctx, id, time.Minute); err != nil {
+	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
 		t.Errorf("a lease that nobody swept: %v", err)
 	}
-	if err := store.ReleaseProcess(ctx, id); err != nil {
+	if err := db.ReleaseProcess(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.RenewLease(ctx, id, time.Minute); refusal(t, err) != parley.CodeFenced {
+	if _, err := db.RenewLease(ctx, id, time.Minute); refusal(t, err) != parley.CodeFenced {
 		t.Errorf("a lease that is gone: %v", err)
 	}
 }
@@ -51,26 +52,26 @@ func TestLeases(t *testing.T) {
 func TestLeaseIsApartFromThePool(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
-	store := openedAt(t, url, Options{MaxConns: 2})
+	db := openedAt(t, url, Options{MaxConns: 2})
 	ctx, id := t.Context(), parley.NewID()
-	if err := store.RegisterProcess(ctx, parley.Process{ID: id, Name: "x"}, time.Minute); err != nil {
+	if err := db.RegisterProcess(ctx, store.Process{ID: id, Name: "x"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	var taken []*pgxpool.Conn
 	for range 2 {
-		c, err := store.pool.Acquire(ctx)
+		c, err := db.pool.Acquire(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		taken = append(taken, c)
 	}
-	if _, err := store.RenewLease(ctx, id, time.Minute); err != nil {
+	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
 		t.Errorf("with the pool exhausted: %v", err)
 	}
-	if _, err := taken[0].Exec(ctx, "SELECT pg_terminate_backend($1)", int32(store.lease.conn.PgConn().PID())); err != nil { //nolint:gosec // a process id
+	if _, err := taken[0].Exec(ctx, "SELECT pg_terminate_backend($1)", int32(db.lease.conn.PgConn().PID())); err != nil { //nolint:gosec // a process id
 		t.Fatal(err)
 	}
-	if _, err := store.RenewLease(ctx, id, time.Minute); err != nil {
+	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
 		t.Errorf("with its connection ended: %v", err)
 	}
 	for _, c := range taken {
@@ -82,18 +83,18 @@ func TestLeaseIsApartFromThePool(t *testing.T) {
 // and what came with it is not there.
 func TestTextThatCannotBeStored(t *testing.T) {
 	t.Parallel()
-	store, _ := opened(t)
-	workspace, err := store.Workspace(t.Context(), "default")
+	db, _ := opened(t)
+	workspace, err := db.Workspace(t.Context(), "default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"a\x00b", "\xff"} {
-		_, _, err := store.ChooseProject(t.Context(), parley.Project{WorkspaceID: workspace, Path: "/" + text, Name: "p"})
+		_, _, err := db.ChooseProject(t.Context(), parley.Project{WorkspaceID: workspace, Path: "/" + text, Name: "p"})
 		if refusal(t, err) != parley.CodeInvalid {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if projects, err := store.Projects(t.Context(), workspace, parley.ProjectQuery{}); err != nil || len(projects) != 0 {
+	if projects, err := db.Projects(t.Context(), workspace, store.ProjectQuery{}); err != nil || len(projects) != 0 {
 		t.Errorf("%d projects, %v", len(projects), err)
 	}
 }
@@ -104,8 +105,8 @@ func TestProtocolModes(t *testing.T) {
 	url := databases.New(t)
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
-			store := openedAt(t, url+"&default_query_exec_mode="+mode, Options{MaxConns: 1})
-			workspace, err := store.Workspace(t.Context(), mode)
+			db := openedAt(t, url+"&default_query_exec_mode="+mode, Options{MaxConns: 1})
+			workspace, err := db.Workspace(t.Context(), mode)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,11 +127,11 @@ func TestProtocolModes(t *testing.T) {
 					}
 					return nil
 				}, []parley.ID{id, parley.NewID()}, []string{"a", text}, []int64{1, 2}, []bool{true, false}, [][]byte{{1}, {0xff}})
-				if err := store.send(t.Context(), b); err != nil {
+				if err := db.send(t.Context(), b); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if agents, err := store.Agents(t.Context(), workspace, parley.AgentQuery{}); err != nil || len(agents) != 1 {
+			if agents, err := db.Agents(t.Context(), workspace, store.AgentQuery{}); err != nil || len(agents) != 1 {
 				t.Errorf("%d agents, %v", len(agents), err)
 			}
 		})
@@ -196,24 +197,24 @@ func underRestarts(t *testing.T, cluster *pgtest.Cluster, workers int, work func
 // answered is there once, whatever was sent again, and nobody waits for ever.
 func TestServerRestartsUnderLoad(t *testing.T) {
 	t.Parallel()
-	cluster, store := restarted(t)
+	cluster, db := restarted(t)
 	ctx := context.Background()
-	workspace, err := store.Workspace(ctx, "default")
+	workspace, err := db.Workspace(ctx, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	agents := make([]parley.Agent, 8)
 	for i := range agents {
-		if agents[i], _, err = store.CreateAgent(ctx, parley.Agent{WorkspaceID: workspace, Slug: fmt.Sprintf("agent-%d", i), Name: "A", Runtime: parley.StandardRuntime}, parley.Idempotency{}); err != nil {
+		if agents[i], _, err = db.CreateAgent(ctx, parley.Agent{WorkspaceID: workspace, Slug: fmt.Sprintf("agent-%d", i), Name: "A", Runtime: parley.StandardRuntime}, store.Idempotency{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	underRestarts(t, cluster, len(agents), func(i, n int) error {
 		agent := &agents[i]
 		agent.Description = fmt.Sprint(n)
-		next, err := store.UpdateAgent(ctx, *agent)
+		next, err := db.UpdateAgent(ctx, *agent)
 		for parley.ErrorCode(err) == parley.CodeUnavailable { // it may be there or not: look
-			if next, err = store.Agent(ctx, workspace, agent.ID.String()); err == nil && next.Version != agent.Version && next.Version != agent.Version+1 {
+			if next, err = db.Agent(ctx, workspace, agent.ID.String()); err == nil && next.Version != agent.Version && next.Version != agent.Version+1 {
 				return fmt.Errorf("a change to version %d left version %d", agent.Version, next.Version)
 			}
 		}
@@ -224,7 +225,7 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 	})
 	for i := range agents {
 		for n := 1; n <= agents[i].Version; n++ {
-			if _, err := store.AgentVersion(ctx, workspace, agents[i].ID, n); err != nil {
+			if _, err := db.AgentVersion(ctx, workspace, agents[i].ID, n); err != nil {
 				t.Errorf("version %d of agent %d: %v", n, i, err)
 			}
 		}
@@ -235,18 +236,18 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 // in the record once each, in the order of their senders, without a gap.
 func TestPostsSurviveRestarts(t *testing.T) {
 	t.Parallel()
-	cluster, store := restarted(t)
+	cluster, db := restarted(t)
 	ctx := context.Background()
 	const sessions, posters = 2, 8
-	by := newTalker(t, store, sessions)
+	by := newTalker(t, db, sessions)
 	var answered [posters]int
 	underRestarts(t, cluster, posters, func(i, n int) error {
 		message := by.said(fmt.Sprintf("%d/%d", i, n))
 		message.TurnID = parley.ID{} // recorded, and that is all
-		message.Idempotency = parley.Idempotency{Key: fmt.Sprintf("%d/%d", i, n), Fingerprint: parley.HashOf(message.Content)}
-		posted, err := store.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
+		message.Idempotency = store.Idempotency{Key: fmt.Sprintf("%d/%d", i, n), Fingerprint: parley.HashOf(message.Content)}
+		posted, err := db.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
 		for parley.ErrorCode(err) == parley.CodeUnavailable {
-			posted, err = store.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
+			posted, err = db.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
 		}
 		if err == nil && posted.Message.ID != message.ID {
 			err = errors.New("the answer is about another message")
@@ -258,7 +259,7 @@ func TestPostsSurviveRestarts(t *testing.T) {
 	for _, session := range by.sessions {
 		sequence := int64(0)
 		for {
-			page, err := store.Messages(ctx, by.scope, session, parley.MessageQuery{AfterSequence: sequence, Limit: parley.MaxPage})
+			page, err := db.Messages(ctx, by.scope, session, store.MessageQuery{AfterSequence: sequence, Limit: parley.MaxPage})
 			if err != nil {
 				t.Fatal(err)
 			}

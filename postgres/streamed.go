@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // streamedNow reads the messages that stream, and of their versions those that
@@ -16,18 +17,18 @@ const streamedNow = `SELECT h.workspace_id, h.session_id, m.turn_id, m.id, h.epo
  WHERE h.session_id = ANY($1) AND h.turn_id IS NOT NULL AND h.deleted_at IS NULL
  ORDER BY m.sequence, v.n`
 
-// Streamed implements parley.Relay.
-func (r *Relay) Streamed(ctx context.Context, sessions []parley.ID, have []parley.StreamEnd) ([]parley.StreamPiece, error) {
+// Streamed implements store.Relay.
+func (r *Relay) Streamed(ctx context.Context, sessions []parley.ID, have []store.StreamEnd) ([]store.StreamPiece, error) {
 	messages, kinds, ends := make([]parley.ID, len(have)), make([]string, len(have)), make([]int64, len(have))
 	for i, known := range have {
 		messages[i], kinds[i], ends[i] = known.MessageID, string(known.Kind), int64(known.End)
 	}
-	var pieces []parley.StreamPiece
+	var pieces []store.StreamPiece
 	err := r.store.read(ctx, func() *batch {
 		pieces = nil
 		b := system()
 		b.read(streamedNow, func(row *row) error {
-			pieces = append(pieces, parley.StreamPiece{
+			pieces = append(pieces, store.StreamPiece{
 				WorkspaceID: row.id(), SessionID: row.id(), TurnID: row.id(), MessageID: row.id(), Epoch: row.int64(), After: row.int64(),
 				Kind: parley.ContentKind(row.text()), Offset: row.int(), Text: row.text(),
 			})

@@ -36,7 +36,7 @@ const catchUp = `UPDATE parley.outbox SET due_at = due_at - created_at + parley.
 // stray is a session whose turn nobody runs.
 type stray struct{ session, workspace, holder parley.ID }
 
-// Sweep implements parley.LeaseStore. Several processes may sweep at once: each
+// Sweep implements store.Leases. Several processes may sweep at once: each
 // session is taken over by one of them. A dead process is forgotten behind the
 // last of its claims, so that a sweep which was broken off is seen to be wanted.
 func (s *Store) Sweep(ctx context.Context) (int, error) {

@@ -4,15 +4,16 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // TestSweepBrokenOff: a dead process is forgotten behind the last of its claims. Until
 // then its lease is one that has run out, so that whoever looks sweeps again.
 func TestSweepBrokenOff(t *testing.T) {
 	t.Parallel()
-	store, url := opened(t)
+	db, url := opened(t)
 	conn, ctx, process := connected(t, url), t.Context(), parley.NewID()
-	if err := store.RegisterProcess(ctx, parley.Process{ID: process, Name: "dead"}, -1); err != nil {
+	if err := db.RegisterProcess(ctx, store.Process{ID: process, Name: "dead"}, -1); err != nil {
 		t.Fatal(err)
 	}
 	run(t, conn, "SET ROLE parley_system", `INSERT INTO parley.heads (session_id, workspace_id, log_id, holder, turn_id, turn_status)
@@ -21,17 +22,17 @@ func TestSweepBrokenOff(t *testing.T) {
 		t.Helper()
 		b := system()
 		b.write(forget)
-		if err := store.send(ctx, b); err != nil {
+		if err := db.send(ctx, b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	forgets()
-	if left, err := store.NextExpiry(ctx); err != nil || left > 0 {
+	if left, err := db.NextExpiry(ctx); err != nil || left > 0 {
 		t.Errorf("with a claim of a dead process left the next lease runs out in %s, %v", left, err)
 	}
 	run(t, conn, "UPDATE parley.heads SET holder = NULL")
 	forgets()
-	if left, err := store.NextExpiry(ctx); err != nil || left <= 0 {
+	if left, err := db.NextExpiry(ctx); err != nil || left <= 0 {
 		t.Errorf("without one it runs out in %s, %v", left, err)
 	}
 	var dead int

@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // A transition of a session is optimistic: its head comes from memory, the core
@@ -42,7 +43,7 @@ const (
 type sentOff[T any] struct {
 	answer  T
 	attempt *attempt
-	commits []parley.Commit
+	commits []store.Commit
 }
 
 // transact runs a transition of a workspace's session until it is committed or
@@ -99,7 +100,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 
 // try makes one attempt: err is the core's refusal, failed why what it computed
 // does not count.
-func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits []parley.Commit, err, failed error) {
+func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits []store.Commit, err, failed error) {
 	once := func() error {
 		if answer, err = run(a); failure(err) {
 			return err
@@ -152,7 +153,7 @@ func failure(err error) bool {
 }
 
 func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *held, care care) *attempt {
-	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}, audit: parley.AuditFrom(ctx)}
+	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}, audit: store.AuditFrom(ctx)}
 	a.tx.Begin(a, s.clock.Now())
 	return a
 }

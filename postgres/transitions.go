@@ -5,122 +5,123 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // The transitions: package transition says what each does, attempt reads and writes.
 
-// EnsureSession implements parley.TurnStore.
-func (s *Store) EnsureSession(ctx context.Context, scope parley.Scope, session parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Opened, error) { return a.tx.EnsureSession(scope, session, claimBy) })
+// EnsureSession implements store.Turns.
+func (s *Store) EnsureSession(ctx context.Context, scope store.Scope, session store.NewSession, claimBy parley.ID) (store.Opened, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Opened, error) { return a.tx.EnsureSession(scope, session, claimBy) })
 }
 
-// PostMessage implements parley.TurnStore.
-func (s *Store) PostMessage(ctx context.Context, scope parley.Scope, sessionID parley.ID, message parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Posted, error) { return a.tx.PostMessage(scope, sessionID, message, claimBy) })
+// PostMessage implements store.Turns.
+func (s *Store) PostMessage(ctx context.Context, scope store.Scope, sessionID parley.ID, message store.NewMessage, claimBy parley.ID) (store.Posted, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Posted, error) { return a.tx.PostMessage(scope, sessionID, message, claimBy) })
 }
 
-// EditQueued implements parley.TurnStore.
-func (s *Store) EditQueued(ctx context.Context, scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+// EditQueued implements store.Turns.
+func (s *Store) EditQueued(ctx context.Context, scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, author, messageID, content) })
 }
 
-// RemoveQueued implements parley.TurnStore.
-func (s *Store) RemoveQueued(ctx context.Context, scope parley.Scope, messageID parley.ID) (parley.Message, error) {
+// RemoveQueued implements store.Turns.
+func (s *Store) RemoveQueued(ctx context.Context, scope store.Scope, messageID parley.ID) (parley.Message, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.RemoveQueued(scope, messageID) })
 }
 
-// RecoverTurn implements parley.TurnStore.
-func (s *Store) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.TurnState, error) { return a.tx.RecoverTurn(fence) })
+// RecoverTurn implements store.Turns.
+func (s *Store) RecoverTurn(ctx context.Context, fence store.Fence) (store.TurnState, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.TurnState, error) { return a.tx.RecoverTurn(fence) })
 }
 
-// PendingSteers implements parley.TurnStore.
-func (s *Store) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error) {
+// PendingSteers implements store.Turns.
+func (s *Store) PendingSteers(ctx context.Context, fence store.Fence) ([]parley.Message, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) ([]parley.Message, error) { return a.tx.PendingSteers(fence) })
 }
 
-// BeginStep implements parley.TurnStore.
-func (s *Store) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepBegun, error) { return a.tx.BeginStep(fence, begin) })
+// BeginStep implements store.Turns.
+func (s *Store) BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepBegun, error) { return a.tx.BeginStep(fence, begin) })
 }
 
-// NoteProgress implements parley.TurnStore.
-func (s *Store) NoteProgress(ctx context.Context, fence parley.Fence, note parley.ProgressNote) error {
+// NoteProgress implements store.Turns.
+func (s *Store) NoteProgress(ctx context.Context, fence store.Fence, note store.ProgressNote) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.NoteProgress(fence, note) })
 }
 
-// RetryCall implements parley.TurnStore.
-func (s *Store) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+// RetryCall implements store.Turns.
+func (s *Store) RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.RetryCall(fence, step, failed, notice) })
 }
 
-// BeginCall implements parley.TurnStore.
-func (s *Store) BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error {
+// BeginCall implements store.Turns.
+func (s *Store) BeginCall(ctx context.Context, fence store.Fence, begin store.StepBegin) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.BeginCall(fence, begin) })
 }
 
-// OpenBlock implements parley.TurnStore.
-func (s *Store) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+// OpenBlock implements store.Turns.
+func (s *Store) OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.OpenBlock(fence, open) })
 }
 
-// SettleStep implements parley.TurnStore.
-func (s *Store) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepSettled, error) { return a.tx.SettleStep(fence, settle) })
+// SettleStep implements store.Turns.
+func (s *Store) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepSettled, error) { return a.tx.SettleStep(fence, settle) })
 }
 
-// SettleTool implements parley.TurnStore.
-func (s *Store) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+// SettleTool implements store.Turns.
+func (s *Store) SettleTool(ctx context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.SettleTool(fence, settle) })
 }
 
-// ParkTurn implements parley.TurnStore.
-func (s *Store) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+// ParkTurn implements store.Turns.
+func (s *Store) ParkTurn(ctx context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Turn, error) { return a.tx.ParkTurn(fence, reason) })
 }
 
-// FinishTurn implements parley.TurnStore.
-func (s *Store) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.StepSettled, error) { return a.tx.FinishTurn(fence, end) })
+// FinishTurn implements store.Turns.
+func (s *Store) FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
+	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepSettled, error) { return a.tx.FinishTurn(fence, end) })
 }
 
-// ReleaseTurn implements parley.TurnStore.
-func (s *Store) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
+// ReleaseTurn implements store.Turns.
+func (s *Store) ReleaseTurn(ctx context.Context, fence store.Fence) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.ReleaseTurn(fence) })
 }
 
-// RequestCancel implements parley.TurnStore.
-func (s *Store) RequestCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (parley.Cancelled, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Cancelled, error) {
+// RequestCancel implements store.Turns.
+func (s *Store) RequestCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (store.Cancelled, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Cancelled, error) {
 		return a.tx.RequestCancel(scope, sessionID, turnID, alsoQueued)
 	})
 }
 
-// TakeCancel implements parley.TurnStore.
-func (s *Store) TakeCancel(ctx context.Context, scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Cancelled, error) { return a.tx.TakeCancel(scope, sessionID, turnID) })
+// TakeCancel implements store.Turns.
+func (s *Store) TakeCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Cancelled, error) { return a.tx.TakeCancel(scope, sessionID, turnID) })
 }
 
-// DeleteSession implements parley.TurnStore.
-func (s *Store) DeleteSession(ctx context.Context, scope parley.Scope, sessionID parley.ID) error {
+// DeleteSession implements store.Turns.
+func (s *Store) DeleteSession(ctx context.Context, scope store.Scope, sessionID parley.ID) error {
 	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.DeleteSession(scope, sessionID) })
 }
 
 // UpdateSession applies a change. It is not activity: updated_at stays, and the
 // feed alone tells of it.
-func (s *Store) UpdateSession(ctx context.Context, scope parley.Scope, id parley.ID, change parley.SessionChange) (parley.Session, error) {
+func (s *Store) UpdateSession(ctx context.Context, scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.UpdateSession(scope, id, change) })
 }
 
 // MarkMessage replaces a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+func (s *Store) MarkMessage(ctx context.Context, scope store.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, sessionID, id, change) })
 }
 
 // SetClientSession notes which session a client has open, instead of the one
 // before.
-func (s *Store) SetClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
+func (s *Store) SetClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
 	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.SetClientSession(scope, principalID, client, sessionID) })
 }
 
@@ -131,7 +132,7 @@ func alone(ctx context.Context, s *Store, workspaceID parley.ID, run func(a *att
 }
 
 // ArchiveFeature archives the sessions of a feature, one transaction each.
-func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature string) (archived, busy []parley.ID, err error) {
+func (s *Store) ArchiveFeature(ctx context.Context, scope store.Scope, feature string) (archived, busy []parley.ID, err error) {
 	var l filter
 	l.visible(scope)
 	l.must("s.feature = ? AND s.feature <> '' AND s.archived_at IS NULL", feature)
@@ -139,9 +140,9 @@ func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature 
 	if err != nil {
 		return nil, nil, err
 	}
-	yes, whole := true, parley.AuditFrom(ctx)
+	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(parley.WithAudit(ctx, whole.Of(id)), scope, id, parley.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
 		case "":
 			whole.Wrote()
 			archived = append(archived, id)
@@ -170,7 +171,7 @@ func every(ctx context.Context, s *Store, as *batch, query string, args ...arg) 
 }
 
 // ClearClientSession forgets what a client has open; nothing is fine too.
-func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) error {
+func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) error {
 	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error {
 		id, err := a.OpenedIn(scope.WorkspaceID, principalID, client)
 		if err != nil || id.IsZero() {
@@ -182,7 +183,7 @@ func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, prin
 	})
 }
 
-// Fork implements parley.HistoryStore.
-func (s *Store) Fork(ctx context.Context, scope parley.Scope, fork parley.NewFork, claimBy parley.ID) (parley.Opened, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Opened, error) { return a.tx.Fork(scope, fork, claimBy) })
+// Fork implements store.History.
+func (s *Store) Fork(ctx context.Context, scope store.Scope, fork store.NewFork, claimBy parley.ID) (store.Opened, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Opened, error) { return a.tx.Fork(scope, fork, claimBy) })
 }

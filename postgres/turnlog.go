@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // Turn finds a turn by id.
-func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error) {
+func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error) {
 	var l filter
 	l.must("t.workspace_id = "+here+" AND t.id = ?", id)
 	l.visible(scope)
@@ -16,7 +17,7 @@ func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (par
 }
 
 // Turns lists the turns of a session.
-func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.TurnQuery) (turns []parley.Turn, err error) {
+func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.TurnQuery) (turns []parley.Turn, err error) {
 	text, rows, args := turnsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		turns = []parley.Turn{}
@@ -29,7 +30,7 @@ func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.
 	return turns, err
 }
 
-func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int, args []arg) {
+func turnsQuery(sessionID parley.ID, q store.TurnQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.must("t.workspace_id = "+here+" AND t.session_id = ?", sessionID)
 	if q.Status != "" {
@@ -47,7 +48,7 @@ func turnsQuery(sessionID parley.ID, q parley.TurnQuery) (text string, rows int,
 }
 
 // Call finds the record of a call by id.
-func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Call, error) {
+func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (parley.Call, error) {
 	var l filter
 	l.must("c.workspace_id = "+here+" AND c.id = ?", id)
 	l.visible(scope)
@@ -56,7 +57,7 @@ func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (par
 }
 
 // Calls lists the calls of a session, or of one of its turns.
-func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) (calls []parley.Call, err error) {
+func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) (calls []parley.Call, err error) {
 	text, rows, args := callsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		calls = []parley.Call{}
@@ -69,7 +70,7 @@ func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.
 	return calls, err
 }
 
-func callsQuery(sessionID parley.ID, q parley.CallQuery) (text string, rows int, args []arg) {
+func callsQuery(sessionID parley.ID, q store.CallQuery) (text string, rows int, args []arg) {
 	var l filter
 	l.must("c.workspace_id = "+here+" AND c.session_id = ?", sessionID)
 	if !q.TurnID.IsZero() {

@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // usageQuery sums up calls by the index of their time.
-func usageQuery(scope parley.Scope, q parley.UsageQuery) (text string, rows int, args []arg) {
+func usageQuery(scope store.Scope, q store.UsageQuery) (text string, rows int, args []arg) {
 	id, model, day, name, group, order := "NULL::uuid", "''::text", "0::bigint", "''::text", "", "2 DESC, 3 DESC"
 	join := ""
 	switch q.Group {
@@ -61,8 +62,8 @@ func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {
 	return u, nil
 }
 
-// Usage implements parley.UsageStore.
-func (s *Store) Usage(ctx context.Context, scope parley.Scope, query parley.UsageQuery) ([]parley.UsageSum, error) {
+// Usage implements store.Usage.
+func (s *Store) Usage(ctx context.Context, scope store.Scope, query store.UsageQuery) ([]parley.UsageSum, error) {
 	text, rows, args := usageQuery(scope, query)
 	return all(ctx, s, tenant(scope.WorkspaceID), func(r *row) (parley.UsageSum, error) { return scanUsage(r, query.Group) }, text, rows, args...)
 }

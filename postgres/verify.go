@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/store"
 )
 
 // checksums stands before the first table: what PostgreSQL counted of pages whose
@@ -41,7 +42,7 @@ func (c *checksumCount) rose(n int64) bool {
 	return n > c.least
 }
 
-// CheckPages implements parley.VerifyStore. PostgreSQL's pages are PostgreSQL's to
+// CheckPages implements store.Verifiable. PostgreSQL's pages are PostgreSQL's to
 // check: with data checksums it does so at each reading, and counts what was wrong.
 // This asks for the count, and reads the tables that no other stage reads.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
@@ -93,25 +94,25 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 
 func quote(name string) string { return `"` + name + `"` }
 
-// RecordHeads implements parley.VerifyStore.
-func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]parley.RecordHead, error) {
-	return all(ctx, s, system(), func(r *row) (parley.RecordHead, error) {
-		return parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()}, nil
+// RecordHeads implements store.Verifiable.
+func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]store.RecordHead, error) {
+	return all(ctx, s, system(), func(r *row) (store.RecordHead, error) {
+		return store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()}, nil
 	}, `SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash,
  EXISTS (SELECT 1 FROM parley.sessions s WHERE s.workspace_id = h.workspace_id AND s.id = h.session_id)
  FROM parley.heads h WHERE h.session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
  AND h.deleted_at IS NULL ORDER BY h.session_id, h.workspace_id LIMIT $2`, limit, after, limit)
 }
 
-// RecordRows implements parley.VerifyStore.
-func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID, after int64, limit int) (head parley.RecordHead, rows []parley.RecordRow, there bool, err error) {
+// RecordRows implements store.Verifiable.
+func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID, after int64, limit int) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
 	err = s.read(ctx, func() *batch {
 		rows, there = nil, false
 		b := system()
 		b.snapshot = true
 		b.read("SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND deleted_at IS NULL", func(r *row) error {
 			there = true
-			head = parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()}
+			head = store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()}
 			return nil
 		}, sessionID, workspaceID)
 		b.read(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
@@ -120,7 +121,7 @@ func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID
   UNION ALL SELECT log_id, 9223372036854775807 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND deleted_at IS NULL ORDER BY through) g
  CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence > $3 AND m.sequence <= g.through
  ORDER BY m.sequence LIMIT $4) m ORDER BY m.sequence LIMIT $4`, func(r *row) error {
-			rows = append(rows, parley.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
+			rows = append(rows, store.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
 				Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 				CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
 				AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
@@ -132,18 +133,18 @@ func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID
 	return head, rows, there, err
 }
 
-// StoredBlobs implements parley.VerifyStore.
-func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) ([]parley.StoredBlob, error) {
-	return all(ctx, s, system(), func(r *row) (parley.StoredBlob, error) {
-		return parley.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()}, nil
+// StoredBlobs implements store.Verifiable.
+func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) ([]store.StoredBlob, error) {
+	return all(ctx, s, system(), func(r *row) (store.StoredBlob, error) {
+		return store.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()}, nil
 	}, `SELECT workspace_id, id, hash, size FROM parley.blobs WHERE id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid) AND state = 'whole'
  ORDER BY id LIMIT $2`, limit, after, limit)
 }
 
-// LinkRows implements parley.VerifyStore.
-func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]parley.LinkRow, error) {
-	return all(ctx, s, system(), func(r *row) (parley.LinkRow, error) {
-		k := parley.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
+// LinkRows implements store.Verifiable.
+func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]store.LinkRow, error) {
+	return all(ctx, s, system(), func(r *row) (store.LinkRow, error) {
+		k := store.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
 		heads := r.text()
 		k.Hash = r.hash()
 		if there := r.bool(); there {
@@ -159,26 +160,26 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]parley.
  LEFT JOIN parley.audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > $1 ORDER BY k.number LIMIT $2`, limit, after, limit)
 }
 
-// HeadsFound implements parley.VerifyStore.
-func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) ([]parley.HeadFound, error) {
+// HeadsFound implements store.Verifiable.
+func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) ([]store.HeadFound, error) {
 	workspaces, sessions, sequences := make([]parley.ID, len(heads)), make([]parley.ID, len(heads)), make([]int64, len(heads))
 	for i := range heads {
 		workspaces[i], sessions[i], sequences[i] = heads[i].WorkspaceID, heads[i].SessionID, heads[i].Sequence
 	}
-	return all(ctx, s, system(), func(r *row) (parley.HeadFound, error) {
-		return parley.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}, nil
+	return all(ctx, s, system(), func(r *row) (store.HeadFound, error) {
+		return store.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}, nil
 	}, `SELECT g.session_id IS NOT NULL OR h.deleted_at IS NOT NULL,
- EXISTS (SELECT FROM parley.audit a WHERE a.workspace_id = k.workspace_id AND a.session_id = k.session_id AND a.action = '`+parley.DeleteSessionAction+`'), h.session_id IS NOT NULL, m.content_hash
+ EXISTS (SELECT FROM parley.audit a WHERE a.workspace_id = k.workspace_id AND a.session_id = k.session_id AND a.action = '`+store.DeleteSessionAction+`'), h.session_id IS NOT NULL, m.content_hash
  FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) WITH ORDINALITY AS k (workspace_id, session_id, sequence, n)
  LEFT JOIN parley.graves g ON g.workspace_id = k.workspace_id AND g.session_id = k.session_id
  LEFT JOIN parley.heads h ON h.session_id = k.session_id AND h.workspace_id = k.workspace_id
  LEFT JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = k.sequence ORDER BY k.n`, len(heads), workspaces, sessions, sequences)
 }
 
-// AuditKeys implements parley.VerifyStore.
-func (s *Store) AuditKeys(ctx context.Context, after parley.AuditKey, limit int) ([]parley.AuditKey, error) {
-	return all(ctx, s, system(), func(r *row) (parley.AuditKey, error) {
-		return parley.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()}, nil
+// AuditKeys implements store.Verifiable.
+func (s *Store) AuditKeys(ctx context.Context, after store.AuditKey, limit int) ([]store.AuditKey, error) {
+	return all(ctx, s, system(), func(r *row) (store.AuditKey, error) {
+		return store.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()}, nil
 	}, `SELECT a.workspace_id, a.at, a.id, k.number IS NULL AND u.id IS NULL FROM (SELECT workspace_id, at, id FROM parley.audit
  WHERE (workspace_id, at, id) > (coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid), $2, coalesce($3, '00000000-0000-0000-0000-000000000000'::uuid))
  ORDER BY workspace_id, at, id LIMIT $4) a

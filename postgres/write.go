@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // write sends what an attempt changed as one transaction, with all that it was
@@ -312,7 +313,7 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 }
 
 // settleCall ends the record of an open call.
-func (b *batch) settleCall(h *transition.Head, call *parley.CallSettled) error {
+func (b *batch) settleCall(h *transition.Head, call *store.CallSettled) error {
 	failure, err := encodeMaybe(call.Error)
 	if err != nil {
 		return err

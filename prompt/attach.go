@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // Attachments are the files of a request's user messages as parts of it.
-type Attachments map[parley.ID]parley.RequestPart
+type Attachments map[parley.ID]model.Part
 
 // Attach finds the parts of the files that messages name: images as images where
 // the model has vision, text as text, everything else by its name. The newest
@@ -41,13 +42,13 @@ func Attach(messages []parley.Message, vision bool, open func(parley.ID) (parley
 }
 
 // attach makes the part of one file, and says how many of its bytes are in it.
-func attach(id parley.ID, vision bool, left int64, open func(parley.ID) (parley.File, error), read func(parley.File) ([]byte, error)) (parley.RequestPart, int64, error) {
+func attach(id parley.ID, vision bool, left int64, open func(parley.ID) (parley.File, error), read func(parley.File) ([]byte, error)) (model.Part, int64, error) {
 	file, err := open(id)
 	switch {
 	case parley.ErrorCode(err) == parley.CodeNotFound:
 		return textPart("[A file that was here is gone.]"), 0, nil
 	case err != nil:
-		return parley.RequestPart{}, 0, err
+		return model.Part{}, 0, err
 	case file.IsImage() && !vision:
 		return textPart(fmt.Sprintf("[The image %s (%dx%d) is not shown: this model reads no images.]", file.Name, file.Width, file.Height)), 0, nil
 	case !Shows(file):
@@ -57,10 +58,10 @@ func attach(id parley.ID, vision bool, left int64, open func(parley.ID) (parley.
 	}
 	data, err := read(file)
 	if err != nil {
-		return parley.RequestPart{}, 0, err
+		return model.Part{}, 0, err
 	}
 	if file.IsImage() {
-		return parley.RequestPart{Kind: parley.PartImage, Name: file.Name, MediaType: file.MediaType, Data: data, Width: file.Width, Height: file.Height}, file.Size, nil
+		return model.Part{Kind: model.PartImage, Name: file.Name, MediaType: file.MediaType, Data: data, Width: file.Width, Height: file.Height}, file.Size, nil
 	}
 	return textPart(`<file name="` + strings.ReplaceAll(file.Name, `"`, "'") + "\">\n" + string(data) + "\n</file>"), file.Size, nil
 }

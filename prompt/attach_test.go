@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -62,17 +63,17 @@ func TestFilesBecomeParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []parley.RequestPart{
-			{Kind: parley.PartImage, Name: "photo.png", MediaType: "image/png", Data: []byte("bytes of photo.png"), Width: 8, Height: 8},
-			{Kind: parley.PartText, Text: "<file name=\"notes 'x'.txt\">\nbytes of notes \"x\".txt\n</file>"},
-			{Kind: parley.PartText, Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a model can be shown.]"},
-			{Kind: parley.PartText, Text: "[A file that was here is gone.]"},
-			{Kind: parley.PartText, Text: "look"},
+		want := []model.Part{
+			{Kind: model.PartImage, Name: "photo.png", MediaType: "image/png", Data: []byte("bytes of photo.png"), Width: 8, Height: 8},
+			{Kind: model.PartText, Text: "<file name=\"notes 'x'.txt\">\nbytes of notes \"x\".txt\n</file>"},
+			{Kind: model.PartText, Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a model can be shown.]"},
+			{Kind: model.PartText, Text: "[A file that was here is gone.]"},
+			{Kind: model.PartText, Text: "look"},
 		}
 		if !vision {
-			want[0] = parley.RequestPart{Kind: parley.PartText, Text: "[The image photo.png (8x8) is not shown: this model reads no images.]"}
+			want[0] = model.Part{Kind: model.PartText, Text: "[The image photo.png (8x8) is not shown: this model reads no images.]"}
 		}
-		if diff := cmp.Diff(want, request.Messages[0].Parts, cmpopts.IgnoreFields(parley.RequestPart{}, "Sequence")); diff != "" {
+		if diff := cmp.Diff(want, request.Messages[0].Parts, cmpopts.IgnoreFields(model.Part{}, "Sequence")); diff != "" {
 			t.Errorf("vision %t (-want +got):\n%s", vision, diff)
 		}
 	}
@@ -92,7 +93,7 @@ func TestOlderFilesAreNamed(t *testing.T) {
 	}
 	for i := range rows {
 		part := attached[parley.FilesOf(rows[i].Content)[0]]
-		if shown := part.Kind == parley.PartImage; shown != (i > 0) {
+		if shown := part.Kind == model.PartImage; shown != (i > 0) {
 			t.Errorf("message %d of 5: shown %t", i+1, shown)
 		}
 		if i == 0 && !strings.Contains(part.Text, "more files than one request can") {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"parley"
+	"parley/model"
 )
 
 // Budget is what the messages of a request may take. The zero Budget bounds
@@ -25,7 +26,7 @@ const (
 // Reserve is what is kept for an answer of a model: max_tokens, else the longest
 // that the model gives, else DefaultReserve; without max_tokens no more than half
 // of what the model can read.
-func Reserve(model parley.ModelInfo, parameters parley.Parameters) int {
+func Reserve(model model.Info, parameters parley.Parameters) int {
 	switch {
 	case parameters.MaxTokens != nil:
 		return *parameters.MaxTokens
@@ -38,7 +39,7 @@ func Reserve(model parley.ModelInfo, parameters parley.Parameters) int {
 // NewBudget is what a model's context leaves for messages beside the answer and
 // fixed tokens (the system prompt, the tools, what is new with the step), as they
 // are estimated. Nothing is bounded when the context's length is not known.
-func NewBudget(model parley.ModelInfo, parameters parley.Parameters, fixed int, ratio float64) Budget {
+func NewBudget(model model.Info, parameters parley.Parameters, fixed int, ratio float64) Budget {
 	if model.ContextLength <= 0 {
 		return Budget{Ratio: ratio}
 	}

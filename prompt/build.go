@@ -8,23 +8,24 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // Build makes the request of a step: the selection, and behind it the steers
 // that the step delivers, with Sequence set to the places that they take. The
 // manifest names both. tools are those behind settings.Tools, files
 // what Attach made of the messages and steers.
-func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools, files Attachments) (parley.ModelRequest, parley.Manifest, error) {
+func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools, files Attachments) (model.Request, parley.Manifest, error) {
 	manifest := selection.Manifest
 	messages := selection.Messages
 	if len(steers) > 0 {
 		var err error
 		if manifest, err = withSteers(manifest, steers); err != nil {
-			return parley.ModelRequest{}, parley.Manifest{}, err
+			return model.Request{}, parley.Manifest{}, err
 		}
 		messages = append(slices.Clip(messages), steers...)
 	}
-	return parley.ModelRequest{
+	return model.Request{
 		Model:      settings.Model,
 		System:     settings.System,
 		Tools:      tools.definitions,
@@ -40,10 +41,10 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 // those of the session within the manifest's Spans, ascending; others in the list
 // are passed over. Marks do not matter any more: they may have changed since.
 // files is asked to Attach those that were shown.
-func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message, files func([]parley.Message) (Attachments, error)) (parley.ModelRequest, error) {
+func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message, files func([]parley.Message) (Attachments, error)) (model.Request, error) {
 	definitions, err := sortedTools(tools)
 	if err != nil {
-		return parley.ModelRequest{}, err
+		return model.Request{}, err
 	}
 	shown := Shown(call.Manifest, messages)
 	if sumsUp(call.Manifest) { // also when it is a replay of one that does
@@ -51,9 +52,9 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 	}
 	attached, err := files(shown)
 	if err != nil {
-		return parley.ModelRequest{}, err
+		return model.Request{}, err
 	}
-	return parley.ModelRequest{
+	return model.Request{
 		Model:      call.Model,
 		System:     system,
 		Tools:      definitions,

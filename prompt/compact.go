@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // How much of a conversation a compaction leaves in full.
@@ -115,7 +116,7 @@ const compactionShare = 70
 // CompactionDue says why a summary is to be written of a context: messages behind
 // those that a summary covers (a summary counts as one) and tokens; "" while it is
 // not.
-func CompactionDue(policy parley.Policy, model parley.ModelInfo, messages, tokens int64) parley.CompactionReason {
+func CompactionDue(policy parley.Policy, model model.Info, messages, tokens int64) parley.CompactionReason {
 	limit := int64(policy.SummaryLimit())
 	switch {
 	case policy.Kind != parley.PolicySummary:
@@ -263,7 +264,7 @@ func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 
 // CompactionRequest makes the request that has a source summed up: one message of
 // a user, a part for each message of the source.
-func CompactionRequest(model parley.ModelID, system string, source Source) parley.ModelRequest {
+func CompactionRequest(model parley.ModelID, system string, source Source) model.Request {
 	return compactionRequest(model, system, parley.Parameters{}, source.Manifest, source.Messages)
 }
 
@@ -280,7 +281,7 @@ func sumsUp(manifest parley.Manifest) bool {
 	return strings.HasPrefix(manifest.Policy, compactionPolicy+"(")
 }
 
-func compactionRequest(model parley.ModelID, system string, parameters parley.Parameters, manifest parley.Manifest, shown []parley.Message) parley.ModelRequest {
+func compactionRequest(modelID parley.ModelID, system string, parameters parley.Parameters, manifest parley.Manifest, shown []parley.Message) model.Request {
 	size := pieceSizes[0]
 	if inner, ok := strings.CutPrefix(manifest.Policy, compactionPolicy+"("); ok {
 		if n, err := strconv.Atoi(strings.TrimSuffix(inner, ")")); err == nil && n > 0 {
@@ -288,15 +289,15 @@ func compactionRequest(model parley.ModelID, system string, parameters parley.Pa
 		}
 	}
 	parts := append(transcript(shown, size), textPart(compactionClose))
-	return parley.ModelRequest{Model: model, System: system, Parameters: parameters, Purpose: parley.PurposeCompaction,
-		Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: parts}}}
+	return model.Request{Model: modelID, System: system, Parameters: parameters, Purpose: parley.PurposeCompaction,
+		Messages: []model.Message{{Role: model.RoleUser, Parts: parts}}}
 }
 
 // transcript tells messages as text, the summary first. What a message is said to
 // hold besides its text (volatile context, reasoning, a provider's own data) is no
 // part of it.
-func transcript(messages []parley.Message, size int) []parley.RequestPart {
-	parts := make([]parley.RequestPart, 0, len(messages)+1)
+func transcript(messages []parley.Message, size int) []model.Part {
+	parts := make([]model.Part, 0, len(messages)+1)
 	for i := range messages {
 		if m := &messages[i]; m.Role == parley.RoleSummary && m.CoversThrough != nil {
 			parts = append(parts, textOfRow(m, earlierIntro+textOf(m)))

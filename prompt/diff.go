@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // Sent is a request as it went over the wire, with what is known of it.
 type Sent struct {
-	Request  parley.ModelRequest
+	Request  model.Request
 	Encoded  []byte
 	Manifest parley.Manifest
 	Parts    []Part // of Parts
@@ -154,7 +155,7 @@ func CommonPrefix(before, after *Sent) Shared {
 			same = all && system
 		case KindParameters:
 		default:
-			same = p.Sequence != nil && shown[shownAs{*p.Sequence, parley.RequestRole(*p.Role)}]
+			same = p.Sequence != nil && shown[shownAs{*p.Sequence, model.Role(*p.Role)}]
 		}
 		if same {
 			s.Bytes += p.Bytes
@@ -167,10 +168,10 @@ func CommonPrefix(before, after *Sent) Shared {
 // shownAs is a message of the record in a role: a call without a result has two.
 type shownAs struct {
 	sequence int64
-	role     parley.RequestRole
+	role     model.Role
 }
 
-func sharedSequences(messages []parley.RequestMessage) map[shownAs]bool {
+func sharedSequences(messages []model.Message) map[shownAs]bool {
 	shown := map[shownAs]bool{}
 	for i := range messages {
 		for j := range messages[i].Parts {
@@ -180,8 +181,8 @@ func sharedSequences(messages []parley.RequestMessage) map[shownAs]bool {
 	return shown
 }
 
-func sameMessage(a, b *parley.RequestMessage) bool {
-	return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, func(x, y parley.RequestPart) bool {
+func sameMessage(a, b *model.Message) bool {
+	return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, func(x, y model.Part) bool {
 		return x.Kind == y.Kind && x.Text == y.Text && x.CallID == y.CallID && x.Name == y.Name && x.IsError == y.IsError &&
 			bytes.Equal(x.Arguments, y.Arguments) && bytes.Equal(x.ProviderData, y.ProviderData) && bytes.Equal(x.Data, y.Data)
 	})
@@ -265,7 +266,7 @@ func systemSays(lines []LineChange) string {
 	return fmt.Sprintf("The system prompt changed from line %d on, which now reads %q. It stands before all messages.", lines[0].Line, parley.Clip(at.Text, 80))
 }
 
-func parametersSay(a, b *parley.ModelRequest) string {
+func parametersSay(a, b *model.Request) string {
 	var names []string
 	for _, one := range []struct {
 		name string

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
 )
 
 // messageChange says in what the messages of two requests differ, of which the
@@ -52,7 +53,7 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 }
 
 // otherwise guesses at why a message that was sent before is sent in another form.
-func otherwise(a, b []parley.RequestMessage, n int) string {
+func otherwise(a, b []model.Message, n int) string {
 	if n >= len(b) {
 		return "it is the last of this request"
 	}
@@ -61,16 +62,16 @@ func otherwise(a, b []parley.RequestMessage, n int) string {
 		switch {
 		case x.Text == NoResult && y.Text != NoResult:
 			return "a tool call that had no result has one"
-		case x.Kind != y.Kind && (x.Kind == parley.PartReasoning || y.Kind == parley.PartReasoning):
+		case x.Kind != y.Kind && (x.Kind == model.PartReasoning || y.Kind == model.PartReasoning):
 			return "reasoning is sent to the model that made it alone"
-		case x.Kind != y.Kind && (x.Kind == parley.PartImage || y.Kind == parley.PartImage):
+		case x.Kind != y.Kind && (x.Kind == model.PartImage || y.Kind == model.PartImage):
 			return "an image is shown to one of the models only"
 		}
 	}
 	return "its content, its files or its context note changed"
 }
 
-func nameOf(m *parley.RequestMessage) string {
+func nameOf(m *model.Message) string {
 	if len(m.Parts) == 0 || m.Parts[0].Sequence == 0 {
 		return "A message of the " + string(m.Role)
 	}
@@ -78,7 +79,7 @@ func nameOf(m *parley.RequestMessage) string {
 }
 
 // sequencesOf lists the messages of the record in a request, ascending, each once.
-func sequencesOf(messages []parley.RequestMessage) (list []int64) {
+func sequencesOf(messages []model.Message) (list []int64) {
 	for i := range messages {
 		for j := range messages[i].Parts {
 			if at := messages[i].Parts[j].Sequence; at != 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // FuzzTemplate: a prompt's placeholders are known or refused, and none makes a
@@ -28,20 +29,20 @@ func FuzzThinkTags(f *testing.F) {
 	f.Add("<thi", uint8(3))
 	f.Add("a<think><think></think>", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, size uint8) {
-		filter, err := thinkTags{}.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
+		filter, err := thinkTags{}.Request(t.Context(), model.Exchange{}, &model.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		length := 0
-		for chunk, err := range filter(func(yield func(parley.Chunk, error) bool) {
+		for chunk, err := range filter(func(yield func(model.Chunk, error) bool) {
 			for rest := text; rest != ""; {
 				n := min(len(rest), int(size)+1)
-				if !yield(parley.Chunk{Kind: parley.ChunkText, Text: rest[:n]}, nil) {
+				if !yield(model.Chunk{Kind: model.ChunkText, Text: rest[:n]}, nil) {
 					return
 				}
 				rest = rest[n:]
 			}
-			yield(parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop}, nil)
+			yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
 		}) {
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/model"
 )
 
 // The names of Parley's own middleware, with the version of what it does.
@@ -20,7 +21,7 @@ const (
 // many calls.
 type Layers struct {
 	names []string
-	all   []parley.Middleware
+	all   []model.Middleware
 	text  []byte
 	hash  parley.Hash
 }
@@ -30,7 +31,7 @@ type LayersInput struct {
 	Settings  parley.MiddlewareSettings // in effect: the session's over the agent's
 	ThinkTags bool                      // the model is known to write <think>, whatever the settings say
 	Redact    []parley.RedactPattern    // the server's, before those of the settings
-	Own       []parley.Middleware       // the program's
+	Own       []model.Middleware        // the program's
 }
 
 // recorded is what a call keeps of Layers beside their names.
@@ -71,7 +72,7 @@ func NewLayers(in LayersInput) (Layers, error) {
 // RebuildLayers puts the middleware of a recorded call together again: names are
 // those of its manifest, text is what Layers.Text was. CodeNotFound for one that
 // this program does not have.
-func RebuildLayers(names []string, text []byte, own []parley.Middleware) (Layers, error) {
+func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers, error) {
 	var l Layers
 	for _, name := range names {
 		switch name {
@@ -92,7 +93,7 @@ func RebuildLayers(names []string, text []byte, own []parley.Middleware) (Layers
 			}
 			continue
 		}
-		at := slices.IndexFunc(own, func(m parley.Middleware) bool { return m.Name() == name })
+		at := slices.IndexFunc(own, func(m model.Middleware) bool { return m.Name() == name })
 		if at < 0 {
 			return Layers{}, parley.Errorf(parley.CodeNotFound, "this call went through the middleware %q, which is not here", parley.Clip(name, parley.MaxMiddlewareName))
 		}
@@ -101,7 +102,7 @@ func RebuildLayers(names []string, text []byte, own []parley.Middleware) (Layers
 	return l, nil
 }
 
-func (l *Layers) add(m parley.Middleware) {
+func (l *Layers) add(m model.Middleware) {
 	l.names, l.all = append(l.names, m.Name()), append(l.all, m)
 }
 
@@ -127,8 +128,8 @@ func (l Layers) Hash() parley.Hash { return l.hash }
 
 // Request passes a request through all layers and returns what reads its
 // answers; nil when nothing does. The end of ctx is an error.
-func (l Layers) Request(ctx context.Context, exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
-	var filters []parley.AnswerFilter
+func (l Layers) Request(ctx context.Context, exchange model.Exchange, request *model.Request) (model.AnswerFilter, error) {
+	var filters []model.AnswerFilter
 	for _, m := range l.all {
 		filter, err := m.Request(ctx, exchange, request)
 		if err != nil {

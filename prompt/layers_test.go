@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -26,15 +27,15 @@ func mustLayers(t rapid.TB, in prompt.LayersInput) prompt.Layers {
 }
 
 // through plays chunks and the error that ends them through a filter.
-func through(filter parley.AnswerFilter, chunks []parley.Chunk, end error) (out []parley.Chunk, ended error) {
-	for chunk, err := range filter(func(yield func(parley.Chunk, error) bool) {
+func through(filter model.AnswerFilter, chunks []model.Chunk, end error) (out []model.Chunk, ended error) {
+	for chunk, err := range filter(func(yield func(model.Chunk, error) bool) {
 		for _, c := range chunks {
 			if !yield(c, nil) {
 				return
 			}
 		}
 		if end != nil {
-			yield(parley.Chunk{}, end)
+			yield(model.Chunk{}, end)
 		}
 	}) {
 		if err != nil {
@@ -46,9 +47,9 @@ func through(filter parley.AnswerFilter, chunks []parley.Chunk, end error) (out 
 }
 
 // joined puts the texts of a block together, in the order of the blocks.
-func joined(chunks []parley.Chunk) (blocks []parley.Chunk) {
+func joined(chunks []model.Chunk) (blocks []model.Chunk) {
 	for _, c := range chunks {
-		at := slices.IndexFunc(blocks, func(b parley.Chunk) bool { return b.Block == c.Block && b.Kind == c.Kind })
+		at := slices.IndexFunc(blocks, func(b model.Chunk) bool { return b.Block == c.Block && b.Kind == c.Kind })
 		if at < 0 {
 			blocks = append(blocks, c)
 		} else {
@@ -59,7 +60,7 @@ func joined(chunks []parley.Chunk) (blocks []parley.Chunk) {
 }
 
 // drawCuts cuts a text into chunks of a block, on runes.
-func drawCuts(t *rapid.T, kind parley.ChunkKind, block int, text string) (chunks []parley.Chunk) {
+func drawCuts(t *rapid.T, kind model.ChunkKind, block int, text string) (chunks []model.Chunk) {
 	for text != "" {
 		n := rapid.IntRange(1, 7).Draw(t, "bytes")
 		piece := strings.TrimSuffix(parley.Clip(text, n), "…")
@@ -69,7 +70,7 @@ func drawCuts(t *rapid.T, kind parley.ChunkKind, block int, text string) (chunks
 		if piece == "" {
 			piece = string([]rune(text)[:1])
 		}
-		chunks = append(chunks, parley.Chunk{Kind: kind, Block: block, Text: piece})
+		chunks = append(chunks, model.Chunk{Kind: kind, Block: block, Text: piece})
 		text = text[len(piece):]
 	}
 	return chunks
@@ -81,43 +82,43 @@ func thinking() *bool { yes := true; return &yes }
 // their own, renumbered behind one another, nothing lost.
 func TestThinkTagsAreReasoning(t *testing.T) {
 	layers := mustLayers(t, prompt.LayersInput{Settings: parley.MiddlewareSettings{ThinkTags: thinking()}})
-	filter, err := layers.Request(t.Context(), parley.Exchange{}, &parley.ModelRequest{})
+	filter, err := layers.Request(t.Context(), model.Exchange{}, &model.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := func(block int, s string) parley.Chunk {
-		return parley.Chunk{Kind: parley.ChunkText, Block: block, Text: s}
+	text := func(block int, s string) model.Chunk {
+		return model.Chunk{Kind: model.ChunkText, Block: block, Text: s}
 	}
-	reasoning := func(block int, s string) parley.Chunk {
-		return parley.Chunk{Kind: parley.ChunkReasoning, Block: block, Text: s}
+	reasoning := func(block int, s string) model.Chunk {
+		return model.Chunk{Kind: model.ChunkReasoning, Block: block, Text: s}
 	}
 	for _, c := range []struct {
 		told string
-		want []parley.Chunk
+		want []model.Chunk
 	}{
-		{"plain, 1 < 2\n", []parley.Chunk{text(0, "plain, 1 < 2\n")}},
-		{" \n<think>\nfirst ä\n</think>\n\nThen.", []parley.Chunk{reasoning(0, "first ä"), text(1, "Then.")}},
-		{"One <think>two</think> three<think> four </think>", []parley.Chunk{text(0, "One"), reasoning(1, "two"), text(2, "three"), reasoning(3, "four")}},
-		{"<think>never closed </thin", []parley.Chunk{reasoning(0, "never closed </thin")}},
-		{"<think></think>a</think>b", []parley.Chunk{text(0, "a</think>b")}},
-		{"ends in <th", []parley.Chunk{text(0, "ends in <th")}},
+		{"plain, 1 < 2\n", []model.Chunk{text(0, "plain, 1 < 2\n")}},
+		{" \n<think>\nfirst ä\n</think>\n\nThen.", []model.Chunk{reasoning(0, "first ä"), text(1, "Then.")}},
+		{"One <think>two</think> three<think> four </think>", []model.Chunk{text(0, "One"), reasoning(1, "two"), text(2, "three"), reasoning(3, "four")}},
+		{"<think>never closed </thin", []model.Chunk{reasoning(0, "never closed </thin")}},
+		{"<think></think>a</think>b", []model.Chunk{text(0, "a</think>b")}},
+		{"ends in <th", []model.Chunk{text(0, "ends in <th")}},
 	} {
 		rapid.Check(t, func(t *rapid.T) {
-			told := drawCuts(t, parley.ChunkText, 0, c.told)
-			told = append(told, parley.Chunk{Kind: parley.ChunkToolCall, Block: 1, Name: "look"}, parley.Chunk{Kind: parley.ChunkArguments, Block: 1, Text: "{}"},
-				text(2, "<think>again</think>"), parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop})
+			told := drawCuts(t, model.ChunkText, 0, c.told)
+			told = append(told, model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "look"}, model.Chunk{Kind: model.ChunkArguments, Block: 1, Text: "{}"},
+				text(2, "<think>again</think>"), model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop})
 			got, err := through(filter, told, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			next := len(c.want)
-			want := append(slices.Clone(c.want), parley.Chunk{Kind: parley.ChunkToolCall, Block: next, Name: "look"},
-				parley.Chunk{Kind: parley.ChunkArguments, Block: next, Text: "{}"}, reasoning(next+1, "again"), parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop})
+			want := append(slices.Clone(c.want), model.Chunk{Kind: model.ChunkToolCall, Block: next, Name: "look"},
+				model.Chunk{Kind: model.ChunkArguments, Block: next, Text: "{}"}, reasoning(next+1, "again"), model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop})
 			if diff := cmp.Diff(want, joined(got)); diff != "" {
 				t.Fatalf("%q (-want +got):\n%s", c.told, diff)
 			}
 			broken := errors.New("broken")
-			got, err = through(filter, drawCuts(t, parley.ChunkText, 0, c.told), broken)
+			got, err = through(filter, drawCuts(t, model.ChunkText, 0, c.told), broken)
 			if !errors.Is(err, broken) {
 				t.Fatalf("the error became %v", err)
 			}
@@ -140,7 +141,7 @@ var mail = parley.RedactPattern{Name: "email", Pattern: `[\w.]+@[\w.]+\w`}
 func TestRedactHidesAndRestores(t *testing.T) {
 	secret := parley.RedactPattern{Name: "Secret", Pattern: `(?i)(pass)word="[^"]*"`}
 	layers := mustLayers(t, redacting(mail, secret))
-	exchange := parley.Exchange{WorkspaceID: parley.NewID()}
+	exchange := model.Exchange{WorkspaceID: parley.NewID()}
 	quoted := `PASSWORD="a\b"`
 	inside, err := json.Marshal(map[string]string{"say": quoted, "ada@example.org": "to"})
 	if err != nil {
@@ -150,13 +151,13 @@ func TestRedactHidesAndRestores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := parley.ModelRequest{System: "Write to ada@example.org.", Messages: []parley.RequestMessage{
-		{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "I am ada@example.org, " + quoted + ", not [EMAIL_0123456789]."}}},
-		{Role: parley.RequestAssistant, Parts: []parley.RequestPart{
-			{Kind: parley.PartReasoning, Text: "ada@example.org?", ProviderData: []byte(`{"thinking":"ada@example.org?","signature":"x"}`)},
-			{Kind: parley.PartReasoning, Text: "hm", ProviderData: []byte(`{"thinking":"[EMAIL_0123456789]","signature":"x"}`)},
-			{Kind: parley.PartToolCall, CallID: "c", Name: "mail", Arguments: inside, ProviderData: exact}}},
-		{Role: parley.RequestTool, Parts: []parley.RequestPart{{Kind: parley.PartToolResult, CallID: "c", Text: "sent to ada@example.org"}}},
+	request := model.Request{System: "Write to ada@example.org.", Messages: []model.Message{
+		{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "I am ada@example.org, " + quoted + ", not [EMAIL_0123456789]."}}},
+		{Role: model.RoleAssistant, Parts: []model.Part{
+			{Kind: model.PartReasoning, Text: "ada@example.org?", ProviderData: []byte(`{"thinking":"ada@example.org?","signature":"x"}`)},
+			{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte(`{"thinking":"[EMAIL_0123456789]","signature":"x"}`)},
+			{Kind: model.PartToolCall, CallID: "c", Name: "mail", Arguments: inside, ProviderData: exact}}},
+		{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "sent to ada@example.org"}}},
 	}}
 	filter, err := layers.Request(t.Context(), exchange, &request)
 	if err != nil {
@@ -186,8 +187,8 @@ func TestRedactHidesAndRestores(t *testing.T) {
 	}
 
 	rapid.Check(t, func(t *rapid.T) {
-		chunks := append(drawCuts(t, parley.ChunkText, 0, "Dear "+hidden+"! [EMAIL_ [x] [EMAIL_0000000000]"), drawCuts(t, parley.ChunkArguments, 1, `{"to":"`+hidden+`"}`)...)
-		got, err := through(filter, append(chunks, parley.Chunk{Kind: parley.ChunkFinish}), nil)
+		chunks := append(drawCuts(t, model.ChunkText, 0, "Dear "+hidden+"! [EMAIL_ [x] [EMAIL_0000000000]"), drawCuts(t, model.ChunkArguments, 1, `{"to":"`+hidden+`"}`)...)
+		got, err := through(filter, append(chunks, model.Chunk{Kind: model.ChunkFinish}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,16 +197,16 @@ func TestRedactHidesAndRestores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []parley.Chunk{{Kind: parley.ChunkText, Text: "Dear " + plain + "! [EMAIL_ [x] [EMAIL_0000000000]"},
-			{Kind: parley.ChunkArguments, Block: 1, Text: string(arguments)}, {Kind: parley.ChunkFinish}}
+		want := []model.Chunk{{Kind: model.ChunkText, Text: "Dear " + plain + "! [EMAIL_ [x] [EMAIL_0000000000]"},
+			{Kind: model.ChunkArguments, Block: 1, Text: string(arguments)}, {Kind: model.ChunkFinish}}
 		if diff := cmp.Diff(want, joined(got)); diff != "" {
 			t.Fatalf("restored (-want +got):\n%s", diff)
 		}
 	})
 
 	for same, workspace := range map[bool]parley.ID{true: exchange.WorkspaceID, false: parley.NewID()} {
-		other := parley.ModelRequest{System: "ada@example.org"}
-		if _, err := layers.Request(t.Context(), parley.Exchange{WorkspaceID: workspace}, &other); err != nil {
+		other := model.Request{System: "ada@example.org"}
+		if _, err := layers.Request(t.Context(), model.Exchange{WorkspaceID: workspace}, &other); err != nil {
 			t.Fatal(err)
 		}
 		if (other.System == address) != same {
@@ -218,10 +219,10 @@ func TestRedactHidesAndRestores(t *testing.T) {
 type signed string
 
 func (n signed) Name() string { return string(n) }
-func (n signed) Request(_ context.Context, _ parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (n signed) Request(_ context.Context, _ model.Exchange, request *model.Request) (model.AnswerFilter, error) {
 	request.System += " " + string(n)
-	return func(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
-		return func(yield func(parley.Chunk, error) bool) {
+	return func(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
+		return func(yield func(model.Chunk, error) bool) {
 			for chunk, err := range chunks {
 				if chunk.Text += " " + string(n); !yield(chunk, err) {
 					return
@@ -239,7 +240,7 @@ func TestLayersHaveOneOrder(t *testing.T) {
 	in := redacting(mail)
 	in.Settings.UserContext, in.Settings.ThinkTags = &fields, thinking()
 	in.Redact = []parley.RedactPattern{{Name: "name", Pattern: "b@2"}}
-	in.Own = []parley.Middleware{signed("a@1"), signed("b@2")}
+	in.Own = []model.Middleware{signed("a@1"), signed("b@2")}
 	layers := mustLayers(t, in)
 	want := []string{"user_context@1", "a@1", "b@2", "think_tags@1", "redact@1"}
 	if !slices.Equal(layers.Names(), want) {
@@ -252,18 +253,18 @@ func TestLayersHaveOneOrder(t *testing.T) {
 	if again.Hash() != layers.Hash() || layers.Hash().IsZero() {
 		t.Error("what is recorded has another hash when it is read")
 	}
-	exchange := parley.Exchange{WorkspaceID: parley.NewID()}
+	exchange := model.Exchange{WorkspaceID: parley.NewID()}
 	var systems []string
 	for _, l := range []prompt.Layers{layers, again} {
-		request := parley.ModelRequest{System: "x@y.org"}
+		request := model.Request{System: "x@y.org"}
 		filter, err := l.Request(t.Context(), exchange, &request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		systems = append(systems, request.System)
 		placeholder, _, _ := strings.Cut(request.System, " ")
-		got, err := through(filter, []parley.Chunk{{Kind: parley.ChunkText, Text: "<think>" + placeholder + "</think>ok"}}, nil)
-		if err != nil || len(got) != 2 || got[0].Kind != parley.ChunkReasoning || got[0].Text != "x@y.org b@2 a@1" {
+		got, err := through(filter, []model.Chunk{{Kind: model.ChunkText, Text: "<think>" + placeholder + "</think>ok"}}, nil)
+		if err != nil || len(got) != 2 || got[0].Kind != model.ChunkReasoning || got[0].Text != "x@y.org b@2 a@1" {
 			t.Errorf("the answer became %+v, %v", got, err)
 		}
 	}

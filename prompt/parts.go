@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/model"
 )
 
 // Kind says what a part of a request is.
@@ -56,7 +57,7 @@ type Total struct {
 // Parts takes a request apart, in the order in which providers read it. encoded
 // is what the adapter made of it, shown are the messages of the record that are in
 // it, ascending; the manifest says why.
-func Parts(request *parley.ModelRequest, encoded []byte, manifest parley.Manifest, shown []parley.Message) []Part {
+func Parts(request *model.Request, encoded []byte, manifest parley.Manifest, shown []parley.Message) []Part {
 	t := takingApart{wire: readBody(encoded), manifest: manifest, rows: make(map[int64]*parley.Message, len(shown))}
 	for i := range shown {
 		t.rows[shown[i].Sequence] = &shown[i]
@@ -92,7 +93,7 @@ type takingApart struct {
 	parts    []Part
 }
 
-func (t *takingApart) tools(request *parley.ModelRequest) {
+func (t *takingApart) tools(request *model.Request) {
 	inTools := t.wire.within("tools")
 	for i := range request.Tools {
 		tool := &request.Tools[i]
@@ -107,7 +108,7 @@ func (t *takingApart) tools(request *parley.ModelRequest) {
 	}
 }
 
-func (t *takingApart) system(request *parley.ModelRequest, messages *finder) {
+func (t *takingApart) system(request *model.Request, messages *finder) {
 	if request.System == "" {
 		return
 	}
@@ -124,17 +125,17 @@ func (t *takingApart) system(request *parley.ModelRequest, messages *finder) {
 }
 
 // piece adds a part of a request message to the one of its row, or begins that.
-func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.RequestPart) {
+func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	row := t.rows[p.Sequence]
 	kind, name := KindMessage, p.Name
 	switch {
 	case row == nil:
 	case row.Role == parley.RoleSummary:
 		kind = KindSummary
-	case row.Role == parley.RoleUser && p.Kind == parley.PartText && row.ContextNote != "" && p.Text == row.ContextNote:
+	case row.Role == parley.RoleUser && p.Kind == model.PartText && row.ContextNote != "" && p.Text == row.ContextNote:
 		kind = KindNote
 	}
-	if p.Kind == parley.PartImage {
+	if p.Kind == model.PartImage {
 		name = ""
 	}
 	at, found := place(in, p)
@@ -165,7 +166,7 @@ func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.Reque
 	if name != "" {
 		part.Name = &name
 	}
-	if p.Kind == parley.PartToolResult && (row == nil || row.Role != parley.RoleToolResult) {
+	if p.Kind == model.PartToolResult && (row == nil || row.Role != parley.RoleToolResult) {
 		part.Reason = "the record has no result of this call; the model is told so"
 	}
 	if found {
@@ -179,9 +180,9 @@ func (t *takingApart) piece(in *finder, role parley.RequestRole, p *parley.Reque
 const leastReasoning = 16
 
 // place finds a part of a request message in the encoded request.
-func place(in *finder, p *parley.RequestPart) (Span, bool) {
+func place(in *finder, p *model.Part) (Span, bool) {
 	switch p.Kind {
-	case parley.PartToolCall:
+	case model.PartToolCall:
 		at, element, found := in.find(p.Name)
 		if !found || element.Length == 0 {
 			return at, found
@@ -190,10 +191,10 @@ func place(in *finder, p *parley.RequestPart) (Span, bool) {
 			in.at, in.in = in.at+1, 0
 		}
 		return element, true
-	case parley.PartImage:
+	case model.PartImage:
 		_, element, found := in.find(base64.StdEncoding.EncodeToString(p.Data[:min(len(p.Data), 48)/3*3]))
 		return element, found
-	case parley.PartReasoning:
+	case model.PartReasoning:
 		if len(p.Text) < leastReasoning {
 			return Span{}, false
 		}
@@ -203,15 +204,15 @@ func place(in *finder, p *parley.RequestPart) (Span, bool) {
 }
 
 // weight is what a part's tokens are counted of, but for an image's.
-func weight(p *parley.RequestPart) string {
-	if p.Kind == parley.PartToolCall {
+func weight(p *model.Part) string {
+	if p.Kind == model.PartToolCall {
 		return p.Name + string(p.Arguments)
 	}
 	return p.Text
 }
 
-func imageWeight(p *parley.RequestPart) int {
-	if p.Kind != parley.PartImage {
+func imageWeight(p *model.Part) int {
+	if p.Kind != model.PartImage {
 		return 0
 	}
 	return imageTokens(p.Width, p.Height)

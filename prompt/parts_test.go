@@ -12,6 +12,7 @@ import (
 	"parley/llm/anthropic"
 	"parley/llm/openai"
 	"parley/llm/sim"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -39,7 +40,7 @@ func TestPartsPointIntoTheRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, model := range map[parley.ModelID]parley.Model{"openai/gpt-5": openAI, "anthropic/claude-sonnet-4-5": claude, "sim/echo": sim.New()} {
+	for id, model := range map[parley.ModelID]model.Model{"openai/gpt-5": openAI, "anthropic/claude-sonnet-4-5": claude, "sim/echo": sim.New()} {
 		t.Run(id.Provider(), func(t *testing.T) {
 			t.Parallel()
 			r := crowded()
@@ -133,8 +134,8 @@ func TestFittedPartsAddUp(t *testing.T) {
 func TestPartsWeighAsMessages(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("Ein Satz auf Deutsch, der anders zählt. ", 20)
-	request := parley.ModelRequest{Model: "openai/gpt-5", Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{
-		{Kind: parley.PartText, Text: text, Sequence: 1}, {Kind: parley.PartImage, Width: 1500, Height: 750, Sequence: 1},
+	request := model.Request{Model: "openai/gpt-5", Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{
+		{Kind: model.PartText, Text: text, Sequence: 1}, {Kind: model.PartImage, Width: 1500, Height: 750, Sequence: 1},
 	}}}}
 	content, err := parley.EncodeJSON(parley.UserContent{Text: text})
 	if err != nil {

@@ -13,11 +13,12 @@ import (
 	"parley/llm/anthropic"
 	"parley/llm/openai"
 	"parley/llm/wire"
+	"parley/model"
 	"parley/prompt"
 )
 
 // wires are the encoders of both wires, with each way to ask for a cache.
-func wires(t testing.TB) map[parley.ModelID]parley.Model {
+func wires(t testing.TB) map[parley.ModelID]model.Model {
 	t.Helper()
 	chat, err := openai.New(openai.Options{BaseURL: "http://127.0.0.1:1/v1"})
 	if err != nil {
@@ -29,7 +30,7 @@ func wires(t testing.TB) map[parley.ModelID]parley.Model {
 	}
 	t.Cleanup(chat.Close)
 	t.Cleanup(messages.Close)
-	return map[parley.ModelID]parley.Model{"openai/gpt-5": chat, "dashscope/qwen-plus": chat, "anthropic/claude-sonnet-4-5": messages}
+	return map[parley.ModelID]model.Model{"openai/gpt-5": chat, "dashscope/qwen-plus": chat, "anthropic/claude-sonnet-4-5": messages}
 }
 
 // front is an encoded request from its first byte to the end of its messages,
@@ -99,7 +100,7 @@ func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 			}
 			request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), turn, r.tail(at)))
 			request.CacheKey = "key"
-			if _, err := layers.Request(context.Background(), parley.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
+			if _, err := layers.Request(context.Background(), model.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
 				t.Fatal(err)
 			}
 			encoded, err := models[id].Encode(request)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -82,7 +83,7 @@ func TestAllKeepsPrefixes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 6).Draw(t, "turns"), []parley.ModelID{modelA})
 		settings := prompt.Settings{Model: modelA, Policy: parley.Policy{Kind: parley.PolicyAll}}
-		var before []parley.RequestMessage
+		var before []model.Message
 		for _, at := range begins {
 			selection := mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at))
 			request, _ := mustBuild(t, settings, selection)
@@ -111,7 +112,7 @@ func TestCallsAndResultsStayPaired(t *testing.T) {
 		request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at)))
 		var open []string
 		for i, m := range request.Messages {
-			if m.Role != parley.RequestTool && len(open) > 0 {
+			if m.Role != model.RoleTool && len(open) > 0 {
 				t.Fatalf("message %d follows calls %v without their results", i, open)
 			}
 			if len(m.Parts) == 0 {
@@ -120,13 +121,13 @@ func TestCallsAndResultsStayPaired(t *testing.T) {
 			var answered []string
 			for _, p := range m.Parts {
 				switch p.Kind {
-				case parley.PartToolCall:
+				case model.PartToolCall:
 					open = append(open, p.CallID)
-				case parley.PartToolResult:
+				case model.PartToolResult:
 					answered = append(answered, p.CallID)
 				}
 			}
-			if m.Role == parley.RequestTool {
+			if m.Role == model.RoleTool {
 				if !slices.Equal(open, answered) {
 					t.Fatalf("message %d answers %v, open are %v", i, answered, open)
 				}
@@ -139,4 +140,4 @@ func TestCallsAndResultsStayPaired(t *testing.T) {
 	})
 }
 
-func requestDiff(a, b parley.ModelRequest) string { return cmp.Diff(a, b) }
+func requestDiff(a, b model.Request) string { return cmp.Diff(a, b) }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -211,7 +212,7 @@ func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn p
 	return selection
 }
 
-func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (parley.ModelRequest, parley.Manifest) {
+func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (model.Request, parley.Manifest) {
 	t.Helper()
 	request, manifest, err := prompt.Build(settings, selection, steers, mustTools(t, tools()), nil)
 	if err != nil {

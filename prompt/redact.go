@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
 )
 
 // redactor hides what its patterns find from the provider: in system prompts,
@@ -75,7 +76,7 @@ func (r *redactor) Name() string { return redactName }
 
 // Request puts placeholders into a request. One that is too much work, or whose
 // context ends, is refused: nothing of it may be sent.
-func (r *redactor) Request(ctx context.Context, exchange parley.Exchange, request *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (r *redactor) Request(ctx context.Context, exchange model.Exchange, request *model.Request) (model.AnswerFilter, error) {
 	h := hiding{redactor: r, salt: exchange.WorkspaceID, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
 	if int64(bytesIn(request))*h.each > maxRedactWork {
 		return nil, tooMuchWork()
@@ -97,7 +98,7 @@ func (r *redactor) Request(ctx context.Context, exchange parley.Exchange, reques
 }
 
 // bytesIn counts what is searched.
-func bytesIn(request *parley.ModelRequest) int {
+func bytesIn(request *model.Request) int {
 	bytes := len(request.System)
 	for i := range request.Messages {
 		for j := range request.Messages[i].Parts {
@@ -116,16 +117,16 @@ type hiding struct {
 	values map[string]string // by placeholder
 }
 
-func (h *hiding) part(part *parley.RequestPart) {
+func (h *hiding) part(part *model.Part) {
 	switch part.Kind {
-	case parley.PartText, parley.PartToolResult:
+	case model.PartText, model.PartToolResult:
 		part.Text = h.text(part.Text)
-	case parley.PartReasoning:
+	case model.PartReasoning:
 		part.Text = h.text(part.Text)
 		if hidden := inStrings(part.ProviderData, h.returned); string(hidden) != string(part.ProviderData) {
 			part.ProviderData = nil // signed over a value that is hidden by now: it cannot go back
 		}
-	case parley.PartToolCall:
+	case model.PartToolCall:
 		part.Arguments = inStrings(part.Arguments, h.text)
 		part.ProviderData = inStrings(part.ProviderData, h.returned)
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/model"
 )
 
 func mustRedactor(t rapid.TB, patterns ...string) *redactor {
@@ -25,10 +26,10 @@ func mustRedactor(t rapid.TB, patterns ...string) *redactor {
 	return r
 }
 
-func hideIn(t rapid.TB, r *redactor, text string) (*parley.ModelRequest, error) {
+func hideIn(t rapid.TB, r *redactor, text string) (*model.Request, error) {
 	t.Helper()
-	request := &parley.ModelRequest{Messages: []parley.RequestMessage{{Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}}}
-	_, err := r.Request(context.Background(), parley.Exchange{}, request)
+	request := &model.Request{Messages: []model.Message{{Parts: []model.Part{{Kind: model.PartText, Text: text}}}}}
+	_, err := r.Request(context.Background(), model.Exchange{}, request)
 	return request, err
 }
 
@@ -95,13 +96,13 @@ func TestRedactEndsWithItsContext(t *testing.T) {
 	why := errors.New("the turn's time is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	request := &parley.ModelRequest{System: strings.Repeat("a", 200_000)}
+	request := &model.Request{System: strings.Repeat("a", 200_000)}
 	h := hiding{redactor: r, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
 	h.text(request.System)
 	if done := maxRedactWork - h.left; !errors.Is(h.err, why) || done > 2*workPerLook {
 		t.Errorf("after work of %d: %v", done, h.err)
 	}
-	if _, err := r.Request(ctx, parley.Exchange{}, request); !errors.Is(err, why) {
+	if _, err := r.Request(ctx, model.Exchange{}, request); !errors.Is(err, why) {
 		t.Errorf("the request ended with %v", err)
 	}
 }

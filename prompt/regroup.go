@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // The fixed sentences that requests hold and the record does not. They never
@@ -26,7 +27,7 @@ type slot struct {
 	callID, name string
 	sequence     int64 // of the call
 	filled       bool
-	part         parley.RequestPart
+	part         model.Part
 }
 
 // answer is one assistant message in the making, with the results of its calls.
@@ -34,7 +35,7 @@ type answer struct {
 	turnID parley.ID
 	step   int
 	noted  bool // the interruption is told
-	parts  []parley.RequestPart
+	parts  []model.Part
 	slots  []*slot // in call order
 }
 
@@ -49,14 +50,14 @@ type grouping struct {
 
 // entry is a user message, or an answer.
 type entry struct {
-	user   *parley.RequestMessage
+	user   *model.Message
 	answer *answer
 }
 
 // regroup turns rows, ascending, into the messages of a request for a model.
 // The rows of one (turn, step) become one assistant message; the results of its
 // calls follow in one tool message, in the order of the calls.
-func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []parley.RequestMessage {
+func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []model.Message {
 	g := grouping{model: model, files: files, open: map[string]*slot{}}
 	for i := range messages {
 		g.add(&messages[i])
@@ -69,9 +70,9 @@ func (g *grouping) add(m *parley.Message) {
 	case parley.RoleUser:
 		g.say(userParts(m, g.files))
 	case parley.RoleSummary:
-		g.say([]parley.RequestPart{textOfRow(m, summaryIntro+textOf(m))})
+		g.say([]model.Part{textOfRow(m, summaryIntro+textOf(m))})
 	case parley.RoleSystem:
-		g.say([]parley.RequestPart{textOfRow(m, systemIntro+textOf(m))})
+		g.say([]model.Part{textOfRow(m, systemIntro+textOf(m))})
 	case parley.RoleAssistant:
 		g.join(m)
 		g.addAssistant(m)
@@ -84,9 +85,9 @@ func (g *grouping) add(m *parley.Message) {
 	}
 }
 
-func (g *grouping) say(parts []parley.RequestPart) {
+func (g *grouping) say(parts []model.Part) {
 	g.current = nil
-	g.out = append(g.out, entry{user: &parley.RequestMessage{Role: parley.RequestUser, Parts: parts}})
+	g.out = append(g.out, entry{user: &model.Message{Role: model.RoleUser, Parts: parts}})
 }
 
 // join opens an answer unless the row belongs to the current one.
@@ -102,8 +103,8 @@ func (g *grouping) addAssistant(m *parley.Message) {
 	content := decodeAssistant(m)
 	// What the provider signed, and reasoning at all, is for the model that made it.
 	if m.Model == g.model && (content.Reasoning != "" || len(m.ProviderData) > 0) {
-		g.current.parts = append(g.current.parts, parley.RequestPart{
-			Kind: parley.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData, Sequence: m.Sequence,
+		g.current.parts = append(g.current.parts, model.Part{
+			Kind: model.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData, Sequence: m.Sequence,
 		})
 	}
 	for _, text := range []string{content.Text, content.Refusal} {
@@ -120,8 +121,8 @@ func (g *grouping) addCall(m *parley.Message) {
 		return
 	}
 	content := decode[parley.ToolCallContent](m)
-	part := parley.RequestPart{
-		Kind: parley.PartToolCall, CallID: content.ID, Name: content.Name, Arguments: []byte("{}"), Sequence: m.Sequence,
+	part := model.Part{
+		Kind: model.PartToolCall, CallID: content.ID, Name: content.Name, Arguments: []byte("{}"), Sequence: m.Sequence,
 	}
 	if part.CallID == "" {
 		part.CallID = m.ToolCallID
@@ -150,8 +151,8 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	content := decode[parley.ToolResultContent](m)
 	to.filled = true
-	to.part = parley.RequestPart{
-		Kind: parley.PartToolResult, CallID: to.callID, Name: to.name,
+	to.part = model.Part{
+		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,
 		Text: resultText(content), IsError: !content.Success, Sequence: m.Sequence,
 	}
 }
@@ -164,8 +165,8 @@ func (g *grouping) note(m *parley.Message) {
 	}
 }
 
-func (g *grouping) messages() []parley.RequestMessage {
-	out := make([]parley.RequestMessage, 0, len(g.out)+len(g.open))
+func (g *grouping) messages() []model.Message {
+	out := make([]model.Message, 0, len(g.out)+len(g.open))
 	for _, e := range g.out {
 		if e.user != nil {
 			out = append(out, *e.user)
@@ -174,38 +175,38 @@ func (g *grouping) messages() []parley.RequestMessage {
 		if len(e.answer.parts) == 0 {
 			continue
 		}
-		out = append(out, parley.RequestMessage{Role: parley.RequestAssistant, Parts: e.answer.parts})
+		out = append(out, model.Message{Role: model.RoleAssistant, Parts: e.answer.parts})
 		if len(e.answer.slots) == 0 {
 			continue
 		}
-		results := make([]parley.RequestPart, len(e.answer.slots))
+		results := make([]model.Part, len(e.answer.slots))
 		for i, s := range e.answer.slots {
 			results[i] = s.part
 			if !s.filled {
-				results[i] = parley.RequestPart{
-					Kind: parley.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true, Sequence: s.sequence,
+				results[i] = model.Part{
+					Kind: model.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true, Sequence: s.sequence,
 				}
 			}
 		}
-		out = append(out, parley.RequestMessage{Role: parley.RequestTool, Parts: results})
+		out = append(out, model.Message{Role: model.RoleTool, Parts: results})
 	}
 	return out
 }
 
-func textPart(text string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartText, Text: text}
+func textPart(text string) model.Part {
+	return model.Part{Kind: model.PartText, Text: text}
 }
 
 // textOfRow is a text that a message of the record puts into a request.
-func textOfRow(m *parley.Message, text string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartText, Text: text, Sequence: m.Sequence}
+func textOfRow(m *parley.Message, text string) model.Part {
+	return model.Part{Kind: model.PartText, Text: text, Sequence: m.Sequence}
 }
 
 // userParts are the context note, the files, the text and the links, each a part
 // of its own.
-func userParts(m *parley.Message, files Attachments) []parley.RequestPart {
+func userParts(m *parley.Message, files Attachments) []model.Part {
 	content := decodeUser(m)
-	parts := make([]parley.RequestPart, 0, 3)
+	parts := make([]model.Part, 0, 3)
 	if m.ContextNote != "" {
 		parts = append(parts, textPart(m.ContextNote))
 	}

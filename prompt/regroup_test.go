@@ -8,26 +8,27 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
-func text(s string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartText, Text: s}
+func text(s string) model.Part {
+	return model.Part{Kind: model.PartText, Text: s}
 }
 
-func said(role parley.RequestRole, parts ...parley.RequestPart) parley.RequestMessage {
-	return parley.RequestMessage{Role: role, Parts: parts}
+func said(role model.Role, parts ...model.Part) model.Message {
+	return model.Message{Role: role, Parts: parts}
 }
 
-func callPart(id, arguments string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartToolCall, CallID: id, Name: "search", Arguments: []byte(arguments)}
+func callPart(id, arguments string) model.Part {
+	return model.Part{Kind: model.PartToolCall, CallID: id, Name: "search", Arguments: []byte(arguments)}
 }
 
-func resultPart(id, text string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartToolResult, CallID: id, Name: "search", Text: text}
+func resultPart(id, text string) model.Part {
+	return model.Part{Kind: model.PartToolResult, CallID: id, Name: "search", Text: text}
 }
 
-func errorPart(id, text string) parley.RequestPart {
+func errorPart(id, text string) model.Part {
 	p := resultPart(id, text)
 	p.IsError = true
 	return p
@@ -45,7 +46,7 @@ func TestBuildMessages(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		rows []parley.Message
-		want []parley.RequestMessage
+		want []model.Message
 	}{
 		{"rows of a step are one message, results follow in the order of the calls", []parley.Message{
 			user(turn, "find"),
@@ -54,52 +55,52 @@ func TestBuildMessages(t *testing.T) {
 			assistant(turn, 1, parley.AssistantContent{Text: "and waiting"}),
 			result(turn, 1, "b", `{"n":2}`), result(turn, 1, "a", `"one"`),
 			assistant(turn, 2, parley.AssistantContent{Text: "done"}),
-		}, []parley.RequestMessage{
-			said(parley.RequestUser, text("find")),
-			said(parley.RequestAssistant, text("looking"), callPart("a", `{"q":1}`), callPart("b", `{"q":2}`), text("and waiting")),
-			said(parley.RequestTool, resultPart("a", "one"), resultPart("b", `{"n":2}`)),
-			said(parley.RequestAssistant, text("done")),
+		}, []model.Message{
+			said(model.RoleUser, text("find")),
+			said(model.RoleAssistant, text("looking"), callPart("a", `{"q":1}`), callPart("b", `{"q":2}`), text("and waiting")),
+			said(model.RoleTool, resultPart("a", "one"), resultPart("b", `{"n":2}`)),
+			said(model.RoleAssistant, text("done")),
 		}},
 		{"an open call gets a result that says so", []parley.Message{
 			call(turn, 1, "a", `{}`), user(next, "and?"),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, callPart("a", `{}`)),
-			said(parley.RequestTool, errorPart("a", prompt.NoResult)),
-			said(parley.RequestUser, text("and?")),
+		}, []model.Message{
+			said(model.RoleAssistant, callPart("a", `{}`)),
+			said(model.RoleTool, errorPart("a", prompt.NoResult)),
+			said(model.RoleUser, text("and?")),
 		}},
 		{"orphan and second results are left out", []parley.Message{
 			result(turn, 1, "a", `1`), call(turn, 2, "a", `{}`), result(turn, 2, "a", `2`), result(turn, 2, "a", `3`),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, callPart("a", `{}`)), said(parley.RequestTool, resultPart("a", "2")),
+		}, []model.Message{
+			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, resultPart("a", "2")),
 		}},
 		{"an id used in two turns answers the call before it", []parley.Message{
 			call(turn, 1, "a", `{}`), result(turn, 1, "a", `1`), call(next, 1, "a", `{}`), result(next, 1, "a", `2`),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, callPart("a", `{}`)), said(parley.RequestTool, resultPart("a", "1")),
-			said(parley.RequestAssistant, callPart("a", `{}`)), said(parley.RequestTool, resultPart("a", "2")),
+		}, []model.Message{
+			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, resultPart("a", "1")),
+			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, resultPart("a", "2")),
 		}},
 		{"failed results say the error", []parley.Message{
 			call(turn, 1, "a", `{}`),
 			with(result(turn, 1, "a", `null`), func(m *parley.Message) {
 				m.Content = content(parley.ToolResultContent{Error: &broken, Result: json.RawMessage(`{"at":3}`)})
 			}),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, callPart("a", `{}`)), said(parley.RequestTool, errorPart("a", "the tool broke\n{\"at\":3}")),
+		}, []model.Message{
+			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, errorPart("a", "the tool broke\n{\"at\":3}")),
 		}},
 		{"malformed arguments become an empty object", []parley.Message{
 			with(call(turn, 1, "a", `{}`), func(m *parley.Message) {
 				m.Content = content(parley.ToolCallContent{ID: "a", Name: "search", Arguments: json.RawMessage("null"), ArgumentsText: `{"q":`})
 			}), result(turn, 1, "a", `1`),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, callPart("a", `{}`)), said(parley.RequestTool, resultPart("a", "1")),
+		}, []model.Message{
+			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, resultPart("a", "1")),
 		}},
 		{"a cancelled answer is kept with a note, its unfinished call is not", []parley.Message{
 			with(assistant(turn, 1, parley.AssistantContent{Text: "half an ans"}), func(m *parley.Message) { m.Status = parley.MessageCancelled }),
 			with(call(turn, 1, "a", `{}`), func(m *parley.Message) { m.Status = parley.MessageCancelled }),
 			result(turn, 1, "a", `1`),
 			user(next, "go on"),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, text("half an ans"), text(prompt.Interrupted)), said(parley.RequestUser, text("go on")),
+		}, []model.Message{
+			said(model.RoleAssistant, text("half an ans"), text(prompt.Interrupted)), said(model.RoleUser, text("go on")),
 		}},
 		{"reasoning and provider data stay with their model", []parley.Message{
 			with(assistant(turn, 1, parley.AssistantContent{Reasoning: "hm", Text: "a"}), func(m *parley.Message) { m.ProviderData = []byte("signed") }),
@@ -110,38 +111,38 @@ func TestBuildMessages(t *testing.T) {
 			with(assistant(turn, 4, parley.AssistantContent{Reasoning: "unsigned"}), func(m *parley.Message) { m.Model = modelB }),
 			with(call(turn, 5, "a", `{}`), func(m *parley.Message) { m.ProviderData = []byte("exact") }), result(turn, 5, "a", "1"),
 			with(call(turn, 6, "b", `{}`), func(m *parley.Message) { m.ProviderData, m.Model = []byte("foreign"), modelB }), result(turn, 6, "b", "1"),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, parley.RequestPart{Kind: parley.PartReasoning, Text: "hm", ProviderData: []byte("signed")}, text("a")),
-			said(parley.RequestAssistant, text("b")),
-			said(parley.RequestAssistant, parley.RequestPart{Kind: parley.PartReasoning, Text: "unsigned"}),
-			said(parley.RequestAssistant, parley.RequestPart{Kind: parley.PartToolCall, CallID: "a", Name: "search", Arguments: []byte("{}"), ProviderData: []byte("exact")}),
-			said(parley.RequestTool, resultPart("a", "1")),
-			said(parley.RequestAssistant, callPart("b", "{}")),
-			said(parley.RequestTool, resultPart("b", "1")),
+		}, []model.Message{
+			said(model.RoleAssistant, model.Part{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte("signed")}, text("a")),
+			said(model.RoleAssistant, text("b")),
+			said(model.RoleAssistant, model.Part{Kind: model.PartReasoning, Text: "unsigned"}),
+			said(model.RoleAssistant, model.Part{Kind: model.PartToolCall, CallID: "a", Name: "search", Arguments: []byte("{}"), ProviderData: []byte("exact")}),
+			said(model.RoleTool, resultPart("a", "1")),
+			said(model.RoleAssistant, callPart("b", "{}")),
+			said(model.RoleTool, resultPart("b", "1")),
 		}},
 		{"note, text and links", []parley.Message{
 			with(user(turn, "read these"), func(m *parley.Message) {
 				m.ContextNote = "The cursor is in main.go."
 				m.Content = content(parley.UserContent{Text: "read these", Links: []string{"https://a.example", "https://b.example"}})
 			}),
-		}, []parley.RequestMessage{
-			said(parley.RequestUser, text("The cursor is in main.go."), text("read these"), text("Links:\nhttps://a.example\nhttps://b.example")),
+		}, []model.Message{
+			said(model.RoleUser, text("The cursor is in main.go."), text("read these"), text("Links:\nhttps://a.example\nhttps://b.example")),
 		}},
 		{"summaries and imported system messages are told as the user's", []parley.Message{
 			{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "They met."})},
 			{Role: parley.RoleSystem, Content: content(parley.TextContent{Text: "Be kind."})},
-		}, []parley.RequestMessage{
-			said(parley.RequestUser, text("Summary of the conversation so far:\n\nThey met.")),
-			said(parley.RequestUser, text("[Imported system message]\n\nBe kind.")),
+		}, []model.Message{
+			said(model.RoleUser, text("Summary of the conversation so far:\n\nThey met.")),
+			said(model.RoleUser, text("[Imported system message]\n\nBe kind.")),
 		}},
 		{"a refusal is what the assistant said, an empty answer is nothing", []parley.Message{
 			assistant(turn, 1, parley.AssistantContent{Refusal: "I would rather not."}), user(turn, "?"), assistant(turn, 2, parley.AssistantContent{}),
-		}, []parley.RequestMessage{
-			said(parley.RequestAssistant, text("I would rather not.")), said(parley.RequestUser, text("?")),
+		}, []model.Message{
+			said(model.RoleAssistant, text("I would rather not.")), said(model.RoleUser, text("?")),
 		}},
 		{"unreadable content is shown as it is", []parley.Message{
 			{Role: parley.RoleUser, Content: json.RawMessage(`{"text":`)},
-		}, []parley.RequestMessage{said(parley.RequestUser, text(`{"text":`))}},
+		}, []model.Message{said(model.RoleUser, text(`{"text":`))}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +155,7 @@ func TestBuildMessages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, request.Messages, cmpopts.IgnoreFields(parley.RequestPart{}, "Sequence")); diff != "" {
+			if diff := cmp.Diff(test.want, request.Messages, cmpopts.IgnoreFields(model.Part{}, "Sequence")); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})

@@ -5,18 +5,19 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // restoring is the filter that fills values in for placeholders, wherever chunks
 // cut these in two. In arguments, which are JSON, values are escaped.
-func restoring(values map[string]string) parley.AnswerFilter {
+func restoring(values map[string]string) model.AnswerFilter {
 	placeholders := make([]string, 0, len(values))
 	for placeholder := range values {
 		placeholders = append(placeholders, placeholder)
 	}
 	slices.Sort(placeholders)
 	return func(chunks chunkStream) chunkStream {
-		return func(yield func(parley.Chunk, error) bool) {
+		return func(yield func(model.Chunk, error) bool) {
 			r := restorer{placeholders: placeholders, values: values, held: map[heldText]string{}, yield: yield}
 			for chunk, err := range chunks {
 				if err != nil {
@@ -37,7 +38,7 @@ func restoring(values map[string]string) parley.AnswerFilter {
 // heldText names a text that ends with what may be the beginning of a placeholder.
 type heldText struct {
 	block int
-	kind  parley.ChunkKind
+	kind  model.ChunkKind
 }
 
 // restorer reads one answer. Its methods report false once nobody listens any more.
@@ -45,21 +46,21 @@ type restorer struct {
 	placeholders []string // sorted
 	values       map[string]string
 	held         map[heldText]string
-	yield        func(parley.Chunk, error) bool
+	yield        func(model.Chunk, error) bool
 }
 
-func (r *restorer) take(chunk parley.Chunk) bool {
+func (r *restorer) take(chunk model.Chunk) bool {
 	switch chunk.Kind {
-	case parley.ChunkText, parley.ChunkReasoning, parley.ChunkRefusal, parley.ChunkArguments:
-	case parley.ChunkProviderData: // of its block; what the provider signed stays as it is
+	case model.ChunkText, model.ChunkReasoning, model.ChunkRefusal, model.ChunkArguments:
+	case model.ChunkProviderData: // of its block; what the provider signed stays as it is
 		return r.flush(func(h heldText) bool { return h.block == chunk.Block }) && r.yield(chunk, nil)
-	case parley.ChunkUsage, parley.ChunkFinish:
+	case model.ChunkUsage, model.ChunkFinish:
 		return r.flush(func(heldText) bool { return true }) && r.yield(chunk, nil)
 	default:
 		return r.yield(chunk, nil)
 	}
 	// A text is over when another begins; the arguments of calls may interleave.
-	if len(r.held) > 0 && !r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != parley.ChunkArguments }) {
+	if len(r.held) > 0 && !r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != model.ChunkArguments }) {
 		return false
 	}
 	key := heldText{chunk.Block, chunk.Kind}
@@ -68,7 +69,7 @@ func (r *restorer) take(chunk parley.Chunk) bool {
 		text = held + text
 		delete(r.held, key)
 	}
-	restored, rest := r.restore(text, chunk.Kind == parley.ChunkArguments)
+	restored, rest := r.restore(text, chunk.Kind == model.ChunkArguments)
 	if rest != "" {
 		r.held[key] = rest
 	}
@@ -132,7 +133,7 @@ func (r *restorer) flush(which func(heldText) bool) bool {
 	for _, key := range keys {
 		text := r.held[key]
 		delete(r.held, key)
-		if !r.yield(parley.Chunk{Kind: key.kind, Block: key.block, Text: text}, nil) {
+		if !r.yield(model.Chunk{Kind: key.kind, Block: key.block, Text: text}, nil) {
 			return false
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"iter"
 	"strings"
 
-	"parley"
+	"parley/model"
 )
 
 // chunkStream is an answer on its way.
-type chunkStream = iter.Seq2[parley.Chunk, error]
+type chunkStream = iter.Seq2[model.Chunk, error]
 
 // The tags between which some models write their reasoning.
 const (
@@ -27,9 +27,9 @@ func (thinkTags) Name() string { return thinkTagsName }
 
 // Request has nothing to change: reasoning is sent back only as its provider gave
 // it, and these providers take none back.
-func (thinkTags) Request(context.Context, parley.Exchange, *parley.ModelRequest) (parley.AnswerFilter, error) {
+func (thinkTags) Request(context.Context, model.Exchange, *model.Request) (model.AnswerFilter, error) {
 	return func(chunks chunkStream) chunkStream {
-		return func(yield func(parley.Chunk, error) bool) {
+		return func(yield func(model.Chunk, error) bool) {
 			t := tagReader{renumbered: map[int]int{}, yield: yield}
 			for chunk, err := range chunks {
 				if err != nil {
@@ -50,21 +50,21 @@ func (thinkTags) Request(context.Context, parley.Exchange, *parley.ModelRequest)
 // tagReader splits the text blocks of one answer. Its methods report false once
 // nobody listens any more.
 type tagReader struct {
-	yield      func(parley.Chunk, error) bool
+	yield      func(model.Chunk, error) bool
 	next       int         // number of the next block that is yielded
 	renumbered map[int]int // the blocks that are not split
 
-	open     bool             // a text block is being read
-	in       int              // its number
-	kind     parley.ChunkKind // of what was last yielded of it; 0: nothing
-	out      int              // number of the block for that
+	open     bool            // a text block is being read
+	in       int             // its number
+	kind     model.ChunkKind // of what was last yielded of it; 0: nothing
+	out      int             // number of the block for that
 	thinking bool
 	tagged   bool   // nothing but white space came since the last tag
 	held     string // may be the beginning of a tag, or white space beside one
 }
 
-func (t *tagReader) take(chunk parley.Chunk) bool {
-	if chunk.Kind == parley.ChunkText {
+func (t *tagReader) take(chunk model.Chunk) bool {
+	if chunk.Kind == model.ChunkText {
 		if t.open && chunk.Block != t.in && !t.end() {
 			return false
 		}
@@ -72,12 +72,12 @@ func (t *tagReader) take(chunk parley.Chunk) bool {
 		return t.read(chunk.Text)
 	}
 	switch chunk.Kind {
-	case parley.ChunkUsage, parley.ChunkFinish:
+	case model.ChunkUsage, model.ChunkFinish:
 		return t.end() && t.yield(chunk, nil)
 	}
-	if t.open && chunk.Kind == parley.ChunkProviderData && chunk.Block == t.in {
+	if t.open && chunk.Kind == model.ChunkProviderData && chunk.Block == t.in {
 		if t.kind == 0 { // nothing of the block was shown yet
-			t.show(parley.ChunkText)
+			t.show(model.ChunkText)
 		}
 		chunk.Block = t.out
 		return t.yield(chunk, nil)
@@ -143,16 +143,16 @@ func (t *tagReader) say(text string) bool {
 		return true
 	}
 	t.tagged = false
-	kind := parley.ChunkText
+	kind := model.ChunkText
 	if t.thinking {
-		kind = parley.ChunkReasoning
+		kind = model.ChunkReasoning
 	}
 	t.show(kind)
-	return t.yield(parley.Chunk{Kind: kind, Block: t.out, Text: text}, nil)
+	return t.yield(model.Chunk{Kind: kind, Block: t.out, Text: text}, nil)
 }
 
 // show gives what follows a block of its own when it is of another kind.
-func (t *tagReader) show(kind parley.ChunkKind) {
+func (t *tagReader) show(kind model.ChunkKind) {
 	if t.kind != kind {
 		t.kind, t.out = kind, t.next
 		t.next++

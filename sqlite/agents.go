@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // CreateAgent stores version 1 of an agent.
-func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency parley.Idempotency) (parley.Agent, bool, error) {
+func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, bool, error) {
 	type created struct {
 		agent  parley.Agent
 		repeat bool
@@ -29,7 +30,7 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 }
 
 // createdBefore is the first answer to a key: version 1 of the agent it made.
-func createdBefore(c *conn, workspaceID parley.ID, idempotency parley.Idempotency) (agent parley.Agent, found bool, err error) {
+func createdBefore(c *conn, workspaceID parley.ID, idempotency store.Idempotency) (agent parley.Agent, found bool, err error) {
 	var fingerprint parley.Hash
 	found, err = c.one(`SELECT a.fingerprint, v.body FROM agents a JOIN agent_versions v ON v.agent_id = a.id AND v.version = 1
  WHERE a.workspace_id = ? AND a.idempotency_key = ?`, func(r *row) (err error) {
@@ -44,7 +45,7 @@ func createdBefore(c *conn, workspaceID parley.ID, idempotency parley.Idempotenc
 }
 
 // insertAgent stores a new agent: also the built-in one of a new workspace.
-func insertAgent(tx *txn, agent parley.Agent, idempotency parley.Idempotency) (parley.Agent, error) {
+func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, error) {
 	if err := freeSlug(tx.conn, &agent); err != nil {
 		return parley.Agent{}, err
 	}
@@ -219,7 +220,7 @@ func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, princi
 }
 
 // Agents lists agents by slug.
-func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.AgentQuery) (agents []parley.Agent, err error) {
+func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) (agents []parley.Agent, err error) {
 	text, args := agentsQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		agents = []parley.Agent{}
@@ -232,7 +233,7 @@ func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query parley.
 	return agents, err
 }
 
-func agentsQuery(workspaceID parley.ID, q parley.AgentQuery) (string, []arg) {
+func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	var l list
 	from := ""
 	if q.Tag != "" {

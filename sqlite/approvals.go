@@ -5,20 +5,21 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// DecideApproval implements parley.ApprovalStore.
-func (s *Store) DecideApproval(ctx context.Context, scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (parley.Decided, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Decided, error) { return tx.core.DecideApproval(scope, id, decision, claimBy) })
+// DecideApproval implements store.Approvals.
+func (s *Store) DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error) {
+	return transact(ctx, s, func(tx *txn) (store.Decided, error) { return tx.core.DecideApproval(scope, id, decision, claimBy) })
 }
 
-// UseApprovals implements parley.ApprovalStore.
-func (s *Store) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+// UseApprovals implements store.Approvals.
+func (s *Store) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.UseApprovals(fence, uses) })
 }
 
-// Approval implements parley.ApprovalStore.
-func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) (approval parley.Approval, err error) {
+// Approval implements store.Approvals.
+func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (approval parley.Approval, err error) {
 	var l list
 	l.must("a.id = ?", id)
 	l.visible(scope)
@@ -36,8 +37,8 @@ func (s *Store) Approval(ctx context.Context, scope parley.Scope, id parley.ID) 
 	return approval, err
 }
 
-// Approvals implements parley.ApprovalStore.
-func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.ApprovalQuery) (approvals []parley.Approval, err error) {
+// Approvals implements store.Approvals.
+func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) (approvals []parley.Approval, err error) {
 	text, args := approvalsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		if !query.SessionID.IsZero() {
@@ -57,7 +58,7 @@ func (s *Store) Approvals(ctx context.Context, scope parley.Scope, query parley.
 
 // approvalsQuery builds the list query; the narrowest filters name the index. A
 // session's own approvals and those below it are two runs along two indexes.
-func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (string, []arg) {
+func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (string, []arg) {
 	word, after := direction(q.Ascending)
 	order := " ORDER BY a.created_at " + word + ", a.id " + word + " LIMIT ?"
 	if q.SessionID.IsZero() {
@@ -69,7 +70,7 @@ func approvalsQuery(scope parley.Scope, q parley.ApprovalQuery) (string, []arg) 
 	return "SELECT * FROM (" + own + " UNION ALL " + below + ") a" + order, append(append(args, more...), limited(q.Limit))
 }
 
-func approvalsPart(scope parley.Scope, q parley.ApprovalQuery, after, index, term string) (string, []arg) {
+func approvalsPart(scope store.Scope, q store.ApprovalQuery, after, index, term string) (string, []arg) {
 	var l list
 	l.visible(scope)
 	if term != "" {
@@ -202,7 +203,7 @@ func (t *txn) Accepted(h *transition.Head) (accepted *parley.Accepted, err error
 
 func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAccepted(r.text()) }
 
-// Accepted implements parley.SessionStore.
+// Accepted implements store.Sessions.
 func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (accepted parley.Accepted, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(`SELECT s.accepted, s.agent_id, a.version_before FROM sessions s JOIN agents a ON a.id = s.agent_id

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/internal/transfer"
-	"parley/storetest"
+	"parley/store/storetest"
 )
 
 // own are the tables that do not move with a database.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
@@ -15,7 +16,7 @@ func scanAudit(r *row) parley.AuditEntry {
 	}
 }
 
-// AppendAudit implements parley.AuditStore.
+// AppendAudit implements store.AuditTrail.
 func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -36,8 +37,8 @@ func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	return nil
 }
 
-// Audit implements parley.AuditStore.
-func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query parley.AuditQuery) (entries []parley.AuditEntry, err error) {
+// Audit implements store.AuditTrail.
+func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query store.AuditQuery) (entries []parley.AuditEntry, err error) {
 	text, args := auditQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		entries = []parley.AuditEntry{}
@@ -49,7 +50,7 @@ func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query parley.A
 	return entries, err
 }
 
-func auditQuery(workspaceID parley.ID, q parley.AuditQuery) (string, []arg) {
+func auditQuery(workspaceID parley.ID, q store.AuditQuery) (string, []arg) {
 	var l list
 	l.must("a.workspace_id = ?", workspaceID)
 	if !q.SessionID.IsZero() {

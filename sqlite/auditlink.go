@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // linkable is what the next links are of.
@@ -25,9 +26,9 @@ const movedHead = `SELECT h.workspace_id, h.session_id, m.sequence, m.content_ha
  LEFT JOIN linked_heads l ON l.session_id = h.session_id
  WHERE h.session_id = ? AND h.deleted_at IS NULL AND ifnull(l.sequence, 0) <> m.sequence`
 
-// LinkAudit implements parley.AuditLinker. One process has the database, so that
+// LinkAudit implements store.AuditLinker. One process has the database, so that
 // the lease is its own.
-func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, after *parley.ID) (step parley.LinkStep, err error) {
+func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, after *parley.ID) (step store.LinkStep, err error) {
 	var found linkable
 	if err := s.read(ctx, func(c *conn) error {
 		found = linkable{}
@@ -35,7 +36,7 @@ func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, cha
 	}); err != nil {
 		return step, err
 	}
-	step = parley.LinkStep{Held: true, More: found.listed() == parley.LinkEntries || len(found.heads) >= parley.LinkHeads/2, Last: found.last}
+	step = store.LinkStep{Held: true, More: found.listed() == store.LinkEntries || len(found.heads) >= store.LinkHeads/2, Last: found.last}
 	if found.listed()+len(found.heads) == 0 {
 		return step, nil
 	}
@@ -61,13 +62,13 @@ func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error 
 			l.gone = append(l.gone, e)
 		}
 		return nil
-	}, parley.LinkEntries); err != nil {
+	}, store.LinkEntries); err != nil {
 		return err
 	}
 	if err := c.each("SELECT workspace_id, session_id FROM graves INDEXED BY graves_unlinked WHERE linked = 0 LIMIT ?", func(r *row) error {
 		l.heads = append(l.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id()})
 		return nil
-	}, parley.LinkHeads/2); err != nil {
+	}, store.LinkHeads/2); err != nil {
 		return err
 	}
 	if after != nil {
@@ -77,16 +78,16 @@ func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error 
 			n++
 			changed = append(changed, l.last)
 			return nil
-		}, (*after)[:], parley.LinkPassHeads); err != nil {
+		}, (*after)[:], store.LinkPassHeads); err != nil {
 			return err
 		}
-		if n < parley.LinkPassHeads {
+		if n < store.LinkPassHeads {
 			l.last = parley.ID{}
 		}
 	}
 	seen := map[parley.ID]bool{}
 	for _, id := range changed {
-		if len(l.heads) == parley.LinkHeads {
+		if len(l.heads) == store.LinkHeads {
 			break
 		}
 		if seen[id] {
@@ -154,7 +155,7 @@ func (t *txn) noteLinked(h *parley.LinkedHead) error {
 	return err
 }
 
-// AuditAnchor implements parley.AuditLinker.
+// AuditAnchor implements store.AuditLinker.
 func (s *Store) AuditAnchor(ctx context.Context) (anchor parley.Anchor, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		anchor, err = anchorOf(c)

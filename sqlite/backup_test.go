@@ -14,7 +14,7 @@ import (
 
 	"parley"
 	"parley/internal/bounded"
-	"parley/storetest"
+	"parley/store/storetest"
 )
 
 // backedUp is a backup of a world.

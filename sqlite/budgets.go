@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The writer is alone: what a transition read of a budget is still so when it
@@ -34,8 +35,8 @@ type limitsHolder struct {
 	Limits *parley.Limits `json:"limits"`
 }
 
-func scanBudget(r *row, subject parley.BudgetSubject) (parley.Budget, error) {
-	budget := parley.Budget{BudgetSubject: subject, AgentID: r.id()}
+func scanBudget(r *row, subject store.BudgetSubject) (store.Budget, error) {
+	budget := store.Budget{BudgetSubject: subject, AgentID: r.id()}
 	var settings limitsHolder
 	if err := json.Unmarshal([]byte(r.text()), &settings); err != nil {
 		return budget, fmt.Errorf("sqlite: the limits of %s cannot be read: %w", subject.ID, err)
@@ -49,8 +50,8 @@ func scanBudget(r *row, subject parley.BudgetSubject) (parley.Budget, error) {
 	return budget, nil
 }
 
-// Budgets implements parley.BudgetStore.
-func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) (budgets []parley.Budget, err error) {
+// Budgets implements store.Budgets.
+func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) (budgets []store.Budget, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		budgets = nil
 		now := parley.Now()
@@ -83,8 +84,8 @@ const (
 	agentToday  = spentOfCalls + `s.agent_id = ?2 AND s.updated_at >= ?3 AND c.created_at >= ?3`
 )
 
-// MakeBudgets implements parley.BudgetStore.
-func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) error {
+// MakeBudgets implements store.Budgets.
+func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) error {
 	return s.write(ctx, func(tx *txn) error {
 		for _, subject := range subjects {
 			if err := tx.makeBudget(workspaceID, subject); err != nil {
@@ -95,7 +96,7 @@ func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects
 	})
 }
 
-func (t *txn) makeBudget(workspaceID parley.ID, subject parley.BudgetSubject) error {
+func (t *txn) makeBudget(workspaceID parley.ID, subject store.BudgetSubject) error {
 	made, err := t.has("SELECT 1 FROM budgets WHERE workspace_id = ? AND subject_id = ?", workspaceID, subject.ID)
 	if err != nil || made {
 		return err
@@ -122,20 +123,20 @@ func (t *txn) makeBudget(workspaceID parley.ID, subject parley.BudgetSubject) er
 	return err
 }
 
-// WarnLimit implements parley.BudgetStore.
-func (s *Store) WarnLimit(ctx context.Context, fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+// WarnLimit implements store.Budgets.
+func (s *Store) WarnLimit(ctx context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.WarnLimit(fence, warning, subject) })
 }
 
-// ParkRefused implements parley.BudgetStore.
-func (s *Store) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+// ParkRefused implements store.Budgets.
+func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Turn, error) { return tx.core.ParkRefused(fence, refusal) })
 }
 
 // budget reads a budget's row; nil when there is none.
-func (t *txn) budget(workspaceID, subject parley.ID) (budget *parley.Budget, err error) {
+func (t *txn) budget(workspaceID, subject parley.ID) (budget *store.Budget, err error) {
 	_, err = t.one("SELECT NULL, '{}', "+budgetColumns+" FROM budgets b WHERE b.workspace_id = ?2 AND b.subject_id = ?3", func(r *row) error {
-		found, err := scanBudget(r, parley.BudgetSubject{ID: subject})
+		found, err := scanBudget(r, store.BudgetSubject{ID: subject})
 		budget = &found
 		return err
 	}, dayOf(t.now), workspaceID, subject)
@@ -143,7 +144,7 @@ func (t *txn) budget(workspaceID, subject parley.ID) (budget *parley.Budget, err
 }
 
 // Fits implements transition.Rows. A budget that is gone has no limit any more.
-func (t *txn) Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley.Reserved) (bool, error) {
+func (t *txn) Fits(workspaceID parley.ID, charge *store.Charge, estimate parley.Reserved) (bool, error) {
 	budget, err := t.budget(workspaceID, charge.Subject)
 	if err != nil || budget == nil {
 		return true, err
@@ -152,7 +153,7 @@ func (t *txn) Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley
 }
 
 // Refuses implements transition.Rows.
-func (t *txn) Refuses(workspaceID parley.ID, refusal *parley.Refusal) (bool, error) {
+func (t *txn) Refuses(workspaceID parley.ID, refusal *store.Refusal) (bool, error) {
 	full := refusal.Certain
 	for i := range refusal.Charges {
 		charge := &refusal.Charges[i]
@@ -315,12 +316,12 @@ func orNothing(cost *parley.Money) int64 {
 	return int64(*cost)
 }
 
-// TakeRate implements parley.BudgetStore.
+// TakeRate implements store.Budgets.
 func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
 	return transact(ctx, s, func(tx *txn) (time.Duration, error) { return tx.takeRate(workspaceID, subject, perMinute) })
 }
 
-// RateWait implements parley.BudgetStore.
+// RateWait implements store.Budgets.
 func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		wait, err = rateWait(c, workspaceID, subject, perMinute, time.Now().UnixMicro())

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // asFirstVersion makes a session's record what a program of before the second
@@ -49,7 +50,7 @@ func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
 	w.register()
 	before := w.record(session.ID)
 	w.plainTurn(session.ID, "the new answer")
-	forked, err := w.store.Fork(context.Background(), w.scope, parley.NewFork{Sequence: before[len(before)-1].Sequence, Session: parley.Session{
+	forked, err := w.store.Fork(context.Background(), w.scope, store.NewFork{Sequence: before[len(before)-1].Sequence, Session: parley.Session{
 		ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID, ParentSessionID: session.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
 	if err != nil {
@@ -76,7 +77,7 @@ func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
 
 func (w *world) record(session parley.ID) []parley.Message {
 	w.t.Helper()
-	rows, err := w.store.Messages(context.Background(), w.scope, session, parley.MessageQuery{RecordOnly: true, Limit: parley.MaxPage})
+	rows, err := w.store.Messages(context.Background(), w.scope, session, store.MessageQuery{RecordOnly: true, Limit: parley.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}

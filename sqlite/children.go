@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// OpenChild implements parley.ChildStore.
-func (s *Store) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
+// OpenChild implements store.Children.
+func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.OpenChild(fence, child) })
 }
 
@@ -31,7 +32,7 @@ func scanNode(r *row) parley.TreeNode {
 
 // treeQuery reads a session and the tool sessions below it, level by level, one
 // more than are shown.
-func treeQuery(scope parley.Scope, sessionID parley.ID) (string, []arg) {
+func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	var root, below list
 	root.must("s.id = ?", sessionID)
 	root.visible(scope)
@@ -43,8 +44,8 @@ func treeQuery(scope parley.Scope, sessionID parley.ID) (string, []arg) {
  LEFT JOIN messages m ON m.id = s.parent_message_id AND m.workspace_id = s.workspace_id`, append(root.args, below.args...)
 }
 
-// Tree implements parley.ChildStore.
-func (s *Store) Tree(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Tree, error) {
+// Tree implements store.Children.
+func (s *Store) Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error) {
 	var nodes []parley.TreeNode
 	text, args := treeQuery(scope, sessionID)
 	err := s.read(ctx, func(c *conn) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // openedIn is the session that a client has open; zero when none.
@@ -17,7 +18,7 @@ func openedIn(c *conn, workspaceID, principalID parley.ID, client string) (id pa
 
 // ClientSession is the session that a client has open; CodeNotFound when it has
 // none, or one that is gone.
-func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) (session parley.Session, err error) {
+func (s *Store) ClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) (session parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		id, err := openedIn(c, scope.WorkspaceID, principalID, client)
 		if err != nil {
@@ -33,7 +34,7 @@ func (s *Store) ClientSession(ctx context.Context, scope parley.Scope, principal
 }
 
 // ClearClientSession forgets what a client has open; nothing is fine too.
-func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, principalID parley.ID, client string) error {
+func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) error {
 	return s.write(ctx, func(tx *txn) error {
 		id, err := openedIn(tx.conn, scope.WorkspaceID, principalID, client)
 		if err != nil || id.IsZero() {
@@ -47,8 +48,8 @@ func (s *Store) ClearClientSession(ctx context.Context, scope parley.Scope, prin
 	})
 }
 
-// SessionClients implements parley.ClientStore.
-func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
+// SessionClients implements store.Clients.
+func (s *Store) SessionClients(ctx context.Context, scope store.Scope, sessionID parley.ID, since parley.Time) (clients []parley.SessionClient, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
 			return err
@@ -63,7 +64,7 @@ func (s *Store) SessionClients(ctx context.Context, scope parley.Scope, sessionI
 	return clients, err
 }
 
-// ExpireClients implements parley.ClientSweep.
+// ExpireClients implements store.ClientSweep.
 func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		type client struct {

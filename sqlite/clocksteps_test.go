@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // stepped moves what the store has noted of times: to it that is as if the clock
@@ -69,7 +70,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	w, ctx := newWorld(t, Options{}), context.Background()
 	session := w.session(nil)
 	posted := w.post(session.ID, w.said("hello"), w.process)
-	refusal := parley.Refusal{Reason: parley.WaitRateLimit, Sentence: "Too fast.", After: time.Millisecond}
+	refusal := store.Refusal{Reason: parley.WaitRateLimit, Sentence: "Too fast.", After: time.Millisecond}
 	if _, err := w.store.ParkRefused(ctx, posted.Claim.Fence, refusal); err != nil {
 		t.Fatal(err)
 	}
@@ -103,15 +104,15 @@ func TestDaysOfBudgets(t *testing.T) {
 	w, ctx := newWorld(t, Options{}), context.Background()
 	limits := parley.Limits{DailyTokens: new(int64(1000)), SessionTokens: new(int64(10_000))}
 	session := w.session(func(s *parley.Session) { s.Limits = &limits })
-	subject := parley.BudgetSubject{ID: session.ID, Scope: parley.BudgetOfSession}
-	if err := w.store.MakeBudgets(ctx, w.scope.WorkspaceID, []parley.BudgetSubject{subject}); err != nil {
+	subject := store.BudgetSubject{ID: session.ID, Scope: parley.BudgetOfSession}
+	if err := w.store.MakeBudgets(ctx, w.scope.WorkspaceID, []store.BudgetSubject{subject}); err != nil {
 		t.Fatal(err)
 	}
 	spends := func(what string, total, today int64) {
 		t.Helper()
 		budgets := w.reads(subject)
 		posted, begin := w.post(session.ID, w.said("hello"), w.process), stepBegin(1)
-		begin.Reservation = &parley.Reservation{Reserved: parley.Reserved{Tokens: 50}, Charges: []parley.Charge{{
+		begin.Reservation = &store.Reservation{Reserved: parley.Reserved{Tokens: 50}, Charges: []store.Charge{{
 			Subject: subject.ID, Revision: budgets.Revision, Tokens: limits.SessionTokens, DailyTokens: limits.DailyTokens}}}
 		if _, err := w.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
 			t.Fatal(err)
@@ -137,9 +138,9 @@ func TestDaysOfBudgets(t *testing.T) {
 	}
 }
 
-func (w *world) reads(subject parley.BudgetSubject) parley.Budget {
+func (w *world) reads(subject store.BudgetSubject) store.Budget {
 	w.t.Helper()
-	budgets, err := w.store.Budgets(context.Background(), w.scope.WorkspaceID, []parley.BudgetSubject{subject})
+	budgets, err := w.store.Budgets(context.Background(), w.scope.WorkspaceID, []store.BudgetSubject{subject})
 	if err != nil || len(budgets) != 1 {
 		w.t.Fatalf("%+v, %v", budgets, err)
 	}

@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// RequestCompaction implements parley.CompactionStore.
-func (s *Store) RequestCompaction(ctx context.Context, scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+// RequestCompaction implements store.Compactions.
+func (s *Store) RequestCompaction(ctx context.Context, scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) {
 		return tx.core.RequestCompaction(scope, sessionID, id, reason)
 	})
@@ -22,8 +23,8 @@ const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compa
  AND (c.state = 'pending' AND c.not_before <= ?1 OR c.state = 'running' AND (c.holder = ?2 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = c.holder AND p.lease_until > ?1)))
  ORDER BY c.not_before, c.session_id LIMIT ?3`
 
-// ClaimCompactions implements parley.CompactionStore.
-func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []parley.CompactionClaim, err error) {
+// ClaimCompactions implements store.Compactions.
+func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []store.CompactionClaim, err error) {
 	var found []parley.ID
 	if err := s.read(ctx, func(c *conn) error { // mostly there is nothing: the writer is left alone
 		found = nil
@@ -39,7 +40,7 @@ func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, runni
 		if len(claims) == n {
 			break
 		}
-		claim, err := transact(ctx, s, func(tx *txn) (*parley.CompactionClaim, error) {
+		claim, err := transact(ctx, s, func(tx *txn) (*store.CompactionClaim, error) {
 			return tx.core.ClaimCompaction(processID, sessionID, runs)
 		})
 		if err != nil {
@@ -52,28 +53,28 @@ func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, runni
 	return claims, nil
 }
 
-// BeginCompaction implements parley.CompactionStore.
-func (s *Store) BeginCompaction(ctx context.Context, fence parley.CompactionFence, begin parley.CompactionBegin) error {
+// BeginCompaction implements store.Compactions.
+func (s *Store) BeginCompaction(ctx context.Context, fence store.CompactionFence, begin store.CompactionBegin) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.BeginCompaction(fence, begin) })
 }
 
-// SettleCompaction implements parley.CompactionStore.
-func (s *Store) SettleCompaction(ctx context.Context, fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+// SettleCompaction implements store.Compactions.
+func (s *Store) SettleCompaction(ctx context.Context, fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) { return tx.core.SettleCompaction(fence, settle) })
 }
 
-// ReleaseCompaction implements parley.CompactionStore.
-func (s *Store) ReleaseCompaction(ctx context.Context, fence parley.CompactionFence) error {
+// ReleaseCompaction implements store.Compactions.
+func (s *Store) ReleaseCompaction(ctx context.Context, fence store.CompactionFence) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.ReleaseCompaction(fence) })
 }
 
-// EnterSummary implements parley.CompactionStore.
-func (s *Store) EnterSummary(ctx context.Context, fence parley.Fence) (*parley.Message, error) {
+// EnterSummary implements store.Compactions.
+func (s *Store) EnterSummary(ctx context.Context, fence store.Fence) (*parley.Message, error) {
 	return transact(ctx, s, func(tx *txn) (*parley.Message, error) { return tx.core.EnterSummary(fence) })
 }
 
-// Compaction implements parley.CompactionStore.
-func (s *Store) Compaction(ctx context.Context, scope parley.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
+// Compaction implements store.Compactions.
+func (s *Store) Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
 			return err

@@ -3,14 +3,14 @@ package sqlite_test
 import (
 	"testing"
 
-	"parley"
 	"parley/sqlite"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) parley.Store {
+	storetest.Run(t, func(t *testing.T) store.Store {
 		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)

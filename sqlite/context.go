@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // edge is where the latest context edge of a log stands, 0 without one.
@@ -23,7 +24,7 @@ func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.I
 		before = 1<<63 - 1
 	}
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ const (
 func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
-		at, err := placeOf(c, parley.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -102,6 +103,6 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 }
 
 // ClearContext empties what the model sees of a session.
-func (s *Store) ClearContext(ctx context.Context, scope parley.Scope, sessionID parley.ID) (parley.Session, error) {
+func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.ClearContext(scope, sessionID) })
 }

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // everyScript is scripts with those of an agent outside.
 func everyScript() map[string][]move {
-	completed := &parley.TurnEnd{Status: parley.TurnCompleted}
+	completed := &store.TurnEnd{Status: parley.TurnCompleted}
 	opened := simple("open", func(a *actor) error {
 		m := a.say("")
 		m.Role, m.Streaming, m.Timeout, m.Model = parley.RoleAssistant, true, time.Hour, "outside/one"
@@ -17,7 +18,7 @@ func everyScript() map[string][]move {
 	})
 	grows := func(kind parley.ContentKind, offset int, text string) move {
 		return simple("append "+text, func(a *actor) error {
-			return ok(a.store.AppendOutside(a.ctx, a.scope, a.posted.ID, parley.OutsideAppend{Kind: kind, Offset: offset, Text: text}))
+			return ok(a.store.AppendOutside(a.ctx, a.scope, a.posted.ID, store.OutsideAppend{Kind: kind, Offset: offset, Text: text}))
 		})
 	}
 	all := scripts()
@@ -26,7 +27,7 @@ func everyScript() map[string][]move {
 			n := int64(7)
 			call := a.say("")
 			call.Role, call.TurnID, call.ToolCallID, call.ToolName, call.Content = parley.RoleToolCall, parley.ID{}, "c", "look", json.RawMessage(`{"arguments":{},"id":"c","name":"look"}`)
-			return ok(a.store.SettleOutside(a.ctx, a.scope, a.posted.ID, parley.OutsideSettle{Status: parley.MessageCompleted, Usage: &parley.Usage{InputTokens: &n}, Calls: []parley.NewMessage{call}}))
+			return ok(a.store.SettleOutside(a.ctx, a.scope, a.posted.ID, store.OutsideSettle{Status: parley.MessageCompleted, Usage: &parley.Usage{InputTokens: &n}, Calls: []store.NewMessage{call}}))
 		}), opened, grows(parley.KindText, 0, "more"), simple("cancel", func(a *actor) error {
 			return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, false))
 		})}

@@ -15,7 +15,8 @@ import (
 
 	"parley"
 	"parley/sqlite"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // longLease outlives every test.
@@ -28,13 +29,13 @@ var errKilled = errors.New("killed")
 type actor struct {
 	ctx     context.Context
 	store   *sqlite.Store
-	scope   parley.Scope
+	scope   store.Scope
 	owner   parley.Principal
 	agent   parley.Agent
 	process parley.ID
 	session parley.ID
-	claim   parley.Claim
-	begin   parley.StepBegin
+	claim   store.Claim
+	begin   store.StepBegin
 	posted  parley.Message
 }
 
@@ -49,18 +50,18 @@ func ok[T any](_ T, err error) error { return err }
 // makes runs a move as somebody's call, so that what it changes is to be written
 // down with it.
 func (a *actor) makes(t *testing.T, move move) error {
-	intent := parley.NewAuditIntent(parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
+	intent := store.NewAuditIntent(parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
 		Action: move.name, RequestID: parley.NewID()})
-	a.ctx = parley.WithAudit(t.Context(), intent)
+	a.ctx = store.WithAudit(t.Context(), intent)
 	return move.run(a)
 }
 
-func (a *actor) say(text string) parley.NewMessage {
-	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: a.owner.Author(),
+func (a *actor) say(text string) store.NewMessage {
+	return store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: a.owner.Author(),
 		Content: json.RawMessage(`{"text":"` + text + `"}`), Metadata: json.RawMessage(`{}`)}
 }
 
-func (a *actor) post(message parley.NewMessage, claimBy parley.ID) error {
+func (a *actor) post(message store.NewMessage, claimBy parley.ID) error {
 	posted, err := a.store.PostMessage(a.ctx, a.scope, a.session, message, claimBy)
 	a.posted = posted.Message
 	if posted.Claim != nil {
@@ -73,7 +74,7 @@ func create() move {
 	return move{"create", func(a *actor) error {
 		a.session = parley.NewID()
 		first := a.say("one")
-		opened, err := a.store.EnsureSession(a.ctx, a.scope, parley.NewSession{First: &first, Session: parley.Session{
+		opened, err := a.store.EnsureSession(a.ctx, a.scope, store.NewSession{First: &first, Session: parley.Session{
 			ID: a.session, LogID: parley.NewID(), WorkspaceID: a.scope.WorkspaceID, AgentID: a.agent.ID, OwnerID: a.owner.ID, Key: "the key",
 			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Tags: []string{"x"}, Metadata: json.RawMessage(`{}`),
 		}}, a.process)
@@ -94,7 +95,7 @@ func queue(text string, during parley.During) move {
 
 func claim() move {
 	return move{"claim", func(a *actor) error {
-		claims, err := a.store.Claim(a.ctx, a.process, 1, parley.Occupancy{Slots: 10})
+		claims, err := a.store.Claim(a.ctx, a.process, 1, store.Occupancy{Slots: 10})
 		if err == nil && len(claims) != 1 {
 			return errors.New("nothing to claim")
 		}
@@ -112,9 +113,9 @@ func (a *actor) call(step, attempt int) parley.Call {
 
 func beginStep(step int, steer bool) move {
 	return move{"begin step " + strconv.Itoa(step), func(a *actor) error {
-		a.begin = parley.StepBegin{Call: a.call(step, 1), System: "system", Tools: []byte("[]"), Author: parley.Author{Kind: parley.AuthorAgent, ID: a.agent.ID}}
+		a.begin = store.StepBegin{Call: a.call(step, 1), System: "system", Tools: []byte("[]"), Author: parley.Author{Kind: parley.AuthorAgent, ID: a.agent.ID}}
 		if steer {
-			a.begin.Steers = []parley.Steered{{MessageID: a.posted.ID, Revision: a.posted.Revision}}
+			a.begin.Steers = []store.Steered{{MessageID: a.posted.ID, Revision: a.posted.Revision}}
 		}
 		return ok(a.store.BeginStep(a.ctx, a.claim.Fence, a.begin))
 	}}
@@ -124,7 +125,7 @@ func callID(a *actor) string { return "call_" + a.begin.Call.ID.String() }
 
 func openCall() move {
 	return move{"open block", func(a *actor) error {
-		return ok(a.store.OpenBlock(a.ctx, a.claim.Fence, parley.BlockOpen{MessageID: callRow(a), Step: a.begin.Call.Step, Role: parley.RoleToolCall,
+		return ok(a.store.OpenBlock(a.ctx, a.claim.Fence, store.BlockOpen{MessageID: callRow(a), Step: a.begin.Call.Step, Role: parley.RoleToolCall,
 			Author: a.begin.Author, Model: "sim/tool", ToolCallID: callID(a), ToolName: "clock"}))
 	}}
 }
@@ -138,25 +139,25 @@ func callRow(a *actor) parley.ID {
 
 func versions() move {
 	return move{"versions", func(a *actor) error {
-		return ok(a.store.AppendVersions(a.ctx, []parley.FencedVersion{
+		return ok(a.store.AppendVersions(a.ctx, []store.FencedVersion{
 			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "Half", Chunks: 1}},
 			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 2, Kind: parley.KindText, Offset: 4, End: 7, Text: " an", Chunks: 2}},
 		}))
 	}}
 }
 
-func ended(a *actor) parley.CallSettled {
+func ended(a *actor) store.CallSettled {
 	in, out, cost := int64(10), int64(4), parley.Money(7)
-	return parley.CallSettled{CallID: a.begin.Call.ID, Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}, Cost: &cost}
+	return store.CallSettled{CallID: a.begin.Call.ID, Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}, Cost: &cost}
 }
 
-func settle(name string, tool bool, end *parley.TurnEnd) move {
+func settle(name string, tool bool, end *store.TurnEnd) move {
 	return move{name, func(a *actor) error {
-		settle := parley.StepSettle{Step: a.begin.Call.Step, Call: ended(a), End: end, Blocks: []parley.BlockSettled{
+		settle := store.StepSettle{Step: a.begin.Call.Step, Call: ended(a), End: end, Blocks: []store.BlockSettled{
 			{MessageID: a.begin.Call.MessageID, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Half an answer"}`)}}}
 		if tool {
 			settle.ToolsStarted = []string{callID(a)}
-			settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: callRow(a), Status: parley.MessageCompleted, ToolName: "clock",
+			settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: callRow(a), Status: parley.MessageCompleted, ToolName: "clock",
 				Content: json.RawMessage(`{"arguments":{},"id":"` + callID(a) + `","name":"clock"}`)})
 		}
 		return ok(a.store.SettleStep(a.ctx, a.claim.Fence, settle))
@@ -167,7 +168,7 @@ const resultJSON = `{"error":null,"execution_time_ms":null,"result":"noon","succ
 
 func toolResult() move {
 	return move{"tool result", func(a *actor) error {
-		return ok(a.store.SettleTool(a.ctx, a.claim.Fence, parley.ToolSettle{MessageID: parley.NewID(), Step: a.begin.Call.Step,
+		return ok(a.store.SettleTool(a.ctx, a.claim.Fence, store.ToolSettle{MessageID: parley.NewID(), Step: a.begin.Call.Step,
 			ToolCallID: callID(a), ToolName: "clock", Content: json.RawMessage(resultJSON), Author: a.begin.Author}))
 	}}
 }
@@ -176,7 +177,7 @@ func simple(name string, run func(a *actor) error) move { return move{name, run}
 
 // scripts are conversations that together make every transition.
 func scripts() map[string][]move {
-	completed, failed := &parley.TurnEnd{Status: parley.TurnCompleted}, &parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: parley.ClassNetwork, Sentence: "No network."}}
+	completed, failed := &store.TurnEnd{Status: parley.TurnCompleted}, &store.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: parley.ClassNetwork, Sentence: "No network."}}
 	cancel := simple("cancel", func(a *actor) error {
 		return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, false))
 	})
@@ -188,7 +189,7 @@ func scripts() map[string][]move {
 			simple("retry", func(a *actor) error {
 				failed := ended(a)
 				failed.Outcome, failed.Usage, failed.Cost = parley.CallFailed, parley.Usage{}, nil
-				return a.store.RetryCall(a.ctx, a.claim.Fence, 1, failed, parley.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
+				return a.store.RetryCall(a.ctx, a.claim.Fence, 1, failed, store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
 			}),
 			simple("begin call", func(a *actor) error {
 				again := a.begin
@@ -234,7 +235,7 @@ func scripts() map[string][]move {
 // template is a database with a workspace and its agent, made once and copied.
 type template struct {
 	file  []byte
-	scope parley.Scope
+	scope store.Scope
 	owner parley.Principal
 	agent parley.Agent
 }
@@ -270,12 +271,12 @@ func (m template) play(t *testing.T, moves []move, fault func(string) error) (di
 	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), m.file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: fault})
+	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1, Fault: fault})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = &actor{ctx: t.Context(), store: store, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
-	if err := store.RegisterProcess(t.Context(), parley.Process{ID: a.process}, longLease); err != nil {
+	a = &actor{ctx: t.Context(), store: db, scope: m.scope, owner: m.owner, agent: m.agent, process: parley.NewID()}
+	if err := db.RegisterProcess(t.Context(), store.Process{ID: a.process}, longLease); err != nil {
 		t.Fatal(err)
 	}
 	for _, move := range moves {
@@ -329,23 +330,23 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 const noSession = "there is no session"
 
 // tell reads a session and what was written down, checks it, and describes it without ids and times.
-func tell(t *testing.T, store *sqlite.Store, scope parley.Scope, session parley.ID) string {
+func tell(t *testing.T, db *sqlite.Store, scope store.Scope, session parley.ID) string {
 	t.Helper()
 	var out strings.Builder
 	line := func(parts ...string) { out.WriteString(strings.Join(parts, " ") + "\n") }
-	entries, err := store.Audit(t.Context(), scope.WorkspaceID, parley.AuditQuery{Ascending: true, Limit: parley.MaxPage})
+	entries, err := db.Audit(t.Context(), scope.WorkspaceID, store.AuditQuery{Ascending: true, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		line("audit", e.Action, strconv.FormatBool(e.SessionID == session), strconv.FormatBool(e.TargetID.IsZero()))
 	}
-	s, err := storetest.TakeSnapshot(t.Context(), store, scope, session)
+	s, err := storetest.TakeSnapshot(t.Context(), db, scope, session)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		more := true
 		for more && err != nil {
 			var applying error
-			if more, applying = store.ApplyOutbox(t.Context()); applying != nil {
+			if more, applying = db.ApplyOutbox(t.Context()); applying != nil {
 				t.Fatalf("purging: %v", applying)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // TestASecondParleyIsKeptOutThoughTheLockFileIsGone: removed or replaced, it is made
@@ -170,7 +171,7 @@ func TestAReadThatFailsMarksTheStore(t *testing.T) {
 	w.plainTurn(session, "the answer")
 	w.again()
 	w.damage("turns")
-	_, err := w.store.Turns(context.Background(), w.scope, session, parley.TurnQuery{Limit: 10})
+	_, err := w.store.Turns(context.Background(), w.scope, session, store.TurnQuery{Limit: 10})
 	if parley.ErrorCode(err) != parley.CodeUnavailable {
 		t.Errorf("reading a damaged page: %v", err)
 	}

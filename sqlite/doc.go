@@ -1,6 +1,6 @@
 // Package sqlite keeps Parley's record in one SQLite file. It owns that file,
 // its schema and the lock beside it; it does not own what the rows mean: the
-// rules are parley.Store's, and storetest is their judge.
+// rules are store.Store's, and storetest is their judge.
 //
 // One goroutine writes. It groups whatever waits into one transaction, so that
 // many writers share one fsync; readers have connections of their own, each read

@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Events reads the durable events of a session after a sequence, complete.
-func (s *Store) Events(ctx context.Context, scope parley.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
+func (s *Store) Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
 			return err
@@ -53,15 +54,15 @@ const headStates = `WITH RECURSIVE asked (i, id) AS (
  WHERE h.deleted_at IS NULL`
 
 // Heads reads where sessions stand, in the order asked.
-func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]parley.HeadState, error) {
-	states := make([]parley.HeadState, len(sessionIDs))
+func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error) {
+	states := make([]store.HeadState, len(sessionIDs))
 	if len(sessionIDs) == 0 {
 		return states, nil
 	}
 	asked := make([]byte, 0, len(sessionIDs)*len(parley.ID{}))
 	for i, id := range sessionIDs {
 		asked = append(asked, id[:]...)
-		states[i] = parley.HeadState{SessionID: id, Deleted: true}
+		states[i] = store.HeadState{SessionID: id, Deleted: true}
 	}
 	err := s.read(ctx, func(c *conn) error {
 		return c.each(headStates, func(r *row) error {

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // The states of a blob.
@@ -20,7 +21,7 @@ func errUploadOver() error {
 	return parley.Errorf(parley.CodeConflict, "this upload is over or took too long between two pieces; begin it again")
 }
 
-// AppendUpload implements parley.FileStore.
+// AppendUpload implements store.Files.
 func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error {
 	return s.write(ctx, func(tx *txn) error {
 		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", blobID, workspaceID)
@@ -59,7 +60,7 @@ func scanFile(r *row) parley.File {
 		Size: r.int64(), SHA256: r.hash(), Width: r.int(), Height: r.int(), CreatedAt: r.time()}
 }
 
-// FinishUpload implements parley.FileStore.
+// FinishUpload implements store.Files.
 func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (parley.File, bool, error) {
 	type finished struct {
 		file  parley.File
@@ -129,7 +130,7 @@ func (t *txn) hasRoom(file *parley.File, quota parley.Quota, given bool) error {
 	return stored.Room(quota, 0, file.Size)
 }
 
-// Storage implements parley.FileStore.
+// Storage implements store.Files.
 func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		stored, err = storage(c, workspaceID, ownerID)
@@ -147,7 +148,7 @@ func storage(c *conn, workspaceID, ownerID parley.ID) (stored parley.Storage, er
 	return stored, err
 }
 
-// AbandonUpload implements parley.FileStore.
+// AbandonUpload implements store.Files.
 func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error { return tx.giveUp(workspaceID, blobID) })
 }
@@ -162,7 +163,7 @@ func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
 }
 
 // ofFiles adds which files "f" a scope shows.
-func (l *list) ofFiles(scope parley.Scope) {
+func (l *list) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = ?", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
 		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
@@ -172,8 +173,8 @@ func (l *list) ofFiles(scope parley.Scope) {
 	}
 }
 
-// File implements parley.FileStore.
-func (s *Store) File(ctx context.Context, scope parley.Scope, id parley.ID) (file parley.File, err error) {
+// File implements store.Files.
+func (s *Store) File(ctx context.Context, scope store.Scope, id parley.ID) (file parley.File, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		file, err = fileOf(c, scope, id)
 		return err
@@ -181,7 +182,7 @@ func (s *Store) File(ctx context.Context, scope parley.Scope, id parley.ID) (fil
 	return file, err
 }
 
-func fileOf(c *conn, scope parley.Scope, id parley.ID) (file parley.File, err error) {
+func fileOf(c *conn, scope store.Scope, id parley.ID) (file parley.File, err error) {
 	var l list
 	l.must("f.id = ?", id)
 	l.ofFiles(scope)
@@ -195,8 +196,8 @@ func fileOf(c *conn, scope parley.Scope, id parley.ID) (file parley.File, err er
 	return file, err
 }
 
-// Files implements parley.FileStore.
-func (s *Store) Files(ctx context.Context, scope parley.Scope, query parley.FileQuery) (files []parley.File, err error) {
+// Files implements store.Files.
+func (s *Store) Files(ctx context.Context, scope store.Scope, query store.FileQuery) (files []parley.File, err error) {
 	text, args := filesQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		files = []parley.File{}
@@ -208,7 +209,7 @@ func (s *Store) Files(ctx context.Context, scope parley.Scope, query parley.File
 	return files, err
 }
 
-func filesQuery(scope parley.Scope, q parley.FileQuery) (string, []arg) {
+func filesQuery(scope store.Scope, q store.FileQuery) (string, []arg) {
 	var l list
 	l.ofFiles(scope)
 	word, after := direction(q.Ascending)
@@ -218,7 +219,7 @@ func filesQuery(scope parley.Scope, q parley.FileQuery) (string, []arg) {
 	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() + " ORDER BY f.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
 }
 
-// FileChunk implements parley.FileStore.
+// FileChunk implements store.Files.
 func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) (data []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
@@ -234,7 +235,7 @@ func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n 
 	return data, err
 }
 
-// Thumbnail implements parley.FileStore.
+// Thumbnail implements store.Files.
 func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) (data []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		_, err := c.one("SELECT thumbnail FROM blobs WHERE id = ? AND workspace_id = ?", func(r *row) error {
@@ -246,7 +247,7 @@ func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) (d
 	return data, err
 }
 
-// KeepThumbnail implements parley.FileStore.
+// KeepThumbnail implements store.Files.
 func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error {
 	return s.write(ctx, func(tx *txn) error {
 		_, err := tx.exec("UPDATE blobs SET thumbnail = ? WHERE id = ? AND workspace_id = ? AND state = '"+blobWhole+"'", data, blobID, workspaceID)
@@ -254,8 +255,8 @@ func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID
 	})
 }
 
-// DeleteFile implements parley.FileStore.
-func (s *Store) DeleteFile(ctx context.Context, scope parley.Scope, id parley.ID) error {
+// DeleteFile implements store.Files.
+func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
 		file, err := fileOf(tx.conn, scope, id)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // opened is a store in a directory of its own.
@@ -26,15 +27,15 @@ func opened(tb testing.TB) *Store {
 
 // filled is a session whose record has n messages, written behind the port's
 // back: two thirds answers with usage, one third questions.
-func filled(tb testing.TB, store *Store, n int) (parley.Scope, parley.ID) {
+func filled(tb testing.TB, db *Store, n int) (store.Scope, parley.ID) {
 	tb.Helper()
 	ctx := context.Background()
-	workspace, err := store.Workspace(ctx, parley.DefaultWorkspace)
+	workspace, err := db.Workspace(ctx, parley.DefaultWorkspace)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	scope, session, log, agent := parley.Scope{WorkspaceID: workspace}, parley.NewID(), parley.NewID(), parley.NewID()
-	err = store.write(ctx, func(tx *txn) error {
+	scope, session, log, agent := store.Scope{WorkspaceID: workspace}, parley.NewID(), parley.NewID(), parley.NewID()
+	err = db.write(ctx, func(tx *txn) error {
 		if _, err := tx.exec(`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
  VALUES (?, ?, ?, ?, 'private', ?, 'agent', 'foreground', 'completed', ?, ?)`, session, workspace, agent, agent, log, tx.now, tx.now); err != nil {
 			return err

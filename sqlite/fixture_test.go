@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley"
+	"parley/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,7 +19,7 @@ type world struct {
 	t       testing.TB
 	dir     string
 	store   *Store
-	scope   parley.Scope
+	scope   store.Scope
 	agent   parley.Agent
 	owner   parley.Author
 	process parley.ID
@@ -35,7 +36,7 @@ func newWorld(t testing.TB, options Options) *world {
 	}
 	w.owner = parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}
 	w.agent, _, err = w.store.CreateAgent(ctx, parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: "writer", Name: "Writer",
-		Status: parley.AgentActive, Version: 1, Runtime: parley.StandardRuntime, Tags: []string{}}, parley.Idempotency{})
+		Status: parley.AgentActive, Version: 1, Runtime: parley.StandardRuntime, Tags: []string{}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +62,14 @@ func (w *world) open(options Options) {
 func (w *world) register() {
 	w.t.Helper()
 	w.process = parley.NewID()
-	if err := w.store.RegisterProcess(context.Background(), parley.Process{ID: w.process, Name: "test"}, time.Minute); err != nil {
+	if err := w.store.RegisterProcess(context.Background(), store.Process{ID: w.process, Name: "test"}, time.Minute); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) session(change func(*parley.Session)) parley.Session {
 	w.t.Helper()
-	made := parley.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
+	made := store.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
 	if change != nil {
 		change(&made.Session)
@@ -81,15 +82,15 @@ func (w *world) session(change func(*parley.Session)) parley.Session {
 }
 
 // said is a user message that starts a turn.
-func (w *world) said(text string) parley.NewMessage {
+func (w *world) said(text string) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner, Content: content}
+	return store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner, Content: content}
 }
 
-func (w *world) post(session parley.ID, made parley.NewMessage, claimBy parley.ID) parley.Posted {
+func (w *world) post(session parley.ID, made store.NewMessage, claimBy parley.ID) store.Posted {
 	w.t.Helper()
 	posted, err := w.store.PostMessage(context.Background(), w.scope, session, made, claimBy)
 	if err != nil {
@@ -98,8 +99,8 @@ func (w *world) post(session parley.ID, made parley.NewMessage, claimBy parley.I
 	return posted
 }
 
-func stepBegin(step int) parley.StepBegin {
-	return parley.StepBegin{
+func stepBegin(step int) store.StepBegin {
+	return store.StepBegin{
 		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
 			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
 			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: int64(step), Reason: "all"}}}},
@@ -107,7 +108,7 @@ func stepBegin(step int) parley.StepBegin {
 	}
 }
 
-func stepSettle(begin parley.StepBegin, text string, end *parley.TurnEnd) parley.StepSettle {
+func stepSettle(begin store.StepBegin, text string, end *store.TurnEnd) store.StepSettle {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	if err != nil {
 		panic(fmt.Sprint("encoding text: ", err))
@@ -115,13 +116,13 @@ func stepSettle(begin parley.StepBegin, text string, end *parley.TurnEnd) parley
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage := parley.Usage{InputTokens: &in, OutputTokens: &out}
 	cost := parley.Money(1000)
-	return parley.StepSettle{Step: begin.Call.Step,
-		Call:   parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
-		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
+	return store.StepSettle{Step: begin.Call.Step,
+		Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
+		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
 		End:    end}
 }
 
-var completed = &parley.TurnEnd{Status: parley.TurnCompleted}
+var completed = &store.TurnEnd{Status: parley.TurnCompleted}
 
 // plainTurn runs one turn through its three transactions.
 func (w *world) plainTurn(session parley.ID, text string) parley.Turn {

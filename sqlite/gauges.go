@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // readyCount counts the waiting turns of a mode, suspected or not, to a bound.
@@ -34,14 +35,14 @@ WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 // pendingApprovals counts unanswered questions, to a bound.
 const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM approvals INDEXED BY approvals_due WHERE state = 'pending' LIMIT ?)`
 
-var _ parley.GaugeStore = (*Store)(nil)
+var _ store.Gauges = (*Store)(nil)
 
-// Queue implements parley.GaugeStore.
-func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
-	var stats parley.QueueStats
+// Queue implements store.Gauges.
+func (s *Store) Queue(ctx context.Context) (store.QueueStats, error) {
+	var stats store.QueueStats
 	now := parley.Now()
 	err := s.read(ctx, func(c *conn) error {
-		stats = parley.QueueStats{}
+		stats = store.QueueStats{}
 		if err := c.each(parkedTurns, func(r *row) error {
 			if stats.Parked == nil {
 				stats.Parked = map[parley.WaitReason]int{}
@@ -49,13 +50,13 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 			reason := parley.WaitReason(r.text())
 			stats.Parked[reason] = r.int()
 			return nil
-		}, parley.MaxParkedLook); err != nil {
+		}, store.MaxParkedLook); err != nil {
 			return err
 		}
 		if err := c.each(pendingApprovals, func(r *row) error {
 			stats.Approvals = r.int()
 			return nil
-		}, parley.MaxQueueCount); err != nil {
+		}, store.MaxQueueCount); err != nil {
 			return err
 		}
 		if err := readyTurns(c, parley.ModeForeground, now, &stats.Foreground); err != nil {
@@ -67,11 +68,11 @@ func (s *Store) Queue(ctx context.Context) (parley.QueueStats, error) {
 }
 
 // readyTurns reads how many turns of a mode wait, and for how long.
-func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *parley.ReadyTurns) error {
+func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *store.ReadyTurns) error {
 	if err := c.each(readyCount, func(r *row) error {
 		into.Waiting = r.int()
 		return nil
-	}, int(transition.RankOf(mode, parley.Unsuspected)), parley.MaxQueueCount); err != nil || into.Waiting == 0 {
+	}, int(transition.RankOf(mode, parley.Unsuspected)), store.MaxQueueCount); err != nil || into.Waiting == 0 {
 		return err
 	}
 	for suspicion := parley.Unsuspected; suspicion <= parley.Accused; suspicion++ {
@@ -87,9 +88,9 @@ func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *parley.ReadyTu
 	return nil
 }
 
-// Stats implements parley.GaugeStore.
-func (s *Store) Stats() parley.DatabaseStats {
-	return parley.DatabaseStats{Damage: s.damage.Noted(), Writer: &parley.WriterStats{
+// Stats implements store.Gauges.
+func (s *Store) Stats() store.DatabaseStats {
+	return store.DatabaseStats{Damage: s.damage.Noted(), Writer: &store.WriterStats{
 		Queued:      len(s.writer.queue) + len(s.writer.urgent),
 		Commits:     s.writer.commits.Load(),
 		Transitions: s.writer.transitions.Load(),

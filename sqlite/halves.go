@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"parley"
+	"parley/store"
 )
 
 // largePage is from how many rows on a page is read by two connections at once:
@@ -13,8 +14,8 @@ const largePage = 500
 
 // halves splits the query of a large page without filters. Sequences have no
 // gaps, so that the second half's beginning is known before the first is read.
-func halves(query parley.MessageQuery) (first, second parley.MessageQuery, ok bool) {
-	plain := parley.MessageQuery{
+func halves(query store.MessageQuery) (first, second store.MessageQuery, ok bool) {
+	plain := store.MessageQuery{
 		AfterSequence: query.AfterSequence, Descending: query.Descending, RecordOnly: query.RecordOnly,
 		Limit: query.Limit, MaxBytes: query.MaxBytes,
 	}
@@ -36,7 +37,7 @@ func halves(query parley.MessageQuery) (first, second parley.MessageQuery, ok bo
 // inHalves reads a page's halves side by side. It returns nil when they do not
 // meet: the record ends or begins inside the first, or its bytes are enough, and
 // one query must say how.
-func (s *Store) inHalves(ctx context.Context, scope parley.Scope, sessionID parley.ID, query, first, second parley.MessageQuery) ([]parley.Message, error) {
+func (s *Store) inHalves(ctx context.Context, scope store.Scope, sessionID parley.ID, query, first, second store.MessageQuery) ([]parley.Message, error) {
 	type half struct {
 		messages []parley.Message
 		err      error

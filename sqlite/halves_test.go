@@ -6,29 +6,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // TestHalvesAreThePage reads large pages from everywhere in a record that ends
 // in the middle of some of them, side by side and by one query.
 func TestHalvesAreThePage(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
+	db := opened(t)
 	const n = 1300
-	scope, session := filled(t, store, n)
+	scope, session := filled(t, db, n)
 	split := 0
 	for _, descending := range []bool{false, true} {
 		for _, after := range []int64{0, 1, 249, 250, 251, 299, 300, 500, 799, 800, 801, n - 1, n, n + 1, n + 400} {
 			for _, limit := range []int{499, 500, 501, 1000, 1001} {
 				for _, bytes := range []int{0, 1, 40_000, 100_000} {
-					query := parley.MessageQuery{AfterSequence: after, Descending: descending, Limit: limit, MaxBytes: bytes}
+					query := store.MessageQuery{AfterSequence: after, Descending: descending, Limit: limit, MaxBytes: bytes}
 					if _, _, ok := halves(query); ok {
 						split++
 					}
-					got, err := store.Messages(t.Context(), scope, session, query)
+					got, err := db.Messages(t.Context(), scope, session, query)
 					if err != nil {
 						t.Fatal(err)
 					}
-					want, err := store.page(t.Context(), scope, session, query)
+					want, err := db.page(t.Context(), scope, session, query)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -42,7 +43,7 @@ func TestHalvesAreThePage(t *testing.T) {
 	if split < 100 {
 		t.Errorf("only %d of the pages were read in halves", split)
 	}
-	if _, _, ok := halves(parley.MessageQuery{Limit: 1000, Roles: []parley.Role{parley.RoleUser}}); ok {
+	if _, _, ok := halves(store.MessageQuery{Limit: 1000, Roles: []parley.Role{parley.RoleUser}}); ok {
 		t.Error("a filtered page has gaps and cannot be split by sequence")
 	}
 }

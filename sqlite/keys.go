@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // localOwner is the name of a workspace's local owner, as authors show it.
@@ -46,7 +47,7 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 	_, err = insertAgent(tx, parley.Agent{
 		WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.",
 		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}},
-	}, parley.Idempotency{})
+	}, store.Idempotency{})
 	return id, err
 }
 
@@ -127,7 +128,7 @@ func scanKey(r *row) parley.Key {
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
 // id, or without one in that of that name.
-func (s *Store) CreateKey(ctx context.Context, made parley.NewKey) (parley.Key, error) {
+func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Key, error) {
 		key := made.Key
 		if err := keyWorkspace(tx, &key); err != nil {
@@ -198,7 +199,7 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal p
 	return principal, err
 }
 
-// RevokedKey implements parley.KeyStore.
+// RevokedKey implements store.Keys.
 func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (key parley.Key, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL", func(r *row) error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // sweepBatch bounds the sessions of one transaction of a sweep.
@@ -13,8 +14,8 @@ const sweepBatch = 100
 // noExpiry is what NextExpiry says when there is no lease.
 const noExpiry = time.Hour
 
-// RegisterProcess implements parley.LeaseStore.
-func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
+// RegisterProcess implements store.Leases.
+func (s *Store) RegisterProcess(ctx context.Context, process store.Process, lease time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
 		_, err := tx.exec("INSERT INTO processes (id, name, slots, started_at, lease_until) VALUES (?, ?, ?, ?, ?)",
 			process.ID, process.Name, process.Slots, tx.now, tx.now+parley.Time(lease.Milliseconds()))
@@ -22,7 +23,7 @@ func (s *Store) RegisterProcess(ctx context.Context, process parley.Process, lea
 	})
 }
 
-// RenewLease implements parley.LeaseStore. It goes ahead of everything that waits.
+// RenewLease implements store.Leases. It goes ahead of everything that waits.
 func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
 	answer := new([]parley.ID)
 	err := s.writeUrgent(ctx, func(tx *txn) error {
@@ -48,7 +49,7 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 	return *answer, nil
 }
 
-// ReleaseProcess implements parley.LeaseStore.
+// ReleaseProcess implements store.Leases.
 func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
 		_, err := tx.exec("DELETE FROM processes WHERE id = ?", processID)
@@ -56,19 +57,19 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	})
 }
 
-// HeldTurns implements parley.LeaseStore.
-func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []parley.Fence, err error) {
+// HeldTurns implements store.Leases.
+func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []store.Fence, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		held = nil
 		return c.each("SELECT workspace_id, session_id, turn_id, epoch FROM heads WHERE holder = ? AND deleted_at IS NULL", func(r *row) error {
-			held = append(held, parley.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
+			held = append(held, store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
 			return nil
 		}, processID)
 	})
 	return held, err
 }
 
-// NextExpiry implements parley.LeaseStore.
+// NextExpiry implements store.Leases.
 func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
 	left := noExpiry
 	err := s.read(ctx, func(c *conn) error {
@@ -81,7 +82,7 @@ func (s *Store) NextExpiry(ctx context.Context) (time.Duration, error) {
 	return left, err
 }
 
-// Sweep implements parley.LeaseStore.
+// Sweep implements store.Leases.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	total := 0
 	for {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // list builds one list query: which index serves it, the terms of its WHERE and
@@ -34,7 +35,7 @@ func (l *list) by(index, term string, args ...arg) {
 }
 
 // visible adds what a scope may see of a session "s".
-func (l *list) visible(scope parley.Scope) {
+func (l *list) visible(scope store.Scope) {
 	l.must("s.workspace_id = ? AND s.deleted_at IS NULL", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
 		l.must("(s.owner_id = ? OR s.visibility = 'workspace')", scope.ViewerID)

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // A session's record is a list of parts: what a fork shares of other logs, each
@@ -31,7 +32,7 @@ func (at place) part(p transition.Part) place {
 
 // parts yields the places of the parts that a page may touch, in its order; the
 // session's own is at itself.
-func (at place) parts(q parley.MessageQuery) iter.Seq[place] {
+func (at place) parts(q store.MessageQuery) iter.Seq[place] {
 	return func(yield func(place) bool) {
 		begins := int64(0) // behind which the own log begins
 		if n := len(at.shared); n > 0 {

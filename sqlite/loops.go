@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // loopColumns reads "FROM loops l".
@@ -26,18 +27,18 @@ func scanLoop(r *row) (parley.Loop, error) {
 	return l, decode("context", context, &l.Context)
 }
 
-// StartLoop implements parley.LoopStore.
-func (s *Store) StartLoop(ctx context.Context, scope parley.Scope, sessionID parley.ID, loop parley.NewLoop, claimBy parley.ID) (parley.LoopStarted, error) {
-	return transact(ctx, s, func(tx *txn) (parley.LoopStarted, error) { return tx.core.StartLoop(scope, sessionID, loop, claimBy) })
+// StartLoop implements store.Loops.
+func (s *Store) StartLoop(ctx context.Context, scope store.Scope, sessionID parley.ID, loop store.NewLoop, claimBy parley.ID) (store.LoopStarted, error) {
+	return transact(ctx, s, func(tx *txn) (store.LoopStarted, error) { return tx.core.StartLoop(scope, sessionID, loop, claimBy) })
 }
 
-// StopLoop implements parley.LoopStore.
-func (s *Store) StopLoop(ctx context.Context, scope parley.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
+// StopLoop implements store.Loops.
+func (s *Store) StopLoop(ctx context.Context, scope store.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Loop, error) { return tx.core.StopLoop(scope, sessionID, loopID) })
 }
 
 // Loop finds a loop by id.
-func (s *Store) Loop(ctx context.Context, scope parley.Scope, id parley.ID) (loop parley.Loop, err error) {
+func (s *Store) Loop(ctx context.Context, scope store.Scope, id parley.ID) (loop parley.Loop, err error) {
 	var l list
 	l.must("l.id = ?", id)
 	l.visible(scope)
@@ -55,7 +56,7 @@ func (s *Store) Loop(ctx context.Context, scope parley.Scope, id parley.ID) (loo
 }
 
 // Loops lists the loops of a session.
-func (s *Store) Loops(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.LoopQuery) (loops []parley.Loop, err error) {
+func (s *Store) Loops(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.LoopQuery) (loops []parley.Loop, err error) {
 	var l list
 	l.must("l.session_id = ? AND l.workspace_id = ?", sessionID, scope.WorkspaceID)
 	word, after := direction(query.Ascending)

@@ -6,11 +6,12 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // placeOf finds where a session's messages are, if the scope may see the
 // session; CodeNotFound otherwise.
-func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err error) {
+func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err error) {
 	var l list
 	l.must("s.id = ?", sessionID)
 	l.visible(scope)
@@ -29,7 +30,7 @@ func placeOf(c *conn, scope parley.Scope, sessionID parley.ID) (at place, err er
 }
 
 // Messages lists the record by sequence, then the queue by position.
-func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error) {
+func (s *Store) Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error) {
 	if first, second, ok := halves(query); ok {
 		if messages, err := s.inHalves(ctx, scope, sessionID, query, first, second); err != nil || messages != nil {
 			return messages, err
@@ -39,7 +40,7 @@ func (s *Store) Messages(ctx context.Context, scope parley.Scope, sessionID parl
 }
 
 // page reads a page by one query.
-func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (messages []parley.Message, err error) {
+func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (messages []parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		at, err := placeOf(c, scope, sessionID)
 		if err != nil {
@@ -67,15 +68,15 @@ func (s *Store) page(ctx context.Context, scope parley.Scope, sessionID parley.I
 var errPageFull = errors.New("sqlite: the page is full")
 
 // MessageIDs lists ids and places alone.
-func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) (refs []parley.MessageRef, err error) {
+func (s *Store) MessageIDs(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (refs []store.MessageRef, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		at, err := placeOf(c, scope, sessionID)
 		if err != nil {
 			return err
 		}
-		refs = make([]parley.MessageRef, 0, min(limited(query.Limit), parley.MaxPage))
+		refs = make([]store.MessageRef, 0, min(limited(query.Limit), parley.MaxPage))
 		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row, _ place) error {
-			refs = append(refs, parley.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
+			refs = append(refs, store.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
 			return nil
 		})
 	})
@@ -83,7 +84,7 @@ func (s *Store) MessageIDs(ctx context.Context, scope parley.Scope, sessionID pa
 }
 
 // Message finds a message by its id alone.
-func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		message, err = visibleMessage(c, scope, id)
 		return err
@@ -93,7 +94,7 @@ func (s *Store) Message(ctx context.Context, scope parley.Scope, id parley.ID) (
 
 // visibleMessage reads a message whose session the scope may see, or that a fork
 // shares which the scope may see.
-func visibleMessage(c *conn, scope parley.Scope, id parley.ID) (message parley.Message, err error) {
+func visibleMessage(c *conn, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range []string{"sessions s ON s.id = m.session_id", readersOf} {
 		var l list
 		l.must("m.id = ?", id)

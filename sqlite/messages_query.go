@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // recordQuery builds the query over the record, by sequence; "" when no message
 // of the record can match. Several roles are one query each, merged in order, so
 // that the index of roles serves them too.
-func recordQuery(columns string, at place, q parley.MessageQuery, limit int) (string, []arg) {
+func recordQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
@@ -31,7 +32,7 @@ func recordQuery(columns string, at place, q parley.MessageQuery, limit int) (st
 }
 
 // recordArm is the query for one role, or for all.
-func recordArm(columns string, at place, q parley.MessageQuery, role []parley.Role) (string, []arg) {
+func recordArm(columns string, at place, q store.MessageQuery, role []parley.Role) (string, []arg) {
 	var l list
 	l.must("m.log_id = ? AND m.sequence IS NOT NULL", at.logID)
 	if at.through > 0 {
@@ -80,7 +81,7 @@ func recordArm(columns string, at place, q parley.MessageQuery, role []parley.Ro
 
 // queueQuery builds the query over what waits behind the record; "" when the
 // list has none of it.
-func queueQuery(columns string, at place, q parley.MessageQuery, limit int) (string, []arg) {
+func queueQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}
@@ -118,7 +119,7 @@ func queueQuery(columns string, at place, q parley.MessageQuery, limit int) (str
 // listMessages runs the queries of a page in one snapshot: one for each part of
 // the record that it touches, and one for the queue. visit is told where each row
 // lives.
-func listMessages(c *conn, columns string, at place, q parley.MessageQuery, visit func(r *row, of place) error) error {
+func listMessages(c *conn, columns string, at place, q store.MessageQuery, visit func(r *row, of place) error) error {
 	limit, seen := limited(q.Limit), 0
 	read := func(of place, text string, args []arg) error {
 		return c.each(text, func(r *row) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"parley"
+	"parley/store"
 )
 
 // TestOrdinals: turns and calls of a database from before they had numbers are
@@ -25,11 +26,11 @@ func TestOrdinals(t *testing.T) {
 	}
 	list := func() (listed []parley.ID) {
 		for _, session := range sessions {
-			turns, err := w.store.Turns(context.Background(), w.scope, session, parley.TurnQuery{Ascending: true})
+			turns, err := w.store.Turns(context.Background(), w.scope, session, store.TurnQuery{Ascending: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls, err := w.store.Calls(context.Background(), w.scope, session, parley.CallQuery{Ascending: true})
+			calls, err := w.store.Calls(context.Background(), w.scope, session, store.CallQuery{Ascending: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ type outboxRow struct {
 	target      parley.ID
 }
 
-// ApplyOutbox implements parley.OutboxStore.
+// ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		var rows []outboxRow

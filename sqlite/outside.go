@@ -6,16 +6,17 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// AppendOutside implements parley.OutsideStore.
-func (s *Store) AppendOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, piece parley.OutsideAppend) (parley.OutsideGrown, error) {
+// AppendOutside implements store.Outside.
+func (s *Store) AppendOutside(ctx context.Context, scope store.Scope, messageID parley.ID, piece store.OutsideAppend) (parley.OutsideGrown, error) {
 	return transact(ctx, s, func(tx *txn) (parley.OutsideGrown, error) { return tx.core.AppendOutside(scope, messageID, piece) })
 }
 
-// SettleOutside implements parley.OutsideStore.
-func (s *Store) SettleOutside(ctx context.Context, scope parley.Scope, messageID parley.ID, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
-	return transact(ctx, s, func(tx *txn) (parley.OutsideSettled, error) { return tx.core.SettleOutside(scope, messageID, settle) })
+// SettleOutside implements store.Outside.
+func (s *Store) SettleOutside(ctx context.Context, scope store.Scope, messageID parley.ID, settle store.OutsideSettle) (store.OutsideSettled, error) {
+	return transact(ctx, s, func(tx *txn) (store.OutsideSettled, error) { return tx.core.SettleOutside(scope, messageID, settle) })
 }
 
 // Outside implements transition.Rows.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // plan is how SQLite would run a query.
@@ -42,9 +43,9 @@ func served(t *testing.T, store *Store, index, query string, args []arg) {
 
 func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
+	db := opened(t)
 	id, yes, no := parley.NewID(), true, false
-	for index, queries := range map[string][]parley.SessionQuery{
+	for index, queries := range map[string][]store.SessionQuery{
 		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5}, {Ascending: true, AfterID: id, AfterUpdated: 5}, {Archived: &no}, {Pinned: &no},
 			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}},
 		"sessions_agent":   {{AgentID: id}, {AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5}},
@@ -65,12 +66,12 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 	} {
 		for _, query := range queries {
 			for _, viewer := range []parley.ID{{}, id} {
-				text, args := sessionsQuery(parley.Scope{WorkspaceID: id, ViewerID: viewer}, query)
-				served(t, store, index, text, args)
+				text, args := sessionsQuery(store.Scope{WorkspaceID: id, ViewerID: viewer}, query)
+				served(t, db, index, text, args)
 				if index == "g USING PRIMARY" || index == "sessions_created" {
 					continue // found by something else, then sorted
 				}
-				for _, step := range plan(t, store, text, args) {
+				for _, step := range plan(t, db, text, args) {
 					if strings.Contains(step, "TEMP B-TREE") {
 						t.Errorf("a page is sorted instead of read in order: %s\nin %s", step, text)
 					}
@@ -82,11 +83,11 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 
 func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
+	db := opened(t)
 	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
 	at := place{workspaceID: id, sessionID: id, logID: id}
 	position := int64(3)
-	for index, queries := range map[string][]parley.MessageQuery{
+	for index, queries := range map[string][]store.MessageQuery{
 		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7}, {Internal: &no}, {Iteration: &zero},
 			{Status: parley.MessageCompleted}},
 		"messages_role": {{Roles: []parley.Role{parley.RoleUser}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
@@ -100,58 +101,58 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	} {
 		for _, query := range queries {
 			text, args := recordQuery(listedColumns, at, query, 10)
-			served(t, store, index, text, args)
-			for _, step := range plan(t, store, text, args) {
+			served(t, db, index, text, args)
+			for _, step := range plan(t, db, text, args) {
 				if strings.Contains(step, "TEMP B-TREE") {
 					t.Errorf("a page is sorted instead of read in order: %s\nin %s", step, text)
 				}
 			}
 		}
 	}
-	for _, query := range []parley.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
 		text, args := queueQuery(listedColumns, at, query, 10)
-		served(t, store, "messages_queue", text, args)
+		served(t, db, "messages_queue", text, args)
 	}
-	served(t, store, "messages_edge", contextTail, []arg{id, 9, 9})
-	served(t, store, "versions USING PRIMARY KEY", thinVersions, []arg{id[:], 9})
-	served(t, store, "messages_role", activeSummary, []arg{id})
-	served(t, store, "messages_role", firstTask, []arg{id, 9})
-	served(t, store, "messages_pinned", pinnedMessages, []arg{id, id, 9})
-	served(t, store, "messages_call", pairOf, []arg{id, "c", 1, "tool_result"})
-	served(t, store, "messages_sequence", sharedTail, []arg{id, 9, 9, 9})
-	served(t, store, "session_marks_edge", sharedEdge, []arg{id, id})
-	served(t, store, "messages_role", sharedSummary, []arg{id, id, 9, 9})
-	served(t, store, "messages_role", sharedFirst, []arg{id, id, 9, 9})
-	served(t, store, "k USING PRIMARY KEY", sharedPins, []arg{id, 9})
+	served(t, db, "messages_edge", contextTail, []arg{id, 9, 9})
+	served(t, db, "versions USING PRIMARY KEY", thinVersions, []arg{id[:], 9})
+	served(t, db, "messages_role", activeSummary, []arg{id})
+	served(t, db, "messages_role", firstTask, []arg{id, 9})
+	served(t, db, "messages_pinned", pinnedMessages, []arg{id, id, 9})
+	served(t, db, "messages_call", pairOf, []arg{id, "c", 1, "tool_result"})
+	served(t, db, "messages_sequence", sharedTail, []arg{id, 9, 9, 9})
+	served(t, db, "session_marks_edge", sharedEdge, []arg{id, id})
+	served(t, db, "messages_role", sharedSummary, []arg{id, id, 9, 9})
+	served(t, db, "messages_role", sharedFirst, []arg{id, id, 9, 9})
+	served(t, db, "k USING PRIMARY KEY", sharedPins, []arg{id, 9})
 }
 
 func TestOtherListsAreServedByIndexes(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
+	db := opened(t)
 	id := parley.NewID()
-	for index, queries := range map[string][]parley.AgentQuery{
+	for index, queries := range map[string][]store.AgentQuery{
 		"agents_slug":     {{}, {AfterSlug: "a"}, {Descending: true, AfterSlug: "a"}},
 		"agents_status":   {{Status: parley.AgentArchived}, {Status: parley.AgentActive, AfterSlug: "a"}},
 		"g USING PRIMARY": {{Tag: "t"}, {Tag: "t", Status: parley.AgentActive}},
 	} {
 		for _, query := range queries {
 			text, args := agentsQuery(id, query)
-			served(t, store, index, text, args)
+			served(t, db, index, text, args)
 		}
 	}
-	for _, query := range []parley.ProjectQuery{{}, {AfterID: id, AfterAccess: 4}, {Ascending: true}} {
+	for _, query := range []store.ProjectQuery{{}, {AfterID: id, AfterAccess: 4}, {Ascending: true}} {
 		text, args := projectsQuery(id, query)
-		served(t, store, "projects_recent", text, args)
+		served(t, db, "projects_recent", text, args)
 	}
 }
 
 func TestTransitionsOfToolsAreServedByIndexes(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
+	db := opened(t)
 	id := parley.NewID()
-	served(t, store, "messages_call", "SELECT "+messageColumns+" FROM messages m WHERE "+callTerm, []arg{id, "call"})
-	served(t, store, "messages_call", "SELECT 1 FROM messages m WHERE "+resultTerm, []arg{id, "call", 1})
-	for index, queries := range map[string][]parley.ApprovalQuery{
+	served(t, db, "messages_call", "SELECT "+messageColumns+" FROM messages m WHERE "+callTerm, []arg{id, "call"})
+	served(t, db, "messages_call", "SELECT 1 FROM messages m WHERE "+resultTerm, []arg{id, "call", 1})
+	for index, queries := range map[string][]store.ApprovalQuery{
 		"approvals_recent":  {{}, {State: parley.ApprovalDenied}, {AfterID: id, AfterCreated: 5}},
 		"approvals_pending": {{State: parley.ApprovalPending}},
 		"approvals_agent":   {{AgentID: id}},
@@ -159,8 +160,8 @@ func TestTransitionsOfToolsAreServedByIndexes(t *testing.T) {
 		"approvals_root":    {{SessionID: id, AgentID: id}},
 	} {
 		for _, query := range queries {
-			text, args := approvalsQuery(parley.Scope{WorkspaceID: id}, query)
-			served(t, store, index, text, args)
+			text, args := approvalsQuery(store.Scope{WorkspaceID: id}, query)
+			served(t, db, index, text, args)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
@@ -67,7 +68,7 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 }
 
 // Projects lists projects by last access.
-func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parley.ProjectQuery) (projects []parley.Project, err error) {
+func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query store.ProjectQuery) (projects []parley.Project, err error) {
 	text, args := projectsQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		projects = []parley.Project{}
@@ -79,7 +80,7 @@ func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query parle
 	return projects, err
 }
 
-func projectsQuery(workspaceID parley.ID, q parley.ProjectQuery) (string, []arg) {
+func projectsQuery(workspaceID parley.ID, q store.ProjectQuery) (string, []arg) {
 	var l list
 	l.must("p.workspace_id = ?", workspaceID)
 	word, after := direction(q.Ascending)

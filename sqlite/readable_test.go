@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
+	"parley/store"
 )
 
 // TestUnreadableRowsDoNotBreakLists spoils the JSON of stored messages, as a
 // person with a database tool might, and lists them (A15).
 func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 	t.Parallel()
-	store := opened(t)
-	scope, session := filled(t, store, 6)
+	db := opened(t)
+	scope, session := filled(t, db, 6)
 	spoil := map[int]string{
 		1: `content = '{"text":"half of'`,
 		2: `usage = '{"input_tokens":', metadata = '[1'`,
@@ -22,7 +22,7 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 		4: `content = '"a string"', role = 'tool_call', error = '{{'`,
 		5: `overrides = 'x', error = 'y', context_note = 'kept'`,
 	}
-	if err := store.write(t.Context(), func(tx *txn) error {
+	if err := db.write(t.Context(), func(tx *txn) error {
 		for sequence, set := range spoil {
 			if _, err := tx.exec("UPDATE messages SET "+set+" WHERE session_id = ? AND sequence = ?", session, sequence); err != nil {
 				return err
@@ -32,7 +32,7 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	messages, err := store.Messages(t.Context(), scope, session, parley.MessageQuery{})
+	messages, err := db.Messages(t.Context(), scope, session, store.MessageQuery{})
 	if err != nil || len(messages) != 6 {
 		t.Fatalf("%d messages, %v; want all 6", len(messages), err)
 	}
@@ -66,14 +66,14 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, m := range messages {
-		alone, err := store.Message(t.Context(), scope, m.ID)
+		alone, err := db.Message(t.Context(), scope, m.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(m, alone); diff != "" {
 			t.Errorf("message %d alone is another than in the list (-list +alone):\n%s", m.Sequence, diff)
 		}
-		if _, err := store.Versions(t.Context(), scope, m.ID); err != nil {
+		if _, err := db.Versions(t.Context(), scope, m.ID); err != nil {
 			t.Errorf("versions of message %d: %v", m.Sequence, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // TestSweepRepairsWhatNobodySees breaks the rows as no transition does: a turn
@@ -39,27 +40,27 @@ func TestSweepRepairsWhatNobodySees(t *testing.T) {
 			if err := file.Close(); err != nil {
 				t.Fatal(err)
 			}
-			store, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
+			db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Readers: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := store.Close(); err != nil {
+				if err := db.Close(); err != nil {
 					t.Error(err)
 				}
 			}()
 			process := parley.NewID()
-			if err := store.RegisterProcess(t.Context(), parley.Process{ID: process}, longLease); err != nil {
+			if err := db.RegisterProcess(t.Context(), store.Process{ID: process}, longLease); err != nil {
 				t.Fatal(err)
 			}
-			claims, err := store.Claim(t.Context(), process, 5, parley.Occupancy{Slots: 10})
+			claims, err := db.Claim(t.Context(), process, 5, store.Occupancy{Slots: 10})
 			if err != nil || len(claims) != 1 || claims[0].Turn.ID != a.claim.Turn.ID || claims[0].Fence.Epoch <= a.claim.Fence.Epoch {
 				t.Fatalf("after the repair Claim takes %+v, %v", claims, err)
 			}
-			if _, err := store.RecoverTurn(t.Context(), claims[0].Fence); err != nil {
+			if _, err := db.RecoverTurn(t.Context(), claims[0].Fence); err != nil {
 				t.Fatal(err)
 			}
-			tell(t, store, made.scope, a.session)
+			tell(t, db, made.scope, a.session)
 		})
 	}
 }

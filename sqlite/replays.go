@@ -6,10 +6,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
-// RecordReplay implements parley.ReplayStore.
-func (s *Store) RecordReplay(ctx context.Context, scope parley.Scope, replay parley.NewReplay) error {
+// RecordReplay implements store.Replays.
+func (s *Store) RecordReplay(ctx context.Context, scope store.Scope, replay store.NewReplay) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.RecordReplay(scope, replay) })
 }
 
@@ -28,8 +29,8 @@ func (t *txn) writeReplay(h *transition.Head) error {
 	return err
 }
 
-// Replays implements parley.ReplayStore.
-func (s *Store) Replays(ctx context.Context, scope parley.Scope, callID parley.ID) (replays []parley.Replay, err error) {
+// Replays implements store.Replays.
+func (s *Store) Replays(ctx context.Context, scope store.Scope, callID parley.ID) (replays []parley.Replay, err error) {
 	var l list
 	l.must("(r.replay_of = ? OR r.call_id = ?)", callID, callID)
 	l.visible(scope)

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
-// CachedResponse implements parley.ResponseCache.
-func (s *Store) CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (found *parley.CachedResponse, err error) {
+// CachedResponse implements store.ResponseCache.
+func (s *Store) CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (found *store.CachedResponse, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found = nil
 		_, err := c.one("SELECT chunks, cost FROM response_cache WHERE workspace_id = ? AND key = ? AND created_at > ?", func(r *row) error {
-			found = &parley.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}
+			found = &store.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}
 			return nil
 		}, workspaceID, key, parley.TimeOf(time.Now().Add(-age)))
 		return err
@@ -26,8 +27,8 @@ const evictResponses = `DELETE FROM response_cache WHERE workspace_id = ?1 AND (
  (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM response_cache WHERE workspace_id = ?1 AND created_at > ?2 WINDOW w AS (ORDER BY last_use DESC, key DESC))
  WHERE n > ?3 OR total > ?4))`
 
-// KeepResponses implements parley.ResponseCache.
-func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used parley.ResponsesUsed) (int64, error) {
+// KeepResponses implements store.ResponseCache.
+func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used store.ResponsesUsed) (int64, error) {
 	return transact(ctx, s, func(tx *txn) (evicted int64, err error) {
 		var saved parley.Money
 		for _, hit := range used.Hits {
@@ -64,7 +65,7 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used p
 	})
 }
 
-// ResponseCacheState implements parley.ResponseCache.
+// ResponseCacheState implements store.ResponseCache.
 func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (state parley.ResponseCacheState, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		state = parley.ResponseCacheState{}
@@ -83,7 +84,7 @@ func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (
 	return state, err
 }
 
-// ClearResponseCache implements parley.ResponseCache.
+// ClearResponseCache implements store.ResponseCache.
 func (s *Store) ClearResponseCache(ctx context.Context, workspaceID parley.ID) (int64, error) {
 	return transact(ctx, s, func(tx *txn) (int64, error) {
 		return tx.exec("DELETE FROM response_cache WHERE workspace_id = ?", workspaceID)

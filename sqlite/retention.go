@@ -11,7 +11,7 @@ import (
 // stream. Those of a message that streams have their text.
 const thinVersions = `DELETE FROM versions WHERE (message_id, n) IN (SELECT message_id, n FROM versions WHERE message_id < ?1 AND text IS NULL ORDER BY message_id, n LIMIT ?2)`
 
-// ThinVersions implements parley.RetentionStore.
+// ThinVersions implements store.Retention.
 func (s *Store) ThinVersions(ctx context.Context, before parley.Time) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		first := parley.FirstID(before)

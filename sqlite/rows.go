@@ -158,7 +158,7 @@ const (
 	resultTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1"
 )
 
-// ToolCall implements transition.Rows.
+// tool.Call implements transition.Rows.
 func (t *txn) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
 	call, err = t.readMessage(callTerm, h.LogID, callID)
 	if err != nil || call == nil {

@@ -8,12 +8,13 @@ import (
 	"parley"
 	"parley/internal/transition"
 	"parley/internal/words"
+	"parley/store"
 )
 
-// Search implements parley.SearchStore.
-func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.SearchQuery) (page parley.SearchPage, err error) {
+// Search implements store.Searcher.
+func (s *Store) Search(ctx context.Context, scope store.Scope, query store.SearchQuery) (page store.SearchPage, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		page = parley.SearchPage{}
+		page = store.SearchPage{}
 		logs, err := searchedLogs(c, scope, query.SessionID)
 		if err != nil {
 			return err
@@ -23,7 +24,7 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 			return err
 		}
 		text, args := searchQuery(scope, &query, logs, borrowed)
-		matches := make([]words.Candidate, 0, parley.DefaultHits)
+		matches := make([]words.Candidate, 0, store.DefaultHits)
 		if err := c.each(text, func(r *row) error {
 			matches = append(matches, words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()})
 			return nil
@@ -43,7 +44,7 @@ func (s *Store) Search(ctx context.Context, scope parley.Scope, query parley.Sea
 
 // searchedLogs are the parts of a session's record that a search in it looks at,
 // its own last; none when it names no session.
-func searchedLogs(c *conn, scope parley.Scope, sessionID parley.ID) ([]transition.Part, error) {
+func searchedLogs(c *conn, scope store.Scope, sessionID parley.ID) ([]transition.Part, error) {
 	if sessionID.IsZero() {
 		return nil, nil
 	}
@@ -56,7 +57,7 @@ func searchedLogs(c *conn, scope parley.Scope, sessionID parley.ID) ([]transitio
 
 // borrowedLogs are the logs that a scope sees through forks alone, when the query
 // asks for something that they are to be found by all the same.
-func borrowedLogs(c *conn, scope parley.Scope, q *parley.SearchQuery) (logs []parley.ID, err error) {
+func borrowedLogs(c *conn, scope store.Scope, q *store.SearchQuery) (logs []parley.ID, err error) {
 	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
 		return nil, nil
 	}
@@ -73,7 +74,7 @@ func borrowedLogs(c *conn, scope parley.Scope, q *parley.SearchQuery) (logs []pa
 
 // searchQuery builds the query for the newest matches. Rows of the index of words
 // come newest first, and the query ends with as many as are ranked.
-func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Part, borrowed []parley.ID) (string, []arg) {
+func searchQuery(scope store.Scope, q *store.SearchQuery, logs []transition.Part, borrowed []parley.ID) (string, []arg) {
 	ids := make([]parley.ID, len(logs))
 	for i, part := range logs {
 		ids[i] = part.LogID
@@ -91,7 +92,7 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Pa
 		}
 	}
 	shown.visible(scope)
-	before := append(found.args, parley.MaxSearched) // the arguments of what stands before the terms
+	before := append(found.args, store.MaxSearched) // the arguments of what stands before the terms
 	if q.SessionID.IsZero() {
 		before = append(append(before, shown.args...), shown.args...) // of the writer, and of a fork
 	} else {
@@ -122,12 +123,12 @@ func searchQuery(scope parley.Scope, q *parley.SearchQuery, logs []transition.Pa
 	}
 	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM (SELECT rowid AS key FROM search_words WHERE " + found.where.String() + " ORDER BY rowid DESC LIMIT ?) w" +
 		" CROSS JOIN search_rows r ON r.key = w.key CROSS JOIN sessions s ON s.id = " + shownSession(&shown, q) +
-		" WHERE " + l.where.String() + " ORDER BY w.key DESC LIMIT ?", append(append(before, l.args...), parley.MaxRanked)
+		" WHERE " + l.where.String() + " ORDER BY w.key DESC LIMIT ?", append(append(before, l.args...), store.MaxRanked)
 }
 
 // shownSession is the session that a match is shown for: the one that is asked for,
 // the one that wrote it, or of those that the scope sees the first that shares it.
-func shownSession(visible *list, q *parley.SearchQuery) string {
+func shownSession(visible *list, q *store.SearchQuery) string {
 	if !q.SessionID.IsZero() {
 		return "?"
 	}
@@ -138,11 +139,11 @@ func shownSession(visible *list, q *parley.SearchQuery) string {
 
 // readHits reads what is shown of matches. One whose message or session is gone by
 // the wall of the scope is left out.
-func readHits(c *conn, scope parley.Scope, best []words.Candidate) ([]parley.SearchHit, error) {
-	hits := make([]parley.SearchHit, 0, len(best))
+func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
+	hits := make([]store.SearchHit, 0, len(best))
 	sessions := map[parley.ID]parley.Session{}
 	for i := range best {
-		hit := parley.SearchHit{ID: best[i].ID(), Score: best[i].Score}
+		hit := store.SearchHit{ID: best[i].ID(), Score: best[i].Score}
 		session, known := sessions[best[i].SessionID]
 		if !known {
 			var err error

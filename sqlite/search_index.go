@@ -10,12 +10,13 @@ import (
 
 	"parley"
 	"parley/internal/words"
+	"parley/store"
 )
 
 // The index is made in two halves: what is new is read and prepared on a reader, so
 // that the writer does not wait for it, and written if nobody has done so meanwhile.
 
-// IndexSessions implements parley.SearchStore.
+// IndexSessions implements store.Searcher.
 func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parley.ID, error) {
 	var pieces []words.Stretch
 	var left []parley.ID
@@ -146,7 +147,7 @@ func readStretch(c *conn, budget *words.Budget, piece *words.Stretch) error {
 			return errPageFull
 		}
 		return nil
-	}, piece.LogID, piece.Through, piece.End, parley.SearchBatch)
+	}, piece.LogID, piece.Through, piece.End, store.SearchBatch)
 	if errors.Is(err, errPageFull) {
 		err = nil
 	}
@@ -264,26 +265,26 @@ func (t *txn) nextKey(at parley.Time, last int64) (int64, error) {
 	}
 }
 
-// TakeSearchStep implements parley.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (parley.SearchStep, bool, error) {
+// TakeSearchStep implements store.SearchIndex.
+func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep, bool, error) {
 	after, err := transact(ctx, s, func(tx *txn) (after *parley.ID, err error) {
 		_, err = tx.one("UPDATE search_pass SET due_at = ? WHERE due_at <= ? OR ? AND after_id IS NULL RETURNING after_id", func(r *row) error {
 			id := r.id()
 			after = &id
 			return nil
-		}, int64(tx.now)+parley.SearchLease.Milliseconds(), int64(tx.now), anew)
+		}, int64(tx.now)+store.SearchLease.Milliseconds(), int64(tx.now), anew)
 		tx.wrote = after != nil
 		return after, err
 	})
 	if err != nil || after == nil {
-		return parley.SearchStep{}, false, err
+		return store.SearchStep{}, false, err
 	}
 	step, err := s.behind(ctx, *after)
 	return step, err == nil, err
 }
 
-// EndSearchStep implements parley.SearchIndex.
-func (s *Store) EndSearchStep(ctx context.Context, step parley.SearchStep, rest time.Duration) error {
+// EndSearchStep implements store.SearchIndex.
+func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
 		if step.Last.IsZero() { // the end
 			_, err := tx.exec("UPDATE search_pass SET after_id = NULL, due_at = ?, completed_at = ifnull(completed_at, ?)", int64(tx.now)+rest.Milliseconds(), int64(tx.now))
@@ -295,7 +296,7 @@ func (s *Store) EndSearchStep(ctx context.Context, step parley.SearchStep, rest 
 }
 
 // behind is the step of a pass behind a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.SearchStep, err error) {
+func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	if after.IsZero() {
 		for i := range after {
 			after[i] = 0xff
@@ -303,7 +304,7 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.Search
 	}
 	err = s.read(ctx, func(c *conn) error {
 		seen := 0
-		step = parley.SearchStep{}
+		step = store.SearchStep{}
 		err := c.each(`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
   OR i.visible = 0 AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS NOT i.project_id
   OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM session_logs g LEFT JOIN search_logs o ON o.log_id = g.log_id WHERE g.session_id = s.id AND ifnull(o.through, 0) < g.through))
@@ -313,12 +314,12 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.Search
 			if r.bool() {
 				step.Sessions = append(step.Sessions, id)
 			}
-			if seen == parley.SearchSweep || len(step.Sessions) == parley.SearchBehind {
+			if seen == store.SearchSweep || len(step.Sessions) == store.SearchBehind {
 				step.Last = id
 				return errPageFull
 			}
 			return nil
-		}, after, parley.SearchSweep)
+		}, after, store.SearchSweep)
 		if errors.Is(err, errPageFull) {
 			err = nil
 		}
@@ -327,7 +328,7 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step parley.Search
 	return step, err
 }
 
-// RebuildSearch implements parley.SearchStore.
+// RebuildSearch implements store.Searcher.
 func (s *Store) RebuildSearch(ctx context.Context) error {
 	return s.write(ctx, func(tx *txn) error {
 		for _, statement := range []string{"INSERT INTO search_words (search_words) VALUES ('delete-all')", "DROP TRIGGER search_rows_gone", "DELETE FROM search_rows",

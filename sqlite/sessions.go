@@ -5,10 +5,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Session finds a session by id.
-func (s *Store) Session(ctx context.Context, scope parley.Scope, id parley.ID) (session parley.Session, err error) {
+func (s *Store) Session(ctx context.Context, scope store.Scope, id parley.ID) (session parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		session, err = visibleSession(c, scope, id)
 		return err
@@ -17,7 +18,7 @@ func (s *Store) Session(ctx context.Context, scope parley.Scope, id parley.ID) (
 }
 
 // SessionByKey finds the session that has a key.
-func (s *Store) SessionByKey(ctx context.Context, scope parley.Scope, key string) (session parley.Session, err error) {
+func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string) (session parley.Session, err error) {
 	var l list
 	l.visible(scope)
 	l.must("s.key = ?", key)
@@ -29,7 +30,7 @@ func (s *Store) SessionByKey(ctx context.Context, scope parley.Scope, key string
 }
 
 // visibleSession reads a session that the scope may see; CodeNotFound otherwise.
-func visibleSession(c *conn, scope parley.Scope, id parley.ID) (parley.Session, error) {
+func visibleSession(c *conn, scope store.Scope, id parley.ID) (parley.Session, error) {
 	var l list
 	l.must("s.id = ?", id)
 	l.visible(scope)
@@ -54,7 +55,7 @@ func listedSession(r *row) (parley.Session, error) {
 }
 
 // Sessions lists sessions by last activity.
-func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.SessionQuery) (sessions []parley.Session, err error) {
+func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.SessionQuery) (sessions []parley.Session, err error) {
 	text, args := sessionsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		sessions = make([]parley.Session, 0, min(limited(query.Limit), parley.DefaultPage))
@@ -68,7 +69,7 @@ func (s *Store) Sessions(ctx context.Context, scope parley.Scope, query parley.S
 }
 
 // sessionsQuery builds the list query; the narrowest filters name the index.
-func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (string, []arg) {
+func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 	var l list
 	from := ""
 	if q.Tag != "" {
@@ -145,7 +146,7 @@ func sessionsQuery(scope parley.Scope, q parley.SessionQuery) (string, []arg) {
 }
 
 // ArchiveFeature archives the sessions of a feature, one transaction each.
-func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature string) (archived, busy []parley.ID, err error) {
+func (s *Store) ArchiveFeature(ctx context.Context, scope store.Scope, feature string) (archived, busy []parley.ID, err error) {
 	var l list
 	l.visible(scope)
 	l.must("s.feature = ? AND s.feature <> '' AND s.archived_at IS NULL", feature)
@@ -160,9 +161,9 @@ func (s *Store) ArchiveFeature(ctx context.Context, scope parley.Scope, feature 
 	if err != nil {
 		return nil, nil, err
 	}
-	yes, whole := true, parley.AuditFrom(ctx)
+	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(parley.WithAudit(ctx, whole.Of(id)), scope, id, parley.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
 		case "":
 			whole.Wrote()
 			archived = append(archived, id)

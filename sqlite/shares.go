@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // shareColumns reads "FROM shares h".
@@ -17,8 +18,8 @@ func scanShare(r *row) parley.Share {
 	}
 }
 
-// Share implements parley.ShareStore.
-func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Share) (parley.Share, bool, error) {
+// Share implements store.Shares.
+func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share) (parley.Share, bool, error) {
 	type answer struct {
 		share parley.Share
 		made  bool
@@ -53,8 +54,8 @@ func (s *Store) Share(ctx context.Context, scope parley.Scope, share parley.Shar
 	return kept.share, kept.made, err
 }
 
-// Unshare implements parley.ShareStore.
-func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, readerID parley.ID) error {
+// Unshare implements store.Shares.
+func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, readerID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
 		if _, err := placeOf(tx.conn, scope, sessionID); err != nil {
 			return err
@@ -67,8 +68,8 @@ func (s *Store) Unshare(ctx context.Context, scope parley.Scope, sessionID, read
 	})
 }
 
-// Shares implements parley.ShareStore.
-func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.ShareQuery) (shares []parley.Share, err error) {
+// Shares implements store.Shares.
+func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
 	seen, text := query.SessionID, "h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
 	if seen.IsZero() {
 		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id AND s.deleted_at IS NULL)"
@@ -86,7 +87,7 @@ func (s *Store) Shares(ctx context.Context, scope parley.Scope, query parley.Sha
 	return shares, err
 }
 
-// Readable implements parley.ShareStore.
+// Readable implements store.Shares.
 func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (session parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2 AND s.deleted_at IS NULL
@@ -97,7 +98,7 @@ func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID p
 	return session, err
 }
 
-// AllReadable implements parley.ShareStore.
+// AllReadable implements store.Shares.
 func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) (sessions []parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		sessions = []parley.Session{}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // signInCounts is when a sign-in of the row i counts, with its principal p, at the
@@ -26,8 +27,8 @@ func idleSince(now parley.Time) parley.Time {
 	return now - parley.Time(parley.SignInIdle.Milliseconds())
 }
 
-// CreateSignIn implements parley.SignInStore.
-func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
+// CreateSignIn implements store.SignIns.
+func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	return s.write(ctx, func(tx *txn) error {
 		if _, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
 			made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID); err != nil {
@@ -43,8 +44,8 @@ func (s *Store) CreateSignIn(ctx context.Context, made parley.NewSignIn) error {
 	})
 }
 
-// SignedIn implements parley.SignInStore.
-func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in parley.SignedIn, err error) {
+// SignedIn implements store.SignIns.
+func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in store.SignedIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
 			signInTables+"JOIN workspaces w ON w.id = i.workspace_id "+
@@ -61,7 +62,7 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 	return in, err
 }
 
-// TouchSignIn implements parley.SignInStore.
+// TouchSignIn implements store.SignIns.
 func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
 	return s.write(ctx, func(tx *txn) error {
 		_, err := tx.exec("UPDATE sign_ins SET seen_at = ? WHERE workspace_id = ? AND id = ? AND seen_at < ?", now, workspaceID, id, now)
@@ -69,7 +70,7 @@ func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now 
 	})
 }
 
-// SignIns implements parley.SignInStore.
+// SignIns implements store.SignIns.
 func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) (list []parley.SignIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		list = []parley.SignIn{}
@@ -81,7 +82,7 @@ func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID,
 	return list, err
 }
 
-// EndSignIn implements parley.SignInStore.
+// EndSignIn implements store.SignIns.
 func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
 		gone, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?1 AND id = ?2 AND (?3 IS NULL OR principal_id = ?3)", workspaceID, id, principalID)

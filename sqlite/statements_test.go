@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // TestStatementsOfTurns counts what the hot path costs: the statements of each
@@ -77,19 +78,19 @@ func (w *world) toolTurn(session parley.ID) {
 	fence, first, second := posted.Claim.Fence, stepBegin(1), stepBegin(2)
 	_, err := w.store.BeginStep(ctx, fence, first)
 	w.must(err)
-	call := parley.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
+	call := store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
 	_, err = w.store.OpenBlock(ctx, fence, call)
 	w.must(err)
 	content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")})
 	w.must(err)
 	settle := stepSettle(first, "", nil)
-	settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
+	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
 	settle.ToolsStarted = []string{call.ToolCallID}
 	_, err = w.store.SettleStep(ctx, fence, settle)
 	w.must(err)
 	content, err = parley.EncodeContent(parley.ToolResultContent{Result: []byte(`"noon"`), Success: true})
 	w.must(err)
-	_, err = w.store.SettleTool(ctx, fence, parley.ToolSettle{
+	_, err = w.store.SettleTool(ctx, fence, store.ToolSettle{
 		MessageID: parley.NewID(), Step: 1, ToolCallID: call.ToolCallID, ToolName: call.ToolName, Content: content,
 	})
 	w.must(err)

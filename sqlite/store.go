@@ -15,6 +15,7 @@ import (
 	driver "modernc.org/sqlite"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of the store.
@@ -49,14 +50,14 @@ const (
 	FaultCommitted = "after commit"
 )
 
-// Store is a parley.Store in one SQLite file. It is safe for concurrent use.
+// Store is a store.Store in one SQLite file. It is safe for concurrent use.
 // Its goroutine, the writer, is ended by Close.
 type Store struct {
 	log      *slog.Logger
 	lock     *fileLock
 	path     string
 	file     os.FileInfo // of the database, as it was opened
-	damage   parley.DamageNote
+	damage   store.DamageNote
 	watched  chan struct{} // closed when watch has ended
 	writer   *writer
 	readers  chan *conn
@@ -92,7 +93,7 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}), watched: make(chan struct{}),
 		readers: make(chan *conn, options.Readers),
 	}
-	s.damage.OnNote(func(d parley.Damage) {
+	s.damage.OnNote(func(d store.Damage) {
 		s.log.Error("the database is damaged: run parley verify, and put a backup back", "noticed", d.Says)
 	})
 	if err := s.open(ctx, options); err != nil {
@@ -185,7 +186,7 @@ func openConn(ctx context.Context, dsn string, pragmas ...string) (*conn, error)
 }
 
 // Listen adds a listener. Call it before the first transition.
-func (s *Store) Listen(hints parley.Hints) { s.writer.listen(hints) }
+func (s *Store) Listen(hints store.Hints) { s.writer.listen(hints) }
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
@@ -294,7 +295,7 @@ func transactUrgent[T any](ctx context.Context, s *Store, run func(tx *txn) (T, 
 
 // transactEnd is transact for what ends a turn: the end of a cancelled one is
 // what somebody waits for who has asked for it.
-func transactEnd[T any](ctx context.Context, s *Store, end *parley.TurnEnd, run func(tx *txn) (T, error)) (T, error) {
+func transactEnd[T any](ctx context.Context, s *Store, end *store.TurnEnd, run func(tx *txn) (T, error)) (T, error) {
 	if end != nil && end.Status == parley.TurnCancelled {
 		return transactUrgent(ctx, s, run)
 	}

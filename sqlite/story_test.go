@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // fuse makes the writer die at the n-th point after it was lit.
@@ -76,7 +77,7 @@ func crashAt(t *testing.T, n int64) bool {
 	w.whole()
 	w.register()
 	for range 4 { // whatever is left runs to its end
-		claims, err := w.store.Claim(ctx, w.process, 4, parley.Occupancy{Slots: 10})
+		claims, err := w.store.Claim(ctx, w.process, 4, store.Occupancy{Slots: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func crashAt(t *testing.T, n int64) bool {
 			if _, err := w.store.RecoverTurn(ctx, claim.Fence); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.store.FinishTurn(ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed,
+			if _, err := w.store.FinishTurn(ctx, claim.Fence, store.TurnEnd{Status: parley.TurnFailed,
 				Failure: &parley.Failure{Class: parley.ClassInterrupted, Sentence: "over"}}); err != nil {
 				t.Fatal(err)
 			}
@@ -123,11 +124,11 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	if _, err := w.store.BeginStep(ctx, fence, begin); err != nil {
 		return acknowledged, err
 	}
-	call, err := w.store.OpenBlock(ctx, fence, parley.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_1", ToolName: "current_time"})
+	call, err := w.store.OpenBlock(ctx, fence, store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_1", ToolName: "current_time"})
 	if err != nil {
 		return acknowledged, err
 	}
-	if _, err := w.store.AppendVersions(ctx, []parley.FencedVersion{{Fence: fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "part"}}}); err != nil {
+	if _, err := w.store.AppendVersions(ctx, []store.FencedVersion{{Fence: fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "part"}}}); err != nil {
 		return acknowledged, err
 	}
 	settle := stepSettle(begin, "partly done", nil)
@@ -135,7 +136,7 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	if err != nil {
 		return acknowledged, err
 	}
-	settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: call.ID, Status: parley.MessageCompleted, Content: arguments})
+	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.ID, Status: parley.MessageCompleted, Content: arguments})
 	settle.ToolsStarted = []string{"call_1"}
 	if _, err := w.store.SettleStep(ctx, fence, settle); err != nil {
 		return acknowledged, err
@@ -144,7 +145,7 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	if err != nil {
 		return acknowledged, err
 	}
-	if _, err := w.store.SettleTool(ctx, fence, parley.ToolSettle{MessageID: parley.NewID(), Step: 1, ToolCallID: "call_1", ToolName: "current_time", Content: result}); err != nil {
+	if _, err := w.store.SettleTool(ctx, fence, store.ToolSettle{MessageID: parley.NewID(), Step: 1, ToolCallID: "call_1", ToolName: "current_time", Content: result}); err != nil {
 		return acknowledged, err
 	}
 	steers, err := w.store.PendingSteers(ctx, fence)
@@ -153,7 +154,7 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	}
 	second := stepBegin(2)
 	for _, m := range steers {
-		second.Steers = append(second.Steers, parley.Steered{MessageID: m.ID, Revision: m.Revision})
+		second.Steers = append(second.Steers, store.Steered{MessageID: m.ID, Revision: m.Revision})
 	}
 	if _, err := w.store.BeginStep(ctx, fence, second); err != nil {
 		return acknowledged, err

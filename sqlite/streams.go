@@ -4,25 +4,26 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
-// Streams is the parley.Relay of a database that one process has: there is nobody
+// Streams is the store.Relay of a database that one process has: there is nobody
 // to tell and nobody to hear. What it knows is the text of messages that agents
 // outside stream, which lies in the database and in no process's memory.
 type Streams struct {
 	store *Store
 }
 
-var _ parley.Relay = Streams{}
+var _ store.Relay = Streams{}
 
 // Streams shows the hub what agents outside stream.
 func (s *Store) Streams() Streams { return Streams{s} }
 
-// Hear implements parley.Relay.
-func (Streams) Hear(parley.RelayListener) {}
+// Hear implements store.Relay.
+func (Streams) Hear(store.RelayListener) {}
 
-// Tell implements parley.Relay.
-func (Streams) Tell(parley.RelayHints) {}
+// Tell implements store.Relay.
+func (Streams) Tell(store.RelayHints) {}
 
 // streamedNow reads the open message of a session, and of its versions those that
 // go beyond what is known of its text and its reasoning. One without has one row.
@@ -31,8 +32,8 @@ const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.
  LEFT JOIN versions v ON v.message_id = o.message_id AND v.text IS NOT NULL AND v."end" > CASE v.kind WHEN 'text' THEN ?2 ELSE ?3 END
  WHERE o.session_id = ?1 AND h.deleted_at IS NULL ORDER BY v.n`
 
-// Streamed implements parley.Relay.
-func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []parley.StreamEnd) (pieces []parley.StreamPiece, err error) {
+// Streamed implements store.Relay.
+func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []store.StreamEnd) (pieces []store.StreamPiece, err error) {
 	err = s.store.read(ctx, func(c *conn) error {
 		pieces = nil
 		for _, id := range sessions {
@@ -54,7 +55,7 @@ func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []parl
 				}
 			}
 			if err := c.each(streamedNow, func(r *row) error {
-				pieces = append(pieces, parley.StreamPiece{
+				pieces = append(pieces, store.StreamPiece{
 					WorkspaceID: r.id(), SessionID: id, TurnID: r.id(), MessageID: r.id(), Epoch: r.int64(), After: r.int64(),
 					Kind: parley.ContentKind(r.text()), Offset: r.int(), Text: r.text(),
 				})

@@ -5,10 +5,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Turn finds a turn by id.
-func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (turn parley.Turn, err error) {
+func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (turn parley.Turn, err error) {
 	var l list
 	l.must("t.id = ?", id)
 	l.visible(scope)
@@ -27,7 +28,7 @@ func (s *Store) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (tur
 }
 
 // Turns lists the turns of a session.
-func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.TurnQuery) (turns []parley.Turn, err error) {
+func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.TurnQuery) (turns []parley.Turn, err error) {
 	var l list
 	l.must("t.session_id = ? AND t.workspace_id = ?", sessionID, scope.WorkspaceID)
 	if query.Status != "" {
@@ -57,7 +58,7 @@ func (s *Store) Turns(ctx context.Context, scope parley.Scope, sessionID parley.
 }
 
 // Call finds the record of a call by id.
-func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (call parley.Call, err error) {
+func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (call parley.Call, err error) {
 	var l list
 	l.must("c.id = ?", id)
 	l.visible(scope)
@@ -76,7 +77,7 @@ func (s *Store) Call(ctx context.Context, scope parley.Scope, id parley.ID) (cal
 }
 
 // Calls lists the calls of a session, or of one of its turns.
-func (s *Store) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) (calls []parley.Call, err error) {
+func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) (calls []parley.Call, err error) {
 	var l list
 	l.must("c.session_id = ? AND c.workspace_id = ?", sessionID, scope.WorkspaceID)
 	if !query.TurnID.IsZero() {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // txn is the writer's side of one transition: the core that runs it, statements
@@ -15,7 +16,7 @@ type txn struct {
 	now   parley.Time // of this transition
 	wrote bool
 	means parley.ID // the row that the audit is to name, where only the closure knows it
-	hints []parley.Commit
+	hints []store.Commit
 
 	heads   map[parley.ID]*transition.Head // cache over transactions
 	touched []parley.ID                    // read since the transaction began
@@ -42,7 +43,7 @@ func (t *txn) enter() {
 
 // leave writes what a member that was not refused changed, and beside a change
 // that it was made.
-func (t *txn) leave(intent *parley.AuditIntent) error {
+func (t *txn) leave(intent *store.AuditIntent) error {
 	t.hints = t.core.Finish()
 	var deleted []parley.ID
 	for _, h := range t.core.Locked() {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // TestUrgentLane: a lease renewal goes before everything that waits.
@@ -74,7 +75,7 @@ func TestCancelsGoFirst(t *testing.T) {
 		return err
 	})
 	submit(func() error {
-		settle := stepSettle(begin, "as far as it came", &parley.TurnEnd{Status: parley.TurnCancelled})
+		settle := stepSettle(begin, "as far as it came", &store.TurnEnd{Status: parley.TurnCancelled})
 		settle.Blocks[0].Status, settle.Call.Outcome = parley.MessageCancelled, parley.CallCancelled
 		_, err := w.store.SettleStep(t.Context(), claim.Fence, settle)
 		return err
@@ -96,4 +97,4 @@ type order struct {
 	at          []int
 }
 
-func (o *order) Committed(parley.Commit) { o.at = append(o.at, o.transitions) }
+func (o *order) Committed(store.Commit) { o.at = append(o.at, o.transitions) }

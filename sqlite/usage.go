@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/store"
 )
 
 // usageOf is one number of a call's usage; null when nobody knows it.
@@ -12,7 +13,7 @@ func usageOf(field string) string {
 }
 
 // usageQuery sums up calls by the index of their time.
-func usageQuery(scope parley.Scope, q parley.UsageQuery) (text string, args []arg) {
+func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg) {
 	id, model, day, name, group, order := "NULL", "''", "0", "''", "", "2 DESC, 3 DESC"
 	join := ""
 	switch q.Group {
@@ -63,8 +64,8 @@ func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {
 	return u
 }
 
-// Usage implements parley.UsageStore.
-func (s *Store) Usage(ctx context.Context, scope parley.Scope, query parley.UsageQuery) (sums []parley.UsageSum, err error) {
+// Usage implements store.Usage.
+func (s *Store) Usage(ctx context.Context, scope store.Scope, query store.UsageQuery) (sums []parley.UsageSum, err error) {
 	text, args := usageQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		sums = []parley.UsageSum{}

@@ -8,12 +8,13 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // pageFindings bounds what is told of one table.
 const pageFindings = 20
 
-// CheckPages implements parley.VerifyStore by SQLite's own check of a table and its
+// CheckPages implements store.Verifiable by SQLite's own check of a table and its
 // indexes, over a connection of its own that can write nothing. Like a backup it keeps
 // the write-ahead log from starting over for as long as it reads one table.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
@@ -57,21 +58,21 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 
 func literal(name string) string { return "'" + strings.ReplaceAll(name, "'", "''") + "'" }
 
-// RecordHeads implements parley.VerifyStore.
-func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (heads []parley.RecordHead, err error) {
+// RecordHeads implements store.Verifiable.
+func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (heads []store.RecordHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		heads = nil
 		return c.each(`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id)
  FROM heads h WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`, func(r *row) error {
-			heads = append(heads, parley.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()})
+			heads = append(heads, store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()})
 			return nil
 		}, after[:], limit)
 	})
 	return heads, err
 }
 
-// RecordRows implements parley.VerifyStore.
-func (s *Store) RecordRows(ctx context.Context, _, sessionID parley.ID, after int64, limit int) (head parley.RecordHead, rows []parley.RecordRow, there bool, err error) {
+// RecordRows implements store.Verifiable.
+func (s *Store) RecordRows(ctx context.Context, _, sessionID parley.ID, after int64, limit int) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		rows = nil
 		var logID parley.ID
@@ -107,34 +108,34 @@ const recordRows = `SELECT sequence, role, status, content, context_note, call_o
  author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`
 
-func scanRecordRow(r *row) parley.RecordRow {
-	return parley.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
+func scanRecordRow(r *row) store.RecordRow {
+	return store.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
 		Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
 		CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
 		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
 	}, Hash: r.hash()}
 }
 
-// StoredBlobs implements parley.VerifyStore.
-func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) (blobs []parley.StoredBlob, err error) {
+// StoredBlobs implements store.Verifiable.
+func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) (blobs []store.StoredBlob, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		blobs = nil
 		return c.each("SELECT workspace_id, id, hash, size FROM blobs WHERE id > ? AND state = 'whole' ORDER BY id LIMIT ?", func(r *row) error {
-			blobs = append(blobs, parley.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()})
+			blobs = append(blobs, store.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()})
 			return nil
 		}, after[:], limit)
 	})
 	return blobs, err
 }
 
-// LinkRows implements parley.VerifyStore.
-func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []parley.LinkRow, err error) {
+// LinkRows implements store.Verifiable.
+func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []store.LinkRow, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		links = nil
 		return c.each(`SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''),
  ifnull(a.action, ''), a.session_id, a.target_id, a.request_id FROM audit_links k
  LEFT JOIN audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > ? ORDER BY k.number LIMIT ?`, func(r *row) error {
-			k := parley.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
+			k := store.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
 			heads := r.text()
 			k.Hash = r.hash()
 			if there := r.bool(); there {
@@ -151,16 +152,16 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []p
 	return links, err
 }
 
-// HeadsFound implements parley.VerifyStore.
-func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (found []parley.HeadFound, err error) {
+// HeadsFound implements store.Verifiable.
+func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (found []store.HeadFound, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found = make([]parley.HeadFound, len(heads))
+		found = make([]store.HeadFound, len(heads))
 		for i := range heads {
 			if _, err := c.one(`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
- EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+parley.DeleteSessionAction+`'),
+ EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+store.DeleteSessionAction+`'),
  EXISTS (SELECT 1 FROM heads WHERE session_id = ?1), (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2 WHERE h.session_id = ?1)`,
 				func(r *row) error {
-					found[i] = parley.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
+					found[i] = store.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
 					return nil
 				}, heads[i].SessionID, heads[i].Sequence, heads[i].WorkspaceID); err != nil {
 				return err
@@ -171,15 +172,15 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (foun
 	return found, err
 }
 
-// AuditKeys implements parley.VerifyStore.
-func (s *Store) AuditKeys(ctx context.Context, after parley.AuditKey, limit int) (keys []parley.AuditKey, err error) {
+// AuditKeys implements store.Verifiable.
+func (s *Store) AuditKeys(ctx context.Context, after store.AuditKey, limit int) (keys []store.AuditKey, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		keys = nil
 		return c.each(`SELECT a.workspace_id, a.at, a.id,
  NOT EXISTS (SELECT 1 FROM audit_links k WHERE k.workspace_id = a.workspace_id AND k.entry_at = a.at AND k.entry_id = a.id AND k.entry_id IS NOT NULL)
  AND NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.workspace_id = a.workspace_id AND u.at = a.at AND u.id = a.id)
  FROM audit a WHERE (a.workspace_id, a.at, a.id) > (?, ?, ?) ORDER BY a.workspace_id, a.at, a.id LIMIT ?`, func(r *row) error {
-			keys = append(keys, parley.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()})
+			keys = append(keys, store.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()})
 			return nil
 		}, after.WorkspaceID[:], int64(after.At), after.ID[:], limit)
 	})

@@ -5,10 +5,11 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Versions lists the durable pieces of a message.
-func (s *Store) Versions(ctx context.Context, scope parley.Scope, messageID parley.ID) (versions []parley.Version, err error) {
+func (s *Store) Versions(ctx context.Context, scope store.Scope, messageID parley.ID) (versions []parley.Version, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		message, err := visibleMessage(c, scope, messageID)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // errorCount counts what the store logs as errors: each is a bug of the store.
@@ -73,9 +74,9 @@ type walk struct {
 	rt      *rapid.T
 	session parley.ID
 	loops   []parley.ID
-	fences  []parley.Fence // the last is the newest claim
-	open    []parley.BlockOpen
-	call    parley.StepBegin
+	fences  []store.Fence // the last is the newest claim
+	open    []store.BlockOpen
+	call    store.StepBegin
 	flushed int
 	calls   []string
 	posted  []parley.ID
@@ -112,9 +113,9 @@ func (w *walk) check(faults *atomic.Int64) {
 }
 
 // fence is mostly the newest claim, sometimes an old one.
-func (w *walk) fence() (parley.Fence, bool) {
+func (w *walk) fence() (store.Fence, bool) {
 	if len(w.fences) == 0 {
-		return parley.Fence{}, false
+		return store.Fence{}, false
 	}
 	if rapid.IntRange(0, 9).Draw(w.rt, "old") == 0 {
 		return rapid.SampledFrom(w.fences).Draw(w.rt, "fence"), true
@@ -122,7 +123,7 @@ func (w *walk) fence() (parley.Fence, bool) {
 	return w.fences[len(w.fences)-1], true
 }
 
-func (w *walk) took(claim *parley.Claim) {
+func (w *walk) took(claim *store.Claim) {
 	if claim != nil {
 		w.fences, w.open = append(w.fences, claim.Fence), nil
 		if claim.Turn.Attempt > 1 {
@@ -156,7 +157,7 @@ func (w *walk) alone(rt *rapid.T) {
 
 func (w *walk) claim(rt *rapid.T) {
 	w.rt = rt
-	claims, err := w.store.Claim(w.ctx, w.process, 3, parley.Occupancy{Slots: 10})
+	claims, err := w.store.Claim(w.ctx, w.process, 3, store.Occupancy{Slots: 10})
 	w.refused(err)
 	for i := range claims {
 		if claims[i].Fence.SessionID == w.session {
@@ -177,11 +178,11 @@ func (w *walk) begin(rt *rapid.T) {
 	steers, err := w.store.PendingSteers(w.ctx, fence)
 	w.refused(err, parley.CodeFenced)
 	for _, m := range steers {
-		begin.Steers = append(begin.Steers, parley.Steered{MessageID: m.ID, Revision: m.Revision})
+		begin.Steers = append(begin.Steers, store.Steered{MessageID: m.ID, Revision: m.Revision})
 	}
 	if _, err = w.store.BeginStep(w.ctx, fence, begin); err == nil {
 		w.call, w.flushed = begin, 0
-		w.open = []parley.BlockOpen{{MessageID: begin.Call.MessageID, Step: begin.Call.Step, Role: parley.RoleAssistant}}
+		w.open = []store.BlockOpen{{MessageID: begin.Call.MessageID, Step: begin.Call.Step, Role: parley.RoleAssistant}}
 	}
 	w.refused(err, parley.CodeFenced, parley.CodeConflict)
 }
@@ -192,7 +193,7 @@ func (w *walk) block(rt *rapid.T) {
 	if !ok || len(w.open) == 0 {
 		return
 	}
-	open := parley.BlockOpen{MessageID: parley.NewID(), Step: w.call.Call.Step, Role: parley.RoleToolCall, ToolCallID: parley.NewID().String(), ToolName: "current_time"}
+	open := store.BlockOpen{MessageID: parley.NewID(), Step: w.call.Call.Step, Role: parley.RoleToolCall, ToolCallID: parley.NewID().String(), ToolName: "current_time"}
 	_, err := w.store.OpenBlock(w.ctx, fence, open)
 	if err == nil {
 		w.open = append(w.open, open)
@@ -207,7 +208,7 @@ func (w *walk) flush(rt *rapid.T) {
 		return
 	}
 	w.flushed++
-	_, err := w.store.AppendVersions(w.ctx, []parley.FencedVersion{{Fence: fence, Version: parley.Version{
+	_, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{{Fence: fence, Version: parley.Version{
 		MessageID: w.open[0].MessageID, N: w.flushed, Kind: parley.KindText, Offset: (w.flushed - 1) * 4, End: w.flushed * 4, Text: "word"}}})
 	w.refused(err)
 }
@@ -225,14 +226,14 @@ func (w *walk) settle(rt *rapid.T) {
 	for _, open := range w.open[1:] {
 		content, err := parley.EncodeContent(parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")})
 		w.refused(err)
-		settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: open.MessageID, Status: status, Content: content})
+		settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: open.MessageID, Status: status, Content: content})
 		if status == parley.MessageCompleted {
 			calls = append(calls, open.ToolCallID)
 		}
 	}
 	settle.ToolsStarted = calls
 	if rapid.Bool().Draw(rt, "end") {
-		settle.End = &parley.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled}).Draw(rt, "as")}
+		settle.End = &store.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled}).Draw(rt, "as")}
 	}
 	_, err := w.store.SettleStep(w.ctx, fence, settle)
 	if err == nil {
@@ -251,7 +252,7 @@ func (w *walk) ask(rt *rapid.T) {
 		for _, open := range w.open[1:] {
 			content, err := parley.EncodeContent(parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")})
 			w.refused(err)
-			settle.Blocks = append(settle.Blocks, parley.BlockSettled{MessageID: open.MessageID, Status: parley.MessageCompleted, Content: content})
+			settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: open.MessageID, Status: parley.MessageCompleted, Content: content})
 			calls = append(calls, open.ToolCallID)
 		}
 		_, err := w.store.SettleStep(w.ctx, fence, settle)
@@ -275,7 +276,7 @@ func (w *walk) tool(rt *rapid.T) {
 	if !ok || len(w.calls) == 0 || len(w.open) > 0 { // a worker runs tools between its steps
 		return
 	}
-	_, err := w.store.SettleTool(w.ctx, fence, parley.ToolSettle{MessageID: parley.NewID(), Step: w.call.Call.Step,
+	_, err := w.store.SettleTool(w.ctx, fence, store.ToolSettle{MessageID: parley.NewID(), Step: w.call.Call.Step,
 		ToolCallID: rapid.SampledFrom(w.calls).Draw(rt, "call"), Content: w.result()})
 	w.refused(err, parley.CodeFenced, parley.CodeConflict)
 }
@@ -285,7 +286,7 @@ func (w *walk) answer(rt *rapid.T) {
 	if len(w.calls) == 0 {
 		return
 	}
-	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: w.owner,
+	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: w.owner,
 		ToolCallID: rapid.SampledFrom(w.calls).Draw(rt, "call"), Content: w.result()}, rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"))
 	w.refused(err, parley.CodeConflict)
 	if err == nil {
@@ -304,7 +305,7 @@ func (w *walk) park(rt *rapid.T) {
 func (w *walk) finish(rt *rapid.T) {
 	w.rt = rt
 	if fence, ok := w.fence(); ok {
-		_, err := w.store.FinishTurn(w.ctx, fence, parley.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed}).Draw(rt, "as")})
+		_, err := w.store.FinishTurn(w.ctx, fence, store.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed}).Draw(rt, "as")})
 		w.refused(err, parley.CodeFenced, parley.CodeConflict)
 	}
 }
@@ -387,7 +388,7 @@ func (w *walk) move(rt *rapid.T) {
 func (w *walk) loop(rt *rapid.T) {
 	w.rt = rt
 	first := w.said("again")
-	loop := parley.NewLoop{Loop: parley.Loop{ID: parley.NewID(), Prompt: "again", Max: rapid.IntRange(1, 3).Draw(rt, "max"), Author: first.Author}, First: first, Content: first.Content}
+	loop := store.NewLoop{Loop: parley.Loop{ID: parley.NewID(), Prompt: "again", Max: rapid.IntRange(1, 3).Draw(rt, "max"), Author: first.Author}, First: first, Content: first.Content}
 	started, err := w.store.StartLoop(w.ctx, w.scope, w.session, loop, rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"))
 	w.refused(err, parley.CodeConflict)
 	if err == nil {
@@ -409,7 +410,7 @@ func (w *walk) retry(rt *rapid.T) {
 	if len(w.fences) == 0 {
 		return
 	}
-	again := parley.TurnAgain{TurnID: parley.NewID()}
+	again := store.TurnAgain{TurnID: parley.NewID()}
 	resume := w.store.RetryTurn
 	if rapid.Bool().Draw(rt, "continue") {
 		resume = w.store.ContinueTurn

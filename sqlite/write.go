@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // write writes what a transition changed of a session.
@@ -213,7 +214,7 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 }
 
 // settleCall ends the record of an open call.
-func (t *txn) settleCall(call *parley.CallSettled) error {
+func (t *txn) settleCall(call *store.CallSettled) error {
 	failure, err := encodeMaybe(call.Error)
 	if err != nil {
 		return err

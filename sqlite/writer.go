@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // member is one transition that waits for the writer.
@@ -19,9 +20,9 @@ type member struct {
 	taken  atomic.Bool // by the writer, or by the caller that gave up: whoever is first
 	result chan error  // holds one
 	err    error       // a refusal of its own
-	hints  []parley.Commit
-	audit  *parley.AuditIntent // of the call that asks for it; nil: none
-	wrote  bool                // its last run changed something
+	hints  []store.Commit
+	audit  *store.AuditIntent // of the call that asks for it; nil: none
+	wrote  bool               // its last run changed something
 }
 
 // writer owns the one connection that writes. Its goroutine runs loop and is
@@ -41,8 +42,8 @@ type writer struct {
 	commits     atomic.Int64 // transactions made durable
 	transitions atomic.Int64 // in them
 
-	mu        sync.Mutex     // guards listeners
-	listeners []parley.Hints // in the order of Listen
+	mu        sync.Mutex    // guards listeners
+	listeners []store.Hints // in the order of Listen
 }
 
 func newWriter(store *Store, connection *conn, fault func(string) error) *writer {
@@ -69,7 +70,7 @@ func (w *writer) ask(point string) error {
 	return w.broken
 }
 
-func (w *writer) listen(hints parley.Hints) {
+func (w *writer) listen(hints store.Hints) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listeners = append(w.listeners, hints)
@@ -80,7 +81,7 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	m := &member{ctx: ctx, run: run, result: make(chan error, 1), audit: parley.AuditFrom(ctx)}
+	m := &member{ctx: ctx, run: run, result: make(chan error, 1), audit: store.AuditFrom(ctx)}
 	select {
 	case <-w.store.stopping: // first: a closed store takes nothing more
 		return errStopped()

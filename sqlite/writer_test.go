@@ -17,6 +17,7 @@ import (
 
 	"parley"
 	"parley/internal/bounded"
+	"parley/store"
 )
 
 // hold keeps the writer busy until release is called, so that what is
@@ -96,7 +97,7 @@ func TestBatch(t *testing.T) {
 	workspace := parley.NewID()
 	for i, m := range members {
 		results[i] = make(chan error, 1)
-		ctx := parley.WithAudit(context.Background(), parley.NewAuditIntent(parley.AuditEntry{WorkspaceID: workspace, Action: m.name, PrincipalID: parley.NewID(), RequestID: parley.NewID()}))
+		ctx := store.WithAudit(context.Background(), store.NewAuditIntent(parley.AuditEntry{WorkspaceID: workspace, Action: m.name, PrincipalID: parley.NewID(), RequestID: parley.NewID()}))
 		go func() { results[i] <- w.store.write(ctx, m.run) }() // ends with its answer
 		waiting(w.store.writer.queue, i+1)
 	}
@@ -109,7 +110,7 @@ func TestBatch(t *testing.T) {
 	if diff := cmp.Diff([]string{"note a", "note c", "note e"}, w.notes()); diff != "" {
 		t.Error(diff)
 	}
-	entries, err := w.store.Audit(t.Context(), workspace, parley.AuditQuery{Ascending: true, Limit: 10})
+	entries, err := w.store.Audit(t.Context(), workspace, store.AuditQuery{Ascending: true, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,7 @@ func TestClaimsDieWithTheirProcess(t *testing.T) {
 			t.Fatalf("life %d: the turn is %s after %d takeovers", life, got.Status, got.Takeovers)
 		}
 		w.register()
-		claims, err := w.store.Claim(context.Background(), w.process, 1, parley.Occupancy{Slots: 10})
+		claims, err := w.store.Claim(context.Background(), w.process, 1, store.Occupancy{Slots: 10})
 		if err != nil || len(claims) != 1 || claims[0].Turn.Attempt != life+1 {
 			t.Fatalf("life %d: claims %v, %v", life, claims, err)
 		}
@@ -385,9 +386,9 @@ func TestClosed(t *testing.T) {
 }
 
 // listener keeps what it is told.
-type listener struct{ commits []parley.Commit }
+type listener struct{ commits []store.Commit }
 
-func (l *listener) Committed(c parley.Commit) { l.commits = append(l.commits, c) } // on the writer's goroutine alone
+func (l *listener) Committed(c store.Commit) { l.commits = append(l.commits, c) } // on the writer's goroutine alone
 
 // TestListeners: they hear every event, in order, complete.
 func TestListeners(t *testing.T) {

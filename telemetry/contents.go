@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/model"
 )
 
 // spanMessage is a message in the conventions' JSON form.
@@ -24,7 +25,7 @@ type spanPart struct {
 }
 
 // inputMessages is a request as gen_ai.input.messages.
-func inputMessages(request *parley.ModelRequest) string {
+func inputMessages(request *model.Request) string {
 	messages := make([]spanMessage, len(request.Messages))
 	for i := range request.Messages {
 		message := &request.Messages[i]
@@ -34,8 +35,8 @@ func inputMessages(request *parley.ModelRequest) string {
 }
 
 // outputMessages is an answer as gen_ai.output.messages.
-func outputMessages(parts []parley.RequestPart, finish string) string {
-	return encoded([]spanMessage{{Role: string(parley.RequestAssistant), Parts: spanParts(parts), Finish: finish}})
+func outputMessages(parts []model.Part, finish string) string {
+	return encoded([]spanMessage{{Role: string(model.RoleAssistant), Parts: spanParts(parts), Finish: finish}})
 }
 
 // systemInstructions is a system prompt as gen_ai.system_instructions.
@@ -43,20 +44,20 @@ func systemInstructions(text string) string {
 	return encoded([]spanPart{{Type: "text", Content: text}})
 }
 
-func spanParts(parts []parley.RequestPart) []spanPart {
+func spanParts(parts []model.Part) []spanPart {
 	out := make([]spanPart, len(parts))
 	for i := range parts {
 		part := &parts[i]
 		out[i] = spanPart{Type: string(part.Kind)}
 		switch part.Kind {
-		case parley.PartToolCall:
+		case model.PartToolCall:
 			out[i].ID, out[i].Name = part.CallID, part.Name
 			if json.Valid(part.Arguments) {
 				out[i].Arguments = part.Arguments
 			}
-		case parley.PartToolResult:
+		case model.PartToolResult:
 			out[i].Type, out[i].ID, out[i].Response = "tool_call_response", part.CallID, part.Text
-		case parley.PartImage: // its bytes are in the record
+		case model.PartImage: // its bytes are in the record
 			out[i].Name, out[i].Content = part.Name, part.MediaType+" "+strconv.Itoa(part.Width)+"x"+strconv.Itoa(part.Height)
 		default:
 			out[i].Content = part.Text

@@ -1,6 +1,6 @@
 // Package telemetry tells operators what a process does: metrics for Prometheus
 // and, when the OTEL_* environment asks for them, traces over OTLP. It implements
-// parley.Observer for the worker, wraps the HTTP handler, and reads gauges from
+// observe.Observer for the worker, wraps the HTTP handler, and reads gauges from
 // the store, the hub and the worker when it is scraped.
 //
 // It decides nothing and owns no truth: losing it loses no turn. What it shows

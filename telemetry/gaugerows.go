@@ -4,6 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 // The values of the label priority.
@@ -54,7 +56,7 @@ func parkedTurns(s *scrape) (samples []sample) {
 }
 
 func queueRows() []gauge {
-	both := func(value func(parley.ReadyTurns) float64) func(*scrape) []sample {
+	both := func(value func(store.ReadyTurns) float64) func(*scrape) []sample {
 		return func(s *scrape) []sample {
 			if s.queue == nil {
 				return nil
@@ -64,12 +66,12 @@ func queueRows() []gauge {
 	}
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_queue_depth", "Sessions whose next turn may run and is held by nobody, in the whole database.",
-			both(func(r parley.ReadyTurns) float64 { return float64(r.Waiting) }), "priority"),
+			both(func(r store.ReadyTurns) float64 { return float64(r.Waiting) }), "priority"),
 		row(prometheus.GaugeValue, "parley_queue_oldest_seconds", "How long the oldest of them has been ready; 0 when none waits.",
-			both(func(r parley.ReadyTurns) float64 { return r.Oldest.Seconds() }), "priority"),
+			both(func(r store.ReadyTurns) float64 { return r.Oldest.Seconds() }), "priority"),
 		row(prometheus.GaugeValue, "parley_turns_waiting", "Turns that wait for something outside, by what, in the whole database.", parkedTurns, "reason"),
 		row(prometheus.GaugeValue, "parley_approvals_pending", "Questions to people that nobody has answered, in the whole database.",
-			one(func(s *scrape) *parley.QueueStats { return s.queue }, func(q *parley.QueueStats) float64 { return float64(q.Approvals) })),
+			one(func(s *scrape) *store.QueueStats { return s.queue }, func(q *store.QueueStats) float64 { return float64(q.Approvals) })),
 		row(prometheus.CounterValue, "parley_queue_look_failures_total", "Scrapes that could not read the queue from the database.",
 			func(s *scrape) []sample { return []sample{{value: s.broken}} }),
 		row(prometheus.GaugeValue, "parley_ready", "1 when this process is ready, as /readyz says.",
@@ -78,69 +80,69 @@ func queueRows() []gauge {
 }
 
 func workerRows() []gauge {
-	worker := func(s *scrape) *parley.WorkerStats { return s.worker }
+	worker := func(s *scrape) *observe.WorkerStats { return s.worker }
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_worker_slots", "Turns that this process runs at once, at most.",
-			one(worker, func(w *parley.WorkerStats) float64 { return float64(w.Slots) })),
+			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Slots) })),
 		row(prometheus.GaugeValue, "parley_worker_running", "Turns that this process runs, slots reserved for a claim included.",
-			one(worker, func(w *parley.WorkerStats) float64 { return float64(w.Running) })),
+			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Running) })),
 		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops: it claims nothing more.",
-			one(worker, func(w *parley.WorkerStats) float64 { return truth(w.Draining) })),
+			one(worker, func(w *observe.WorkerStats) float64 { return truth(w.Draining) })),
 	}
 }
 
 func streamRows() []gauge {
-	streams := func(s *scrape) *parley.StreamStats { return s.streams }
+	streams := func(s *scrape) *observe.StreamStats { return s.streams }
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_watchers", "Event streams that are open.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Watchers) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Watchers) })),
 		row(prometheus.GaugeValue, "parley_feed_watchers", "Of them, those of a workspace's feed.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Feeds) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Feeds) })),
 		row(prometheus.GaugeValue, "parley_watched_sessions", "Sessions watched, counted for each watcher.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Seats) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Seats) })),
 		row(prometheus.GaugeValue, "parley_streaming_messages", "Messages that stream in this process just now.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Streams) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Streams) })),
 		row(prometheus.CounterValue, "parley_events_sent_total", "Durable events given to watchers.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Events) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Events) })),
 		row(prometheus.CounterValue, "parley_deltas_sent_total", "Deltas given to watchers, as merged for each.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Deltas) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Deltas) })),
 		row(prometheus.CounterValue, "parley_feed_overflows_total", "Feed watchers that read too slowly and were told to fetch their lists again.",
-			one(streams, func(s *parley.StreamStats) float64 { return float64(s.Overflows) })),
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Overflows) })),
 	}
 }
 
 func relayRows() []gauge {
-	relay := func(s *scrape) *parley.RelayStats { return s.relay }
+	relay := func(s *scrape) *store.RelayStats { return s.relay }
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_notify_connected", "1 while this process hears the notifications of the others.",
-			one(relay, func(r *parley.RelayStats) float64 { return truth(r.Connected) })),
+			one(relay, func(r *store.RelayStats) float64 { return truth(r.Connected) })),
 		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications that wait to be sent.",
-			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Queued) })),
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Queued) })),
 		row(prometheus.GaugeValue, "parley_notify_lag_seconds", "From sending a notification to hearing it, as measured last.",
-			one(relay, func(r *parley.RelayStats) float64 { return r.Lag.Seconds() })),
+			one(relay, func(r *store.RelayStats) float64 { return r.Lag.Seconds() })),
 		row(prometheus.CounterValue, "parley_notify_sent_total", "Notifications sent to the other processes.",
-			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Sent) })),
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Sent) })),
 		row(prometheus.CounterValue, "parley_notify_received_total", "Notifications heard from the other processes.",
-			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Received) })),
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Received) })),
 		row(prometheus.CounterValue, "parley_notify_dropped_total", "Notifications that were not sent; watchers elsewhere read the store instead.",
-			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Dropped) })),
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Dropped) })),
 		row(prometheus.CounterValue, "parley_notify_reconnects_total", "Times that the listening connection had to be made anew.",
-			one(relay, func(r *parley.RelayStats) float64 { return float64(r.Reconnects) })),
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Reconnects) })),
 	}
 }
 
 func databaseRows() []gauge {
-	writer := func(s *scrape) *parley.WriterStats { return s.writer }
-	pool := func(s *scrape) *parley.PoolStats { return s.pool }
+	writer := func(s *scrape) *store.WriterStats { return s.writer }
+	pool := func(s *scrape) *store.PoolStats { return s.pool }
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_database_damaged", "1 when this process has noticed that its database is damaged; it stays so until it ends.",
 			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} }),
 		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions that wait for the one writer of SQLite.",
-			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Queued) })),
+			one(writer, func(w *store.WriterStats) float64 { return float64(w.Queued) })),
 		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
-			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Commits) })),
+			one(writer, func(w *store.WriterStats) float64 { return float64(w.Commits) })),
 		row(prometheus.CounterValue, "parley_writer_transitions_total", "Transitions in them; per commit, the size of a batch.",
-			one(writer, func(w *parley.WriterStats) float64 { return float64(w.Transitions) })),
+			one(writer, func(w *store.WriterStats) float64 { return float64(w.Transitions) })),
 		row(prometheus.GaugeValue, "parley_pool_connections", "Connections to PostgreSQL by what they do.", func(s *scrape) []sample {
 			if s.pool == nil {
 				return nil
@@ -150,14 +152,14 @@ func databaseRows() []gauge {
 			}
 		}, "state"),
 		row(prometheus.GaugeValue, "parley_pool_connections_max", "Connections that the pool may open.",
-			one(pool, func(p *parley.PoolStats) float64 { return float64(p.Max) })),
+			one(pool, func(p *store.PoolStats) float64 { return float64(p.Max) })),
 		row(prometheus.CounterValue, "parley_pool_acquires_total", "Connections handed out.",
-			one(pool, func(p *parley.PoolStats) float64 { return float64(p.Acquires) })),
+			one(pool, func(p *store.PoolStats) float64 { return float64(p.Acquires) })),
 		row(prometheus.CounterValue, "parley_pool_waits_total", "Of them, those that had to wait for one to be free.",
-			one(pool, func(p *parley.PoolStats) float64 { return float64(p.WaitedAcquires) })),
+			one(pool, func(p *store.PoolStats) float64 { return float64(p.WaitedAcquires) })),
 		row(prometheus.CounterValue, "parley_pool_wait_seconds_total", "Time spent waiting for a connection.",
-			one(pool, func(p *parley.PoolStats) float64 { return p.Waited.Seconds() })),
+			one(pool, func(p *store.PoolStats) float64 { return p.Waited.Seconds() })),
 		row(prometheus.CounterValue, "parley_pool_cancelled_waits_total", "Waits for a connection that were given up.",
-			one(pool, func(p *parley.PoolStats) float64 { return float64(p.CancelledAcquires) })),
+			one(pool, func(p *store.PoolStats) float64 { return float64(p.CancelledAcquires) })),
 	}
 }

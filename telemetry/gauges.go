@@ -7,7 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 const (
@@ -17,12 +18,12 @@ const (
 
 // Sources are what a scrape reads. Those that are nil are left out.
 type Sources struct {
-	Queue    func(context.Context) (parley.QueueStats, error)
+	Queue    func(context.Context) (store.QueueStats, error)
 	Ready    func(context.Context) error
-	Worker   func() parley.WorkerStats
-	Streams  func() parley.StreamStats
-	Database func() parley.DatabaseStats
-	Relay    func() parley.RelayStats
+	Worker   func() observe.WorkerStats
+	Streams  func() observe.StreamStats
+	Database func() store.DatabaseStats
+	Relay    func() store.RelayStats
 }
 
 // gauges reads the sources when it is collected.
@@ -39,7 +40,7 @@ type gauges struct {
 type look struct {
 	asked time.Time
 	done  chan struct{}
-	queue parley.QueueStats
+	queue store.QueueStats
 	known bool // queue was read
 	ready bool
 }
@@ -68,15 +69,15 @@ type sample struct {
 
 // scrape is what the sources said, once per scrape; nil parts were not there.
 type scrape struct {
-	queue   *parley.QueueStats
+	queue   *store.QueueStats
 	ready   *bool
 	broken  float64
-	worker  *parley.WorkerStats
-	streams *parley.StreamStats
+	worker  *observe.WorkerStats
+	streams *observe.StreamStats
 	damaged bool
-	writer  *parley.WriterStats
-	pool    *parley.PoolStats
-	relay   *parley.RelayStats
+	writer  *store.WriterStats
+	pool    *store.PoolStats
+	relay   *store.RelayStats
 }
 
 func newGauges() *gauges { return &gauges{rows: gaugeRows()} }

@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 // gathered collects gauges alone, by name; the values of one name are added up.
@@ -41,14 +42,14 @@ func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 		g := newGauges()
 		g.sources = Sources{
 			Ready: func(context.Context) error { return nil },
-			Queue: func(context.Context) (parley.QueueStats, error) {
+			Queue: func(context.Context) (store.QueueStats, error) {
 				n := asked.Add(1)
 				if n == 1 {
 					<-hangs // deaf to its deadline
 				}
-				return parley.QueueStats{Foreground: parley.ReadyTurns{Waiting: int(n)}}, nil
+				return store.QueueStats{Foreground: store.ReadyTurns{Waiting: int(n)}}, nil
 			},
-			Worker: func() parley.WorkerStats { return parley.WorkerStats{Slots: 4} },
+			Worker: func() observe.WorkerStats { return observe.WorkerStats{Slots: 4} },
 		}
 		began := time.Now()
 		for n := range 2 {
@@ -80,7 +81,7 @@ func TestScrapesOfADatabaseThatFails(t *testing.T) {
 	g := newGauges()
 	g.sources = Sources{
 		Ready: func(context.Context) error { return errors.New("no") },
-		Queue: func(context.Context) (parley.QueueStats, error) { return parley.QueueStats{}, errors.New("no") },
+		Queue: func(context.Context) (store.QueueStats, error) { return store.QueueStats{}, errors.New("no") },
 	}
 	got := gathered(t, g)
 	if _, told := got["parley_queue_depth"]; told || got["parley_ready"] != 0 || got["parley_queue_look_failures_total"] != 1 {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley"
+	"parley/observe"
 )
 
 // The buckets, in seconds.
@@ -107,13 +108,13 @@ func (m *metrics) begin() {
 	for _, by := range []string{byClaimer, byPost} {
 		m.claims.WithLabelValues(by)
 	}
-	for _, operation := range parley.Operations() {
+	for _, operation := range observe.Operations() {
 		m.fenced.WithLabelValues(string(operation))
 	}
 	for _, class := range parley.ErrorClasses() {
 		m.turnErrors.WithLabelValues(string(class))
 	}
-	for _, outcome := range parley.TurnOutcomes() {
+	for _, outcome := range observe.TurnOutcomes() {
 		m.turn.WithLabelValues(string(outcome))
 	}
 	for _, reason := range parley.WaitReasons() {
@@ -122,10 +123,10 @@ func (m *metrics) begin() {
 	for _, limit := range append(parley.BudgetLimits(), unknownPrice) {
 		m.budgetRefusals.WithLabelValues(string(limit))
 	}
-	for _, outcome := range parley.ResponseCacheOutcomes() {
+	for _, outcome := range observe.ResponseCacheOutcomes() {
 		m.responses.WithLabelValues(string(outcome))
 	}
-	for _, scope := range parley.RateScopes() {
+	for _, scope := range observe.RateScopes() {
 		m.rateRefusals.WithLabelValues(string(scope))
 	}
 	for _, status := range []int{http.StatusUnauthorized, http.StatusTooManyRequests} {

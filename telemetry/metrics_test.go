@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 func TestMetricsTellOfTurns(t *testing.T) {
@@ -167,12 +169,12 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told.Stored(parley.OperationSettleStep, time.Millisecond, nil)
-	told.Stored(parley.OperationSettleStep, time.Millisecond, parley.Errorf(parley.CodeFenced, "lost"))
-	told.Stored(parley.OperationBeginStep, time.Millisecond, parley.Errorf(parley.CodeMore, "more"))
-	told.Stored(parley.OperationSweep, time.Millisecond, io.ErrUnexpectedEOF)
+	told.Stored(observe.OperationSettleStep, time.Millisecond, nil)
+	told.Stored(observe.OperationSettleStep, time.Millisecond, parley.Errorf(parley.CodeFenced, "lost"))
+	told.Stored(observe.OperationBeginStep, time.Millisecond, parley.Errorf(parley.CodeMore, "more"))
+	told.Stored(observe.OperationSweep, time.Millisecond, io.ErrUnexpectedEOF)
 	told.LeaseLost()
-	told.CachedResponses(parley.ResponseHits, 2)
+	told.CachedResponses(observe.ResponseHits, 2)
 	told.Swept(3)
 	expect(t, scraped(t, told), map[string]string{
 		`parley_store_seconds_count{operation="settle_step",outcome="ok"}`:      "1",
@@ -199,8 +201,8 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 	for i := range 3 * MaxModels {
 		call := &parley.Call{SessionID: parley.NewID(), Provider: fmt.Sprint("p", i), Model: parley.ModelID(fmt.Sprintf("p%d/m%d", i, i))}
-		told.CallEnded(t.Context(), parley.CallEnded{Call: call, Settled: &parley.CallSettled{Outcome: parley.CallCompleted}, Took: time.Second})
-		told.ToolEnded(t.Context(), parley.ToolEnded{Name: fmt.Sprint("t", i), Outcome: parley.ToolSucceeded})
+		told.CallEnded(t.Context(), observe.CallEnded{Call: call, Settled: &store.CallSettled{Outcome: parley.CallCompleted}, Took: time.Second})
+		told.ToolEnded(t.Context(), observe.ToolEnded{Name: fmt.Sprint("t", i), Outcome: observe.ToolSucceeded})
 	}
 	values := map[string]map[string]bool{}
 	for name := range scraped(t, told) {

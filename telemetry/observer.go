@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
-// Contents implements parley.TurnObserver.
+// Contents implements observe.Turns.
 func (t *Telemetry) Contents() bool { return t.traces != nil && t.traces.contents }
 
-// TurnBegan implements parley.TurnObserver.
-func (t *Telemetry) TurnBegan(ctx context.Context, claim *parley.Claim) context.Context {
+// TurnBegan implements observe.Turns.
+func (t *Telemetry) TurnBegan(ctx context.Context, claim *store.Claim) context.Context {
 	if turn := &claim.Turn; turn.Attempt <= 1 && turn.StartedAt > 0 {
 		wait := max(0, turn.StartedAt.Std().Sub(turn.CreatedAt.Std()))
 		t.metrics.turnWait.WithLabelValues(priorityOf(claim.Session.Mode)).Observe(wait.Seconds())
@@ -32,13 +34,13 @@ func priorityOf(mode parley.Mode) string {
 	return foreground
 }
 
-// TurnEnded implements parley.TurnObserver.
-func (t *Telemetry) TurnEnded(ctx context.Context, ended parley.TurnRun) {
+// TurnEnded implements observe.Turns.
+func (t *Telemetry) TurnEnded(ctx context.Context, ended observe.TurnRun) {
 	t.metrics.turn.WithLabelValues(string(ended.Outcome)).Observe(ended.Took.Seconds())
 	switch ended.Outcome {
-	case parley.RunFailed:
+	case observe.RunFailed:
 		t.metrics.turnErrors.WithLabelValues(string(classOf(ended.Failure))).Inc()
-	case parley.RunParked:
+	case observe.RunParked:
 		t.countPark(&ended)
 	}
 	t.countChild(&ended)
@@ -50,13 +52,13 @@ func (t *Telemetry) TurnEnded(ctx context.Context, ended parley.TurnRun) {
 // unknownPrice stands for a limit on money where the model has no price.
 const unknownPrice parley.Limit = "unknown_price"
 
-func (t *Telemetry) countPark(ended *parley.TurnRun) {
+func (t *Telemetry) countPark(ended *observe.TurnRun) {
 	t.metrics.parks.WithLabelValues(string(ended.Waits)).Inc()
 	switch ended.Waits {
 	case parley.WaitBudget:
 		t.metrics.budgetRefusals.WithLabelValues(string(cmp.Or(ended.Limit, unknownPrice))).Inc()
 	case parley.WaitRateLimit:
-		t.RateLimited(parley.RateOfLoop)
+		t.RateLimited(observe.RateOfLoop)
 	}
 }
 
@@ -66,7 +68,7 @@ func (t *Telemetry) WrongKey(status int) {
 }
 
 // RateLimited counts what came too often.
-func (t *Telemetry) RateLimited(scope parley.RateScope) {
+func (t *Telemetry) RateLimited(scope observe.RateScope) {
 	t.metrics.rateRefusals.WithLabelValues(string(scope)).Inc()
 }
 
@@ -76,19 +78,19 @@ const agentSource = "agent"
 // countChild counts the call that a tool session answers, when its first turn has
 // ended: nobody runs that call, so no tool is told to have ended. The name of the
 // tool is its caller's; it is counted by its agent.
-func (t *Telemetry) countChild(ended *parley.TurnRun) {
+func (t *Telemetry) countChild(ended *observe.TurnRun) {
 	claim := ended.Claim
 	if !claim.Session.AnswersCall() || claim.Trigger.Sequence != 1 || !claim.Turn.ContinuesID.IsZero() {
 		return
 	}
-	var outcome parley.ToolOutcome
+	var outcome observe.ToolOutcome
 	switch ended.Outcome {
-	case parley.RunCompleted:
-		outcome = parley.ToolSucceeded
-	case parley.RunFailed:
-		outcome = parley.ToolFailed
-	case parley.RunCancelled:
-		outcome = parley.ToolStopped
+	case observe.RunCompleted:
+		outcome = observe.ToolSucceeded
+	case observe.RunFailed:
+		outcome = observe.ToolFailed
+	case observe.RunCancelled:
+		outcome = observe.ToolStopped
 	default:
 		return // it goes on
 	}
@@ -104,7 +106,7 @@ func classOf(failure *parley.Failure) parley.ErrorClass {
 	return failure.Class
 }
 
-// StepBegan implements parley.TurnObserver.
+// StepBegan implements observe.Turns.
 func (t *Telemetry) StepBegan(ctx context.Context, step int) context.Context {
 	if t.traces != nil {
 		ctx = t.traces.step(ctx, step)
@@ -112,15 +114,15 @@ func (t *Telemetry) StepBegan(ctx context.Context, step int) context.Context {
 	return ctx
 }
 
-// StepEnded implements parley.TurnObserver.
+// StepEnded implements observe.Turns.
 func (t *Telemetry) StepEnded(ctx context.Context, broken error) {
 	if t.traces != nil {
 		t.traces.stepEnded(ctx, broken)
 	}
 }
 
-// CallBegan implements parley.TurnObserver.
-func (t *Telemetry) CallBegan(ctx context.Context, begun parley.CallBegun) context.Context {
+// CallBegan implements observe.Turns.
+func (t *Telemetry) CallBegan(ctx context.Context, begun observe.CallBegun) context.Context {
 	t.reserve(begun.Reserved, 1)
 	if t.traces != nil {
 		ctx = t.traces.call(ctx, &begun)
@@ -128,8 +130,8 @@ func (t *Telemetry) CallBegan(ctx context.Context, begun parley.CallBegun) conte
 	return ctx
 }
 
-// CallEnded implements parley.TurnObserver.
-func (t *Telemetry) CallEnded(ctx context.Context, ended parley.CallEnded) {
+// CallEnded implements observe.Turns.
+func (t *Telemetry) CallEnded(ctx context.Context, ended observe.CallEnded) {
 	t.reserve(ended.Reserved, -1)
 	t.countCall(&ended)
 	if t.traces != nil {
@@ -138,7 +140,7 @@ func (t *Telemetry) CallEnded(ctx context.Context, ended parley.CallEnded) {
 }
 
 // reserve adds what a call holds to the gauges, or with sign -1 takes it back.
-func (t *Telemetry) reserve(reserved *parley.Reservation, sign float64) {
+func (t *Telemetry) reserve(reserved *store.Reservation, sign float64) {
 	if reserved == nil {
 		return
 	}
@@ -154,7 +156,7 @@ const nanodollars = 1e9
 // callRefused is the outcome of a call whose record the store did not take.
 const callRefused = "refused"
 
-func (t *Telemetry) countCall(ended *parley.CallEnded) {
+func (t *Telemetry) countCall(ended *observe.CallEnded) {
 	m := t.metrics
 	provider, model := m.providers.label(ended.Call.Provider), m.models.label(ended.Call.Model.Name())
 	if ended.Broken != nil {
@@ -195,24 +197,24 @@ func (t *Telemetry) countCall(ended *parley.CallEnded) {
 	}
 }
 
-// CallRetried implements parley.TurnObserver.
-func (t *Telemetry) CallRetried(ctx context.Context, failed *parley.Call, notice parley.RetryNotice) {
+// CallRetried implements observe.Turns.
+func (t *Telemetry) CallRetried(ctx context.Context, failed *parley.Call, notice store.RetryNotice) {
 	t.metrics.retries.WithLabelValues(t.metrics.providers.label(failed.Provider), string(notice.Class)).Inc()
 	if t.traces != nil {
 		t.traces.callRetried(ctx, notice)
 	}
 }
 
-// ToolBegan implements parley.TurnObserver.
-func (t *Telemetry) ToolBegan(ctx context.Context, begun parley.ToolBegun) context.Context {
+// ToolBegan implements observe.Turns.
+func (t *Telemetry) ToolBegan(ctx context.Context, begun observe.ToolBegun) context.Context {
 	if t.traces != nil {
 		ctx = t.traces.tool(ctx, &begun)
 	}
 	return ctx
 }
 
-// ToolEnded implements parley.TurnObserver.
-func (t *Telemetry) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
+// ToolEnded implements observe.Turns.
+func (t *Telemetry) ToolEnded(ctx context.Context, ended observe.ToolEnded) {
 	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source), string(ended.Outcome)).Observe(ended.Took.Seconds())
 	if t.traces != nil {
 		t.traces.toolEnded(ctx, &ended)
@@ -225,7 +227,7 @@ const (
 	byPost    = "post"
 )
 
-// Claimed implements parley.ProcessObserver.
+// Claimed implements observe.Process.
 func (t *Telemetry) Claimed(turns int, posted bool) {
 	by := byClaimer
 	if posted {
@@ -234,15 +236,15 @@ func (t *Telemetry) Claimed(turns int, posted bool) {
 	t.metrics.claims.WithLabelValues(by).Add(float64(turns))
 }
 
-// LeaseLost implements parley.ProcessObserver.
+// LeaseLost implements observe.Process.
 func (t *Telemetry) LeaseLost() { t.metrics.leaseLosses.Inc() }
 
-// CachedResponses implements parley.ProcessObserver.
-func (t *Telemetry) CachedResponses(outcome parley.ResponseCacheOutcome, n int) {
+// CachedResponses implements observe.Process.
+func (t *Telemetry) CachedResponses(outcome observe.ResponseCacheOutcome, n int) {
 	t.metrics.responses.WithLabelValues(string(outcome)).Add(float64(n))
 }
 
-// Swept implements parley.ProcessObserver.
+// Swept implements observe.Process.
 func (t *Telemetry) Swept(sessions int) {
 	t.metrics.sweeps.Inc()
 	t.metrics.takeovers.Add(float64(sessions))
@@ -255,8 +257,8 @@ const (
 	storeFailed  = "failed"  // the database itself, or no time left
 )
 
-// Stored implements parley.ProcessObserver.
-func (t *Telemetry) Stored(operation parley.Operation, took time.Duration, err error) {
+// Stored implements observe.Process.
+func (t *Telemetry) Stored(operation observe.Operation, took time.Duration, err error) {
 	outcome := storeOK
 	if err != nil {
 		switch code := parley.ErrorCode(err); code {

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 // turnKey holds what the spans inside a turn repeat of it.
@@ -16,7 +18,7 @@ type turnKey struct{}
 
 // turn begins the span of a turn's run. Its parent is the request that posted
 // the trigger, whichever process answered that.
-func (t *traces) turn(ctx context.Context, claim *parley.Claim) context.Context {
+func (t *traces) turn(ctx context.Context, claim *store.Claim) context.Context {
 	if parent := parley.TraceParentOf(claim.Trigger.Metadata); parent != "" {
 		ctx = withParent(ctx, parent)
 	}
@@ -38,10 +40,10 @@ func sessionOf(ctx context.Context) attribute.KeyValue {
 }
 
 // turnEnded ends the span. What interrupts a turn is no error of it.
-func (t *traces) turnEnded(ctx context.Context, ended *parley.TurnRun) {
+func (t *traces) turnEnded(ctx context.Context, ended *observe.TurnRun) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
-	if ended.Outcome == parley.RunFailed {
+	if ended.Outcome == observe.RunFailed {
 		failSpan(span, string(classOf(ended.Failure)))
 	}
 	span.End()
@@ -68,7 +70,7 @@ func (t *traces) stepEnded(ctx context.Context, broken error) {
 }
 
 // call begins the span of one attempt at a model request.
-func (t *traces) call(ctx context.Context, begun *parley.CallBegun) context.Context {
+func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Context {
 	call := begun.Call
 	set := []attribute.KeyValue{
 		attrOperation.String(operationChat), attrProvider.String(providerName(call.Provider)), attrRequestModel.String(call.Model.Name()),
@@ -109,7 +111,7 @@ func providerName(provider string) string {
 	return provider
 }
 
-func (t *traces) callEnded(ctx context.Context, ended *parley.CallEnded) {
+func (t *traces) callEnded(ctx context.Context, ended *observe.CallEnded) {
 	span := trace.SpanFromContext(ctx)
 	defer span.End()
 	if ended.Broken != nil {
@@ -166,12 +168,12 @@ func usageOf(usage *parley.Usage) []attribute.KeyValue {
 	return set
 }
 
-func (t *traces) callRetried(ctx context.Context, notice parley.RetryNotice) {
+func (t *traces) callRetried(ctx context.Context, notice store.RetryNotice) {
 	trace.SpanFromContext(ctx).AddEvent(eventRetry, trace.WithAttributes(
 		attrErrorType.String(string(notice.Class)), attrAttempt.Int(notice.Attempt), attrWait.Float64(notice.Wait.Seconds())))
 }
 
-func (t *traces) tool(ctx context.Context, begun *parley.ToolBegun) context.Context {
+func (t *traces) tool(ctx context.Context, begun *observe.ToolBegun) context.Context {
 	set := []attribute.KeyValue{
 		attrOperation.String(operationTool), attrToolName.String(begun.Name), attrToolCallID.String(begun.Call.ID),
 		attrToolType.String("function"), sessionOf(ctx),
@@ -184,13 +186,13 @@ func (t *traces) tool(ctx context.Context, begun *parley.ToolBegun) context.Cont
 	return ctx
 }
 
-func (t *traces) toolEnded(ctx context.Context, ended *parley.ToolEnded) {
+func (t *traces) toolEnded(ctx context.Context, ended *observe.ToolEnded) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
 	if t.contents && ended.Result != nil {
 		span.SetAttributes(attrToolResult.String(parley.Clip(string(ended.Result.Result), MaxContentBytes)))
 	}
-	if ended.Outcome != parley.ToolSucceeded {
+	if ended.Outcome != observe.ToolSucceeded {
 		failSpan(span, string(ended.Outcome))
 	}
 	span.End()

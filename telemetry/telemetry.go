@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"parley"
+	"parley/observe"
 )
 
 // The bounds.
@@ -41,7 +41,7 @@ type Telemetry struct {
 	log      *slog.Logger
 }
 
-var _ parley.Observer = (*Telemetry)(nil)
+var _ observe.Observer = (*Telemetry)(nil)
 
 // New sets metrics up and, when the environment names an OTLP endpoint, traces;
 // Shutdown ends those. CodeInvalid for a setting that cannot work.

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 // receiver is an OTLP collector on loopback that keeps what it is sent.
@@ -279,11 +281,11 @@ func TestMetadataOfAMessageNamesItsTrace(t *testing.T) {
 func TestLogLinesNameTheirTrace(t *testing.T) {
 	h, r := withTraces(t)
 	log := h.telemetry.Logger(h.telemetry.log).With("workspace", "w")
-	claim := &parley.Claim{Trigger: parley.Message{Metadata: []byte(`{"traceparent":"` + callerParent + `"}`)}}
+	claim := &store.Claim{Trigger: parley.Message{Metadata: []byte(`{"traceparent":"` + callerParent + `"}`)}}
 	ctx := h.telemetry.TurnBegan(t.Context(), claim)
 	log.WarnContext(ctx, "inside")
 	log.WarnContext(t.Context(), "outside")
-	h.telemetry.TurnEnded(ctx, parley.TurnRun{Claim: claim, Outcome: parley.RunCompleted})
+	h.telemetry.TurnEnded(ctx, observe.TurnRun{Claim: claim, Outcome: observe.RunCompleted})
 	span := h.received(r)[0]
 	want := fmt.Sprintf("msg=inside workspace=w trace_id=%s span_id=%x\n", callerTrace, span.GetSpanId())
 	if text := h.log.String(); !strings.Contains(text, want) || !strings.Contains(text, "msg=outside workspace=w\n") {

@@ -14,14 +14,14 @@ import (
 // the earlier source has it. It keeps nothing: what a source has now, the
 // registry has now.
 type Registry struct {
-	sources []parley.ToolSource
+	sources []Source
 }
 
-var _ parley.ToolSource = (*Registry)(nil)
+var _ Source = (*Registry)(nil)
 
 // Join makes a Registry. CodeInvalid when two sources have the same name by now:
 // what is configured must not hide something else.
-func Join(sources ...parley.ToolSource) (*Registry, error) {
+func Join(sources ...Source) (*Registry, error) {
 	owner := map[string]string{}
 	for _, source := range sources {
 		for _, tool := range source.Tools() {
@@ -36,7 +36,7 @@ func Join(sources ...parley.ToolSource) (*Registry, error) {
 }
 
 // Tool finds a tool by its exact name.
-func (r *Registry) Tool(name string) (parley.Tool, bool) {
+func (r *Registry) Tool(name string) (Tool, bool) {
 	for _, source := range r.sources {
 		if tool, ok := source.Tool(name); ok {
 			return tool, true
@@ -46,23 +46,23 @@ func (r *Registry) Tool(name string) (parley.Tool, bool) {
 }
 
 // Tools lists the tools of all sources by name.
-func (r *Registry) Tools() []parley.Tool {
-	var all []parley.Tool
+func (r *Registry) Tools() []Tool {
+	var all []Tool
 	for _, source := range r.sources {
 		all = append(all, source.Tools()...)
 	}
-	byName := func(a, b parley.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
+	byName := func(a, b Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
 	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
-	return slices.CompactFunc(all, func(a, b parley.Tool) bool { return byName(a, b) == 0 })
+	return slices.CompactFunc(all, func(a, b Tool) bool { return byName(a, b) == 0 })
 }
 
 // Faults lists the tools of all sources that cannot be used, by name.
-func (r *Registry) Faults() []parley.ToolFault {
-	var all []parley.ToolFault
+func (r *Registry) Faults() []Fault {
+	var all []Fault
 	for _, source := range r.sources {
 		all = append(all, source.Faults()...)
 	}
-	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -75,5 +75,5 @@ func (r *Registry) Await(ctx context.Context) {
 
 // Expects reports whether one of the sources does.
 func (r *Registry) Expects(name string) bool {
-	return slices.ContainsFunc(r.sources, func(source parley.ToolSource) bool { return source.Expects(name) })
+	return slices.ContainsFunc(r.sources, func(source Source) bool { return source.Expects(name) })
 }

@@ -18,18 +18,18 @@ type named struct{ name, source string }
 func (n named) Definition() parley.ToolDefinition { return parley.ToolDefinition{Name: n.name} }
 func (named) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
 func (n named) Source() string                    { return n.source }
-func (named) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+func (named) Call(context.Context, tool.Call) (json.RawMessage, error) {
 	return json.RawMessage("null"), nil
 }
 
 // source is a list of tools that may change, and a prefix that it expects.
 type source struct {
-	tools   []parley.Tool
+	tools   []tool.Tool
 	expects string
 }
 
-func (s *source) Tools() []parley.Tool { return s.tools }
-func (s *source) Tool(name string) (parley.Tool, bool) {
+func (s *source) Tools() []tool.Tool { return s.tools }
+func (s *source) Tool(name string) (tool.Tool, bool) {
 	for _, t := range s.tools {
 		if t.Definition().Name == name {
 			return t, true
@@ -37,8 +37,8 @@ func (s *source) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
-func (*source) Await(context.Context)      {}
-func (*source) Faults() []parley.ToolFault { return nil }
+func (*source) Await(context.Context) {}
+func (*source) Faults() []tool.Fault  { return nil }
 func (s *source) Expects(name string) bool {
 	return s.expects != "" && strings.HasPrefix(name, s.expects)
 }
@@ -51,8 +51,8 @@ func listed(r *tool.Registry) (all []string) {
 }
 
 func TestJoinedSourcesReadAsOne(t *testing.T) {
-	first := &source{tools: []parley.Tool{named{"zeta", "one"}, named{"beta", "one"}}}
-	second := &source{tools: []parley.Tool{named{"alpha", "two"}}, expects: "fs__"}
+	first := &source{tools: []tool.Tool{named{"zeta", "one"}, named{"beta", "one"}}}
+	second := &source{tools: []tool.Tool{named{"alpha", "two"}}, expects: "fs__"}
 	registry, err := tool.Join(first, second)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestJoinedSourcesReadAsOne(t *testing.T) {
 }
 
 func TestTwoToolsOfOneNameAreRefused(t *testing.T) {
-	_, err := tool.Join(&source{tools: []parley.Tool{named{"read_file", "builtin"}}}, &source{tools: []parley.Tool{named{"read_file", "http"}}})
+	_, err := tool.Join(&source{tools: []tool.Tool{named{"read_file", "builtin"}}}, &source{tools: []tool.Tool{named{"read_file", "http"}}})
 	if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), `"read_file"`) {
 		t.Errorf("got %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/tool"
 )
 
 // accepted is what the owner of a turn's session has accepted, as far as a run has
@@ -83,7 +84,7 @@ func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRea
 // digestOf is the call's tool as it is.
 func (t *turn) digestOf(call *toolCall) string {
 	if call.tool != nil {
-		return parley.ToolDigest(call.tool)
+		return tool.Digest(call.tool)
 	}
 	return call.ref.Digest()
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 )
 
 // A failed turn is tried again where it failed: its tools do not run again, the
@@ -15,12 +18,12 @@ import (
 func TestRetryGoesOnWhereItFailed(t *testing.T) {
 	r := newRig(t)
 	var ran atomic.Int64
-	r.tools = fakeTools{{name: "send", call: func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{name: "send", call: func(context.Context, tool.Call) (json.RawMessage, error) {
 		ran.Add(1)
 		return json.RawMessage(`"sent"`), nil
 	}}}
 	r.start(nil)
-	broken := fails(parley.NewModelError(parley.ClassStream, false, "cut", nil), text(0, "half an ans"))
+	broken := fails(model.NewError(parley.ClassStream, false, "cut", nil), text(0, "half an ans"))
 	r.model.play(calls(parley.FinishToolCalls, "send", `{}`), broken)
 	sessionID := r.session(tooled("send"), nil)
 	first := r.ended(r.post(sessionID, "Send it", "").Turn.ID)
@@ -28,7 +31,7 @@ func TestRetryGoesOnWhereItFailed(t *testing.T) {
 		t.Fatalf("the turn is %+v", first)
 	}
 	r.model.play(says("It is sent."))
-	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first.ID, parley.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first.ID, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
 	r.must(err)
 	second := r.ended(resumed.Turn.ID)
 	if second.Status != parley.TurnCompleted || second.ContinuesID != first.ID || ran.Load() != 1 {
@@ -43,7 +46,7 @@ func TestRetryGoesOnWhereItFailed(t *testing.T) {
 	}
 }
 
-func roles(request parley.ModelRequest) (roles []string) {
+func roles(request model.Request) (roles []string) {
 	for _, m := range request.Messages {
 		roles = append(roles, string(m.Role))
 	}
@@ -64,7 +67,7 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 	w.Cancel(first)
 	r.ended(first)
 	r.model.play(says("Gone."))
-	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first, parley.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
 	r.must(err)
 	if second := r.ended(resumed.Turn.ID); second.Status != parley.TurnCompleted {
 		t.Errorf("the retry is %+v", second)
@@ -77,7 +80,7 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 // A turn beyond its steps goes on from where it stood, with as many again.
 func TestContinueBeyondTheSteps(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{name: "look", annotations: parley.ToolAnnotations{ReadOnly: true}, call: func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{name: "look", annotations: parley.ToolAnnotations{ReadOnly: true}, call: func(context.Context, tool.Call) (json.RawMessage, error) {
 		return json.RawMessage(`"nothing"`), nil
 	}}}
 	r.start(nil)
@@ -90,7 +93,7 @@ func TestContinueBeyondTheSteps(t *testing.T) {
 		t.Fatalf("the turn is %+v", first)
 	}
 	r.model.play(says("Found."))
-	resumed, err := r.store.ContinueTurn(t.Context(), r.scope, sessionID, first.ID, parley.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.ContinueTurn(t.Context(), r.scope, sessionID, first.ID, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
 	r.must(err)
 	if second := r.ended(resumed.Turn.ID); second.Status != parley.TurnCompleted || second.Step != 1 {
 		t.Errorf("the turn goes on as %+v", second)

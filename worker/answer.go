@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
+	"parley/store"
 )
 
 // MaxBlocks bounds the blocks of one model answer.
@@ -26,7 +28,7 @@ type answer struct {
 	shown   bool   // something of it was visible to watchers
 	silent  bool   // the last attempt failed before anything came of it: the next one waits less
 	bytes   int
-	call    parley.CallSettled // of the last call
+	call    store.CallSettled // of the last call
 	usage   parley.Usage
 	finish  parley.FinishReason // "" until the answer is complete
 	failure *parley.Failure     // why there is no answer
@@ -36,9 +38,9 @@ type answer struct {
 	first   time.Time // of the first chunk
 	ended   time.Time
 
-	question  *question      // that it answers
-	noted     []parley.Chunk // as the model gave them, for the response cache
-	noteBytes int            // of their contents
+	question  *question     // that it answers
+	noted     []model.Chunk // as the model gave them, for the response cache
+	noteBytes int           // of their contents
 }
 
 func newAnswer(t *turn, step int) *answer {
@@ -57,15 +59,15 @@ func (a *answer) again() {
 }
 
 // errTooLong ends an answer beyond its bounds.
-var errTooLong = parley.NewModelError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
 
 // take adds a chunk. An error is the store's, or errTooLong.
-func (a *answer) take(chunk *parley.Chunk) error {
+func (a *answer) take(chunk *model.Chunk) error {
 	switch chunk.Kind {
-	case parley.ChunkUsage:
+	case model.ChunkUsage:
 		a.usage = chunk.Usage
 		return nil
-	case parley.ChunkFinish:
+	case model.ChunkFinish:
 		a.finish = chunk.Finish
 		return nil
 	}
@@ -80,7 +82,7 @@ func (a *answer) take(chunk *parley.Chunk) error {
 		}
 	}
 	into.chunks.Add(1)
-	if chunk.Kind == parley.ChunkProviderData {
+	if chunk.Kind == model.ChunkProviderData {
 		if into.data == nil || into.dataFrom == chunk.Block {
 			into.data, into.dataFrom = chunk.Data, chunk.Block
 		}
@@ -98,11 +100,11 @@ func (a *answer) take(chunk *parley.Chunk) error {
 	}
 	kind := parley.KindText
 	switch chunk.Kind {
-	case parley.ChunkReasoning:
+	case model.ChunkReasoning:
 		kind = parley.KindReasoning
-	case parley.ChunkArguments:
+	case model.ChunkArguments:
 		kind = parley.KindArguments
-	case parley.ChunkRefusal:
+	case model.ChunkRefusal:
 		into.refusal += text
 		return nil // shown when it settles
 	}
@@ -159,7 +161,7 @@ const (
 
 // place finds the row of a block that begins, and opens a new one where the
 // block cannot join the last.
-func (a *answer) place(chunk *parley.Chunk) (*row, error) {
+func (a *answer) place(chunk *model.Chunk) (*row, error) {
 	if chunk.Block < 0 || chunk.Block >= MaxBlocks {
 		return nil, errTooLong
 	}
@@ -169,10 +171,10 @@ func (a *answer) place(chunk *parley.Chunk) (*row, error) {
 	into := a.rows[len(a.rows)-1]
 	joins := into.role == parley.RoleAssistant && !into.texted
 	switch chunk.Kind {
-	case parley.ChunkText:
-	case parley.ChunkRefusal:
+	case model.ChunkText:
+	case model.ChunkRefusal:
 		joins = into.role == parley.RoleAssistant && into.refusal == ""
-	case parley.ChunkToolCall, parley.ChunkArguments:
+	case model.ChunkToolCall, model.ChunkArguments:
 		joins = false
 	default: // reasoning, or what a provider wants back of reasoning that it keeps to itself
 		joins = joins && !into.reasoned
@@ -184,9 +186,9 @@ func (a *answer) place(chunk *parley.Chunk) (*row, error) {
 		}
 	}
 	switch chunk.Kind {
-	case parley.ChunkText, parley.ChunkRefusal:
+	case model.ChunkText, model.ChunkRefusal:
 		into.texted = true
-	case parley.ChunkReasoning, parley.ChunkProviderData:
+	case model.ChunkReasoning, model.ChunkProviderData:
 		into.reasoned = true
 	}
 	a.blocks[chunk.Block] = into
@@ -194,14 +196,14 @@ func (a *answer) place(chunk *parley.Chunk) (*row, error) {
 }
 
 // openRow opens a further row of the step, durable before its first delta.
-func (a *answer) openRow(chunk *parley.Chunk) (*row, error) {
+func (a *answer) openRow(chunk *model.Chunk) (*row, error) {
 	fresh := &row{id: parley.NewID(), fence: a.turn.fence, role: parley.RoleAssistant, model: a.turn.settings.Model}
-	if chunk.Kind == parley.ChunkToolCall || chunk.Kind == parley.ChunkArguments {
+	if chunk.Kind == model.ChunkToolCall || chunk.Kind == model.ChunkArguments {
 		fresh.role = parley.RoleToolCall
 		fresh.callID = "call_" + hex.EncodeToString(fresh.id[:])
 		fresh.toolName = parley.Clip(strings.ReplaceAll(chunk.Name, "\x00", "\uFFFD"), parley.MaxNameBytes-4)
 	}
-	opened, err := a.turn.w.store.OpenBlock(a.turn.writes, a.turn.fence, parley.BlockOpen{
+	opened, err := a.turn.w.store.OpenBlock(a.turn.writes, a.turn.fence, store.BlockOpen{
 		MessageID: fresh.id, Step: a.step, Role: fresh.role, Author: a.turn.author, AgentType: a.turn.claim.Trigger.AgentType,
 		Model: a.turn.settings.Model, ToolCallID: fresh.callID, ToolName: fresh.toolName,
 	})

@@ -7,21 +7,24 @@ import (
 
 	"parley"
 	"parley/internal/caught"
+	"parley/model"
+	"parley/observe"
+	"parley/store"
 )
 
 // question is a step's request, ready to be sent.
 type question struct {
 	place   place
-	request *parley.ModelRequest // if the turn keeps it, and for an observer that reads contents; else nil
-	encoded parley.EncodedRequest
-	filter  parley.AnswerFilter // of the middleware; nil: answers are kept as they come
-	key     parley.Hash         // of the response cache, if the turn uses it
-	served  *served             // the answer that was in there; nil: the model is asked
-	call    parley.Call         // all but ID, MessageID and Attempt
+	request *model.Request // if the turn keeps it, and for an observer that reads contents; else nil
+	encoded model.EncodedRequest
+	filter  model.AnswerFilter // of the middleware; nil: answers are kept as they come
+	key     parley.Hash        // of the response cache, if the turn uses it
+	served  *served            // the answer that was in there; nil: the model is asked
+	call    parley.Call        // all but ID, MessageID and Attempt
 	system  string
 	tools   []byte
-	steers  []parley.Steered
-	window  *parley.Window   // what of the record it shows
+	steers  []store.Steered
+	window  *store.Window    // what of the record it shows
 	shown   []parley.Message // of the record; only if the turn keeps it
 	// estimate is of the whole request, as messages are stored with it; tokens in the
 	// model's own.
@@ -29,7 +32,7 @@ type question struct {
 	tokens   int64
 	images   bool // it shows some
 	// reservation is what the call is sure of before it is sent; nil without limits.
-	reservation *parley.Reservation
+	reservation *store.Reservation
 }
 
 // ask makes attempts at a request until one answers, or fails for good, or the
@@ -67,7 +70,7 @@ func (t *turn) ask(q *question) (*answer, error) {
 		if !ok {
 			return a, nil
 		}
-		notice := parley.RetryNotice{Attempt: a.attempt + 1, Class: a.failure.Class, Wait: wait}
+		notice := store.RetryNotice{Attempt: a.attempt + 1, Class: a.failure.Class, Wait: wait}
 		t.w.observer.CallRetried(t.at, &q.call, notice)
 		if err := t.w.store.RetryCall(t.writes, t.fence, a.step, a.call, notice); err != nil {
 			a.drop()
@@ -93,13 +96,13 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	begin := t.beginning(a, q)
 	call := &begin.Call
 	t.attempts++
-	ctx := parley.WithAttempt(t.at, t.attempts)
+	ctx := model.WithAttempt(t.at, t.attempts)
 	if a.silent {
-		ctx = parley.WithLessPatience(ctx)
+		ctx = model.WithLessPatience(ctx)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ctx = t.w.observer.CallBegan(ctx, parley.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
+	ctx = t.w.observer.CallBegan(ctx, observe.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
 	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()
 	waiting, opened := true, make(chan error, 1)
 	opening := func() {
@@ -162,16 +165,16 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 }
 
 // beginning is the record that an attempt starts with.
-func (t *turn) beginning(a *answer, q *question) *parley.StepBegin {
-	begin := &parley.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Window: q.window, Reservation: q.reservation}
+func (t *turn) beginning(a *answer, q *question) *store.StepBegin {
+	begin := &store.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Window: q.window, Reservation: q.reservation}
 	call := &begin.Call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
-	a.call = parley.CallSettled{CallID: call.ID}
+	a.call = store.CallSettled{CallID: call.ID}
 	return begin
 }
 
 // openContained is open on a goroutine of its own, where a panic would be the process's.
-func (t *turn) openContained(a *answer, begin *parley.StepBegin) (err error) {
+func (t *turn) openContained(a *answer, begin *store.StepBegin) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = caught.New(value)
@@ -181,7 +184,7 @@ func (t *turn) openContained(a *answer, begin *parley.StepBegin) (err error) {
 }
 
 // open makes the attempt's record. It runs beside the request.
-func (t *turn) open(a *answer, begin *parley.StepBegin) error {
+func (t *turn) open(a *answer, begin *store.StepBegin) error {
 	if a.begun {
 		return t.w.store.BeginCall(t.writes, t.fence, *begin)
 	}
@@ -197,12 +200,12 @@ func (t *turn) open(a *answer, begin *parley.StepBegin) error {
 
 // judge decides what an attempt came to. An error is CodeFenced.
 func (t *turn) judge(a *answer, broken error) error {
-	var model *parley.ModelError
+	var failed *model.Error
 	var stored *parley.Error
 	switch {
 	case (broken != nil || a.finish == "") && (t.ctx.Err() != nil || t.writes.Err() != nil): // interrupted; the lease's end reaches its runs one after the other
 		a.finish = ""
-	case broken != nil && !errors.As(broken, &model) && errors.As(broken, &stored): // a row could not be opened
+	case broken != nil && !errors.As(broken, &failed) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {
 			return broken
 		}
@@ -212,13 +215,13 @@ func (t *turn) judge(a *answer, broken error) error {
 		a.finish = ""
 		a.fail(broken)
 	case a.finish == "":
-		a.fail(parley.NewModelError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil))
+		a.fail(model.NewError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil))
 	case a.refused():
-		a.fail(parley.NewModelError(parley.ClassContentFilter, false, "the model declined to answer", nil))
+		a.fail(model.NewError(parley.ClassContentFilter, false, "the model declined to answer", nil))
 	case a.empty() && a.finish == parley.FinishLength:
-		a.fail(parley.NewModelError(parley.ClassModel, false, "the answer was cut at its token limit before it began; raise max_tokens", nil))
+		a.fail(model.NewError(parley.ClassModel, false, "the answer was cut at its token limit before it began; raise max_tokens", nil))
 	case a.empty():
-		a.fail(parley.NewModelError(parley.ClassModel, true, "the model gave an empty answer", nil))
+		a.fail(model.NewError(parley.ClassModel, true, "the model gave an empty answer", nil))
 	}
 	a.record()
 	return nil
@@ -248,8 +251,8 @@ func (a *answer) record() {
 }
 
 // observed is what the observer is told of an attempt.
-func (a *answer) observed(call *parley.Call, reserved *parley.Reservation, broken error) parley.CallEnded {
-	ended := parley.CallEnded{
+func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken error) observe.CallEnded {
+	ended := observe.CallEnded{
 		Call: call, Reserved: reserved, Settled: &a.call, Took: a.ended.Sub(a.started), Status: a.status, Answer: a.parts, Broken: broken,
 	}
 	if !a.first.IsZero() {
@@ -259,23 +262,23 @@ func (a *answer) observed(call *parley.Call, reserved *parley.Reservation, broke
 }
 
 // parts are the answer's rows in order, as a request would show them.
-func (a *answer) parts() []parley.RequestPart {
-	var parts []parley.RequestPart
+func (a *answer) parts() []model.Part {
+	var parts []model.Part
 	for _, r := range a.rows {
 		if r.stream == nil {
 			continue
 		}
 		if r.role == parley.RoleToolCall {
-			parts = append(parts, parley.RequestPart{
-				Kind: parley.PartToolCall, CallID: r.callID, Name: r.toolName, Arguments: []byte(r.stream.Text(parley.KindArguments)),
+			parts = append(parts, model.Part{
+				Kind: model.PartToolCall, CallID: r.callID, Name: r.toolName, Arguments: []byte(r.stream.Text(parley.KindArguments)),
 			})
 			continue
 		}
 		if reasoning := r.stream.Text(parley.KindReasoning); reasoning != "" {
-			parts = append(parts, parley.RequestPart{Kind: parley.PartReasoning, Text: reasoning})
+			parts = append(parts, model.Part{Kind: model.PartReasoning, Text: reasoning})
 		}
 		if text := r.stream.Text(parley.KindText); text != "" {
-			parts = append(parts, parley.RequestPart{Kind: parley.PartText, Text: text})
+			parts = append(parts, model.Part{Kind: model.PartText, Text: text})
 		}
 	}
 	return parts

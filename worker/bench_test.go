@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // BenchmarkTurn runs whole turns of 200 tokens, 64 at once, in sessions of their
@@ -13,7 +14,7 @@ func BenchmarkTurn(b *testing.B) {
 	r := newRig(b)
 	r.options.Log = nil
 	w := r.start(nil)
-	tokens := make([]parley.Chunk, 0, 202)
+	tokens := make([]model.Chunk, 0, 202)
 	for range 200 {
 		tokens = append(tokens, text(0, "token "))
 	}

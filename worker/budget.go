@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // outputEstimate is what an answer is taken to need that neither max_tokens nor the
@@ -29,7 +30,7 @@ func (t *turn) inTree() bool {
 // scopes are the budgets that a turn's calls are charged to. Nil pointers are
 // subjects that are gone.
 type scopes struct {
-	session, agent, root, rootAgent *parley.Budget
+	session, agent, root, rootAgent *store.Budget
 	limits, rootLimits              parley.Limits // in effect
 }
 
@@ -46,10 +47,10 @@ func (t *turn) readScopes() (*scopes, error) {
 		if err != nil {
 			return nil, err
 		}
-		var missing []parley.BudgetSubject
+		var missing []store.BudgetSubject
 		limited := false
 		for _, one := range []struct {
-			budget *parley.Budget
+			budget *store.Budget
 			limits parley.Limits
 		}{{s.session, s.limits}, {s.root, s.rootLimits}, {s.agent, limitsOf(s.agent)}, {s.rootAgent, limitsOf(s.rootAgent)}} {
 			if one.budget == nil || !one.limits.Budgeted() {
@@ -72,7 +73,7 @@ func (t *turn) readScopes() (*scopes, error) {
 	}
 }
 
-func limitsOf(b *parley.Budget) parley.Limits {
+func limitsOf(b *store.Budget) parley.Limits {
 	if b == nil {
 		return parley.Limits{}
 	}
@@ -82,9 +83,9 @@ func limitsOf(b *parley.Budget) parley.Limits {
 // lookAtScopes reads them once; the turn's own limits are then those of now.
 func (t *turn) lookAtScopes() (*scopes, error) {
 	session := &t.claim.Session
-	subjects := []parley.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	subjects := []store.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
 	if t.inTree() {
-		subjects = append(subjects, parley.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
+		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
 	found, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, subjects)
 	if err != nil {
@@ -116,7 +117,7 @@ func (t *turn) lookAtScopes() (*scopes, error) {
 	}
 	s.rootAgent = s.agent
 	if s.root.AgentID != session.AgentID {
-		others, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, []parley.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}})
+		others, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, []store.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}})
 		if err != nil {
 			return nil, err
 		}
@@ -130,41 +131,41 @@ func (t *turn) lookAtScopes() (*scopes, error) {
 }
 
 // charges are what a call is charged to, by subject.
-func (s *scopes) charges() (charges []parley.Charge) {
+func (s *scopes) charges() (charges []store.Charge) {
 	if s.limits.Budgeted() {
 		own := s.session.Limits
-		charges = append(charges, parley.Charge{Subject: s.session.ID, Revision: s.session.Revision, Tokens: s.limits.SessionTokens,
+		charges = append(charges, store.Charge{Subject: s.session.ID, Revision: s.session.Revision, Tokens: s.limits.SessionTokens,
 			Cost: s.limits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
 	}
 	if s.rootLimits.Budgeted() {
 		own := s.root.Limits
-		charges = append(charges, parley.Charge{Subject: s.root.ID, Revision: s.root.Revision, Tokens: s.rootLimits.SessionTokens,
+		charges = append(charges, store.Charge{Subject: s.root.ID, Revision: s.root.Revision, Tokens: s.rootLimits.SessionTokens,
 			Cost: s.rootLimits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
 	}
 	if s.agent != nil && s.agent.Limits.Budgeted() {
-		charges = append(charges, parley.Charge{Subject: s.agent.ID, Revision: s.agent.Revision,
+		charges = append(charges, store.Charge{Subject: s.agent.ID, Revision: s.agent.Revision,
 			DailyTokens: s.agent.Limits.DailyTokens, DailyCost: s.agent.Limits.DailyCost})
 	}
 	if s.rootAgent != nil && s.rootAgent != s.agent && s.rootAgent.Limits.Budgeted() {
-		charges = append(charges, parley.Charge{Subject: s.rootAgent.ID, Revision: s.rootAgent.Revision, Watched: true})
+		charges = append(charges, store.Charge{Subject: s.rootAgent.ID, Revision: s.rootAgent.Revision, Watched: true})
 	}
-	slices.SortFunc(charges, func(a, b parley.Charge) int { return bytes.Compare(a.Subject[:], b.Subject[:]) })
+	slices.SortFunc(charges, func(a, b store.Charge) int { return bytes.Compare(a.Subject[:], b.Subject[:]) })
 	return charges
 }
 
 // of is the budget of a charge.
-func (s *scopes) of(charge *parley.Charge) *parley.Budget {
-	for _, b := range []*parley.Budget{s.session, s.root, s.agent, s.rootAgent} {
+func (s *scopes) of(charge *store.Charge) *store.Budget {
+	for _, b := range []*store.Budget{s.session, s.root, s.agent, s.rootAgent} {
 		if b != nil && b.ID == charge.Subject {
 			return b
 		}
 	}
-	return &parley.Budget{}
+	return &store.Budget{}
 }
 
 // afford finds out whether the next call fits into what the turn may spend, and
 // what to reserve for it; both nil when nothing is limited.
-func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error) {
+func (t *turn) afford(q *question) (*store.Reservation, *store.Refusal, error) {
 	if !t.capped() {
 		return nil, nil, nil
 	}
@@ -172,8 +173,8 @@ func (t *turn) afford(q *question) (*parley.Reservation, *parley.Refusal, error)
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	reservation := &parley.Reservation{Reserved: t.estimate(q), Charges: s.charges()}
-	refusal := &parley.Refusal{Reservation: *reservation, Reason: parley.WaitBudget, Session: t.claim.Session.Limits, Model: t.claim.Session.Model}
+	reservation := &store.Reservation{Reserved: t.estimate(q), Charges: s.charges()}
+	refusal := &store.Refusal{Reservation: *reservation, Reason: parley.WaitBudget, Session: t.claim.Session.Limits, Model: t.claim.Session.Model}
 	if reservation.Cost == nil && s.priced() {
 		refusal.Certain = true
 		refusal.Sentence = fmt.Sprintf("Money is limited here and the price of the model %q is not known. Give its price under models in parley.yaml, choose another model, or limit tokens instead.", t.settings.Model)
@@ -230,7 +231,7 @@ type check struct {
 }
 
 // checks are the limits that hold for a call.
-func (t *turn) checks(s *scopes, r *parley.Reservation) (checks []check) {
+func (t *turn) checks(s *scopes, r *store.Reservation) (checks []check) {
 	var cost int64
 	if r.Cost != nil {
 		cost = int64(*r.Cost)
@@ -261,7 +262,7 @@ func (t *turn) checks(s *scopes, r *parley.Reservation) (checks []check) {
 	return checks
 }
 
-func (c check) knowing(b *parley.Budget) check {
+func (c check) knowing(b *store.Budget) check {
 	c.warned = b.Warned&c.limit.WarnedBit() != 0
 	return c
 }
@@ -318,7 +319,7 @@ func (c *check) sentence() string {
 
 // parkRefused makes a turn wait that has no room to go on. It is tried again at once
 // when that is not so any more.
-func (t *turn) parkRefused(at place, refusal *parley.Refusal) (place, error) {
+func (t *turn) parkRefused(at place, refusal *store.Refusal) (place, error) {
 	err := t.persist(func() error {
 		_, err := t.w.store.ParkRefused(t.writes, t.fence, *refusal)
 		return err
@@ -331,7 +332,7 @@ func (t *turn) parkRefused(at place, refusal *parley.Refusal) (place, error) {
 }
 
 // charge counts what an attempt was charged with.
-func (t *turn) charge(settled *parley.CallSettled, reservation *parley.Reservation) {
+func (t *turn) charge(settled *store.CallSettled, reservation *store.Reservation) {
 	if reservation == nil {
 		return
 	}
@@ -353,7 +354,7 @@ func (t *turn) keepPace() (waits bool, err error) {
 	if err != nil || wait == 0 {
 		return false, err
 	}
-	_, err = t.parkRefused(place{}, &parley.Refusal{Reason: parley.WaitRateLimit, After: wait,
+	_, err = t.parkRefused(place{}, &store.Refusal{Reason: parley.WaitRateLimit, After: wait,
 		Sentence: fmt.Sprintf("This session takes %d requests a minute; its loop goes on in %s.", *perMinute, wait.Round(time.Second))})
 	return true, err
 }

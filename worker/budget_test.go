@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
 )
 
 // waitsForRoom waits for a session's turn to park for budget, and returns what the event
@@ -21,7 +22,7 @@ func (r *rig) waitsForRoom(sessionID parley.ID) (told struct{ Reason, Limit, Sen
 // relimit changes a session's limits.
 func (r *rig) relimit(sessionID parley.ID, patch string) {
 	r.Helper()
-	var change parley.SessionChange
+	var change store.SessionChange
 	r.must(json.Unmarshal([]byte(patch), &change.Overrides.Limits))
 	_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, change)
 	r.must(err)
@@ -34,9 +35,9 @@ func brief(limits parley.Limits) parley.Overrides {
 	return overrides
 }
 
-func (r *rig) spent(id parley.ID) parley.Budget {
+func (r *rig) spent(id parley.ID) store.Budget {
 	r.Helper()
-	budgets, err := r.store.Budgets(r.Context(), r.scope.WorkspaceID, []parley.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}})
+	budgets, err := r.store.Budgets(r.Context(), r.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}})
 	r.must(err)
 	return budgets[0]
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/observe"
+	"parley/store"
 )
 
 // turnResponses bounds the answers that one run of a turn keeps for the cache.
@@ -15,12 +18,12 @@ const turnResponses = 16
 // session asks for it have one. What is to be written is written when the run is over.
 type responses struct {
 	age  time.Duration // how old an answer may be
-	used parley.ResponsesUsed
+	used store.ResponsesUsed
 }
 
 // served is a kept answer that takes the place of a model's.
 type served struct {
-	chunks []parley.Chunk
+	chunks []model.Chunk
 	cost   *parley.Money // that it had; nil: unknown
 }
 
@@ -32,7 +35,7 @@ func (t *turn) useResponses() {
 }
 
 // responseKey is the key of a request that was encoded.
-func (t *turn) responseKey(request *parley.ModelRequest, encoded parley.EncodedRequest) (parley.Hash, error) {
+func (t *turn) responseKey(request *model.Request, encoded model.EncodedRequest) (parley.Hash, error) {
 	if request.CacheKey != "" {
 		plain := *request
 		plain.CacheKey = ""
@@ -42,7 +45,7 @@ func (t *turn) responseKey(request *parley.ModelRequest, encoded parley.EncodedR
 		}
 	}
 	encoded.Model = t.settings.Model
-	return parley.ResponseKey(encoded), nil
+	return model.ResponseKey(encoded), nil
 }
 
 // lookUp looks for the answer to a question. A cache that fails is one without it.
@@ -52,11 +55,11 @@ func (t *turn) lookUp(q *question) {
 	}
 	found, err := t.w.responses.CachedResponse(t.writes, t.fence.WorkspaceID, q.key, t.responses.age)
 	if err == nil && found != nil {
-		var chunks []parley.Chunk
-		if chunks, err = parley.DecodeChunks(found.Chunks); err == nil {
+		var chunks []model.Chunk
+		if chunks, err = model.DecodeChunks(found.Chunks); err == nil {
 			q.served = &served{chunks: chunks, cost: found.Cost}
 			q.call.Manifest.CachedResponse = true
-			t.w.observer.CachedResponses(parley.ResponseHits, 1)
+			t.w.observer.CachedResponses(observe.ResponseHits, 1)
 			return
 		}
 	}
@@ -64,12 +67,12 @@ func (t *turn) lookUp(q *question) {
 		t.log().WarnContext(t.ctx, "the response cache could not be read; the model is asked", "error", err)
 	}
 	t.responses.used.Misses++
-	t.w.observer.CachedResponses(parley.ResponseMisses, 1)
+	t.w.observer.CachedResponses(observe.ResponseMisses, 1)
 }
 
 // stream is the answer to a question: a kept one, or the model's, of which the
 // chunks are noted if it may be kept.
-func (t *turn) stream(ctx context.Context, a *answer, q *question) iter.Seq2[parley.Chunk, error] {
+func (t *turn) stream(ctx context.Context, a *answer, q *question) iter.Seq2[model.Chunk, error] {
 	switch {
 	case q.served != nil:
 		return q.served.stream(ctx)
@@ -80,16 +83,16 @@ func (t *turn) stream(ctx context.Context, a *answer, q *question) iter.Seq2[par
 }
 
 // stream plays a kept answer as a model's. It uses no tokens.
-func (s *served) stream(ctx context.Context) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (s *served) stream(ctx context.Context) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		var none int64
 		usage := parley.Usage{InputTokens: &none, OutputTokens: &none}
-		if !yield(parley.Chunk{Kind: parley.ChunkUsage, Usage: usage}, nil) {
+		if !yield(model.Chunk{Kind: model.ChunkUsage, Usage: usage}, nil) {
 			return
 		}
 		for i := range s.chunks {
 			if ctx.Err() != nil {
-				yield(parley.Chunk{}, context.Cause(ctx))
+				yield(model.Chunk{}, context.Cause(ctx))
 				return
 			}
 			if !yield(s.chunks[i], nil) {
@@ -101,8 +104,8 @@ func (s *served) stream(ctx context.Context) iter.Seq2[parley.Chunk, error] {
 
 // noting notes the chunks of an answer as the model gave them, before middleware
 // reads them: what one session hides from the provider is so in no other's answer.
-func (a *answer) noting(chunks iter.Seq2[parley.Chunk, error]) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		a.noted, a.noteBytes = nil, 0
 		for chunk, err := range chunks {
 			if a.noteBytes += len(chunk.Text) + len(chunk.Data); err == nil && a.noteBytes <= parley.MaxCachedResponseBytes {
@@ -123,7 +126,7 @@ func (t *turn) remember(a *answer) {
 	}
 	used := &t.responses.used
 	if a.question.served != nil {
-		hit := parley.ResponseHit{Key: a.question.key}
+		hit := store.ResponseHit{Key: a.question.key}
 		if a.call.Saved != nil {
 			hit.Saved = *a.call.Saved
 		}
@@ -133,9 +136,9 @@ func (t *turn) remember(a *answer) {
 	if a.noteBytes > parley.MaxCachedResponseBytes || len(used.Fresh) >= turnResponses {
 		return
 	}
-	kept, err := parley.EncodeChunks(a.noted)
+	kept, err := model.EncodeChunks(a.noted)
 	if err == nil && len(kept) <= parley.MaxCachedResponseBytes {
-		used.Fresh = append(used.Fresh, parley.CachedResponse{Key: a.question.key, Chunks: kept, Cost: a.call.Cost})
+		used.Fresh = append(used.Fresh, store.CachedResponse{Key: a.question.key, Chunks: kept, Cost: a.call.Cost})
 	}
 }
 
@@ -151,9 +154,9 @@ func (t *turn) keepResponses() {
 		return
 	}
 	if n := len(t.responses.used.Fresh); n > 0 {
-		t.w.observer.CachedResponses(parley.ResponseStored, n)
+		t.w.observer.CachedResponses(observe.ResponseStored, n)
 	}
 	if evicted > 0 {
-		t.w.observer.CachedResponses(parley.ResponseEvicted, int(evicted))
+		t.w.observer.CachedResponses(observe.ResponseEvicted, int(evicted))
 	}
 }

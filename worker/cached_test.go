@@ -9,7 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
 	"parley/sqlite"
+	"parley/store"
+	"parley/tool"
 )
 
 // keeping are overrides that turn the response cache on.
@@ -39,8 +42,8 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	in, out := int64(1000), int64(500)
-	r.model.play(chunks(parley.Chunk{Kind: parley.ChunkReasoning, Text: "Well."}, text(1, "Hel"), text(1, "lo."),
-		parley.Chunk{Kind: parley.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}}, done(parley.FinishStop)))
+	r.model.play(chunks(model.Chunk{Kind: model.ChunkReasoning, Text: "Well."}, text(1, "Hel"), text(1, "lo."),
+		model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}}, done(parley.FinishStop)))
 	first, _ := r.converse(keeping(), "Hi")
 	poor := keeping()
 	limit := int64(1)
@@ -113,7 +116,7 @@ func TestCachedAnswersStayInTheirWorkspace(t *testing.T) {
 func TestOnlyWholeAnswersAreKept(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
-	broken := parley.NewModelError(parley.ClassStream, false, "broken", nil)
+	broken := model.NewError(parley.ClassStream, false, "broken", nil)
 	for name, play := range map[string]answerFunc{
 		"broken":  fails(broken, text(0, "Hel")),
 		"cut":     chunks(text(0, "Hel"), done(parley.FinishLength)),
@@ -139,7 +142,7 @@ func TestToolsOfAKeptAnswerRun(t *testing.T) {
 	r := newRig(t)
 	ran := 0
 	r.tools = fakeTools{{name: "look", annotations: parley.ToolAnnotations{ReadOnly: true},
-		call: func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		call: func(context.Context, tool.Call) (json.RawMessage, error) {
 			ran++
 			return json.RawMessage(`"seen"`), nil
 		}}}
@@ -175,10 +178,10 @@ func TestBrokenResponseCacheIsNone(t *testing.T) {
 // brokenCache is a store whose response cache fails.
 type brokenCache struct{ *sqlite.Store }
 
-func (brokenCache) CachedResponse(context.Context, parley.ID, parley.Hash, time.Duration) (*parley.CachedResponse, error) {
+func (brokenCache) CachedResponse(context.Context, parley.ID, parley.Hash, time.Duration) (*store.CachedResponse, error) {
 	return nil, parley.Errorf(parley.CodeUnavailable, "broken")
 }
 
-func (brokenCache) KeepResponses(context.Context, parley.ID, parley.ResponsesUsed) (int64, error) {
+func (brokenCache) KeepResponses(context.Context, parley.ID, store.ResponsesUsed) (int64, error) {
 	return 0, parley.Errorf(parley.CodeUnavailable, "broken")
 }

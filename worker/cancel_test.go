@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 )
 
 // cancel cancels a session's turn as the engine does, and wants the holder to
@@ -47,8 +50,8 @@ func TestCancel(t *testing.T) {
 			return []answerFunc{hangs(reached, text(0, "Half "), text(0, "an an"))}
 		}, []line{user, {parley.RoleAssistant, cancelled, "Half an an"}}},
 		{"in the middle of a call", func(reached chan struct{}) []answerFunc {
-			return []answerFunc{hangs(reached, text(0, "I act."), parley.Chunk{Kind: parley.ChunkToolCall, Block: 1, Name: "act"},
-				parley.Chunk{Kind: parley.ChunkArguments, Block: 1, Text: `{"a":`})}
+			return []answerFunc{hangs(reached, text(0, "I act."), model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "act"},
+				model.Chunk{Kind: model.ChunkArguments, Block: 1, Text: `{"a":`})}
 		}, []line{user, {parley.RoleAssistant, cancelled, "I act."}, {parley.RoleToolCall, cancelled, `act null{"a":`}}},
 		{"while a tool runs", func(chan struct{}) []answerFunc {
 			return []answerFunc{calls(parley.FinishToolCalls, "quick", `{}`, "act", `{}`, "act", `{}`)}
@@ -60,8 +63,8 @@ func TestCancel(t *testing.T) {
 			reached := make(chan struct{})
 			stubborn := make(chan struct{})
 			r.tools = fakeTools{
-				{"quick", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
-				{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+				{"quick", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
+				{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 					close(reached)
 					<-stubborn // ignores its context
 					return json.RawMessage(`2`), nil
@@ -101,7 +104,7 @@ func TestCancelDuringThePauseBetweenAttempts(t *testing.T) {
 		return false
 	}
 	r.start(nil)
-	r.model.play(fails(parley.NewModelError(parley.ClassNetwork, true, "down", nil)), says("no"))
+	r.model.play(fails(model.NewError(parley.ClassNetwork, true, "down", nil)), says("no"))
 	sessionID := r.session(parley.Overrides{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the pause", paused)
@@ -159,7 +162,7 @@ func TestNothingIsShownBeforeTheStepHasBegun(t *testing.T) {
 	})
 	r.start(store)
 	taken := make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		<-begins
 		if yield(text(0, "Early"), nil) {
 			close(taken)
@@ -199,7 +202,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 			r := newRig(t)
 			r.start(nil)
 			reached, goOn := make(chan struct{}), make(chan struct{})
-			r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+			r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
 				first := text(0, "Beginning ")
 				if c.answer != "" {
 					first = text(0, "")
@@ -212,7 +215,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 						yield(done(parley.FinishStop), nil)
 					}
 				case <-ctx.Done():
-					yield(parley.Chunk{}, context.Cause(ctx))
+					yield(model.Chunk{}, context.Cause(ctx))
 				}
 			}, says("Two."))
 			sessionID := r.session(parley.Overrides{}, nil)
@@ -220,7 +223,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 			r.wait("the first turn's stream", reached)
 			content, err := parley.EncodeContent(parley.UserContent{Text: "Second"})
 			r.must(err)
-			posted, err := r.postNew(sessionID, parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
+			posted, err := r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
 				Author: r.owner.Author(), Content: content, During: c.during})
 			if parley.ErrorCode(err) != c.code {
 				t.Fatalf("the post gave %v", err)
@@ -235,7 +238,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 			if diff := cmp.Diff(c.want, r.record(sessionID)); diff != "" {
 				t.Error(diff)
 			}
-			turns, err := r.store.Turns(t.Context(), r.scope, sessionID, parley.TurnQuery{Limit: 10, Ascending: true})
+			turns, err := r.store.Turns(t.Context(), r.scope, sessionID, store.TurnQuery{Limit: 10, Ascending: true})
 			r.must(err)
 			wantTurns := 2
 			if c.during == parley.DuringSteer || c.during == parley.DuringReject {
@@ -275,13 +278,13 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 	store := &faults{Store: r.store}
 	r.start(store)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		close(reached)
 		<-goOn
 		_ = yield(text(0, "One."), nil) && yield(done(parley.FinishStop), nil)
-	}, func(ctx context.Context, yield func(parley.Chunk, error) bool) { // sent with the old text, cancelled
+	}, func(ctx context.Context, yield func(model.Chunk, error) bool) { // sent with the old text, cancelled
 		<-ctx.Done()
-		yield(parley.Chunk{}, context.Cause(ctx))
+		yield(model.Chunk{}, context.Cause(ctx))
 	}, says("Two."))
 	sessionID := r.session(parley.Overrides{}, nil)
 	turnID := r.post(sessionID, "First", "").Turn.ID
@@ -325,7 +328,7 @@ func TestCancelThatOvertakesTheStart(t *testing.T) {
 	if !ok {
 		t.Fatal("no slot")
 	}
-	posted, err := r.store.PostMessage(t.Context(), r.scope, sessionID, parley.NewMessage{
+	posted, err := r.store.PostMessage(t.Context(), r.scope, sessionID, store.NewMessage{
 		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content,
 	}, slot.ProcessID())
 	r.must(err)
@@ -333,7 +336,7 @@ func TestCancelThatOvertakesTheStart(t *testing.T) {
 	if err != nil || !asked.Held {
 		t.Fatalf("%+v, %v", asked, err)
 	}
-	w.Committed(parley.Commit{Cancel: posted.Turn.ID}) // hints come in their order; this one is surely there
+	w.Committed(store.Commit{Cancel: posted.Turn.ID}) // hints come in their order; this one is surely there
 	slot.Run(*posted.Claim)
 	if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCancelled || r.model.sent() != 0 {
 		t.Errorf("the turn is %s after %d requests", turn.Status, r.model.sent())
@@ -347,7 +350,7 @@ func TestSteerTakenBack(t *testing.T) {
 	store := &faults{Store: r.store}
 	r.start(store)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		close(reached)
 		<-goOn
 		_ = yield(text(0, "One."), nil) && yield(done(parley.FinishStop), nil)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"parley"
+	"parley/store"
 )
 
 // link notes on the row of a call which session answers it.
@@ -78,14 +79,14 @@ func (t *turn) openChild(call *toolCall) error {
 		return err
 	}
 	parent := &t.claim.Session
-	child := parley.NewSession{
+	child := store.NewSession{
 		Session: parley.Session{
 			ID: parley.ChildID(call.messageID), WorkspaceID: t.fence.WorkspaceID, AgentID: agent.ID, OwnerID: parent.OwnerID,
 			Visibility: parent.Visibility, ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,
 			Kind: parley.KindTool, Mode: parent.Mode, Instructions: call.child.Instructions,
 			Accepted: t.accepted.forChild(),
 		},
-		First: &parley.NewMessage{
+		First: &store.NewMessage{
 			ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.author, Content: content, Title: parley.TitleFrom(text),
 		},
 	}

@@ -12,39 +12,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/store"
 )
 
 // troupe is a model that answers by what it is asked: the text of the last user
 // message finds the part.
 type troupe struct {
 	scripted
-	part func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool)
+	part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool)
 }
 
-func (m *troupe) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
-		var request parley.ModelRequest
+func (m *troupe) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		var request model.Request
 		if err := json.Unmarshal(encoded.Body, &request); err != nil {
-			yield(parley.Chunk{}, err)
+			yield(model.Chunk{}, err)
 			return
 		}
 		m.part(ctx, request, yield)
 	}
 }
 
-func (m *troupe) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+func (m *troupe) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	_, info, err := m.scripted.Resolve(id)
 	return m, info, err
 }
 
 // asked is the text of a request's last user message, and how many tool results
 // stand behind it.
-func asked(request parley.ModelRequest) (text string, results int) {
+func asked(request model.Request) (text string, results int) {
 	for _, message := range request.Messages {
 		switch message.Role {
-		case parley.RequestUser:
+		case model.RoleUser:
 			text, results = message.Parts[0].Text, 0
-		case parley.RequestTool:
+		case model.RoleTool:
 			results += len(message.Parts)
 		}
 	}
@@ -52,7 +54,7 @@ func asked(request parley.ModelRequest) (text string, results int) {
 }
 
 // startTroupe is start with a model of parts.
-func (r *rig) startTroupe(store Store, part func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool)) *Worker {
+func (r *rig) startTroupe(store Store, part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool)) *Worker {
 	r.Helper()
 	if store == nil {
 		store = r.store
@@ -73,7 +75,7 @@ func (r *rig) colleague(name string, tools ...parley.ToolRef) parley.ToolRef {
 	if tools == nil {
 		agent.Tools = []parley.ToolRef{}
 	}
-	made, _, err := r.store.CreateAgent(r.Context(), agent, parley.Idempotency{})
+	made, _, err := r.store.CreateAgent(r.Context(), agent, store.Idempotency{})
 	r.must(err)
 	return asTool(made.Slug)
 }
@@ -112,7 +114,7 @@ func (r *rig) letGo(turnID parley.ID) {
 func TestAgentTool(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		text, results := asked(request)
 		switch {
 		case text == "Go" && results == 0:
@@ -171,7 +173,7 @@ func TestAgentToolsInParallel(t *testing.T) {
 	r := newRig(t)
 	var all sync.WaitGroup
 	all.Add(n)
-	r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		text, results := asked(request)
 		switch {
 		case text == "Go" && results == 0:

@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // generations is a model of a parent that asks a captain who asks a scout who
 // never comes to an end; reached is told when he is at work.
-func generations(reached chan<- struct{}) func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
-	return func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+func generations(reached chan<- struct{}) func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
+	return func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		switch task, results := asked(request); {
 		case task == "Go" && results == 0:
 			calls(parley.FinishToolCalls, "captain", `{"task":"lead"}`)(ctx, yield)
 		case task == "lead" && results == 0:
 			calls(parley.FinishToolCalls, "scout", `{"task":"look"}`)(ctx, yield)
 		case task == "look":
-			hangs(make(chan struct{}), text(0, "I see "))(ctx, func(chunk parley.Chunk, err error) bool {
+			hangs(make(chan struct{}), text(0, "I see "))(ctx, func(chunk model.Chunk, err error) bool {
 				if err == nil {
 					reached <- struct{}{}
 				}
@@ -118,7 +119,7 @@ func TestChildrenThatCannotBeOpened(t *testing.T) {
 	own.Name, own.Agent.Name, own.Agent.Parameters = "own", "own", []byte(`{"type":"object"}`)
 	var mu sync.Mutex // guards told
 	var told []string
-	r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		switch task, results := asked(request); {
 		case task == "Go" && results == 0:
 			calls(parley.FinishToolCalls, "scout", `{}`, "scout", `{"task":" "}`, "scout", `[1]`, "gone", `{"task":"x"}`, "never", `{"task":"x"}`, "own", `{"to":"look"}`)(ctx, yield)
@@ -161,7 +162,7 @@ func TestACircleOfAgents(t *testing.T) {
 	r := newRig(t)
 	var mu sync.Mutex // guards offered
 	var offered []int
-	r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		if _, results := asked(request); results > 0 {
 			says("done")(ctx, yield)
 			return
@@ -195,7 +196,7 @@ func TestACircleOfAgents(t *testing.T) {
 func TestSteerWhileAChildWorks(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		switch task, results := asked(request); {
 		case task == "Go" && results == 0:
 			calls(parley.FinishToolCalls, "scout", `{"task":"look"}`)(ctx, yield)

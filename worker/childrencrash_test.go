@@ -9,11 +9,13 @@ import (
 
 	"parley"
 	"parley/internal/bounded"
+	"parley/model"
+	"parley/store"
 )
 
 // oneAsksTwo is a parent that asks two scouts at once, each of whom answers what
 // it was asked.
-func oneAsksTwo(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+func oneAsksTwo(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 	switch text, results := asked(request); {
 	case text == "Go" && results == 0:
 		calls(parley.FinishToolCalls, "scout", `{"task":"north"}`, "scout", `{"task":"south"}`)(ctx, yield)
@@ -51,7 +53,7 @@ func (r *rig) checkAskedTwo(sessionID parley.ID) {
 			r.Errorf("the call for %s has the results %q", task, got)
 		}
 	}
-	listed, err := r.store.Sessions(r.Context(), r.scope, parley.SessionQuery{ParentID: sessionID, Limit: 10})
+	listed, err := r.store.Sessions(r.Context(), r.scope, store.SessionQuery{ParentID: sessionID, Limit: 10})
 	r.must(err)
 	if len(listed) != 2 {
 		r.Errorf("%d sessions were opened for 2 calls", len(listed))
@@ -100,14 +102,14 @@ func TestCrashesAroundChildren(t *testing.T) {
 func TestRestartWhileAParentWaits(t *testing.T) {
 	r := newRig(t)
 	reached := make(chan struct{}, 2)
-	first := r.startTroupe(nil, func(ctx context.Context, request parley.ModelRequest, yield func(parley.Chunk, error) bool) {
+	first := r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		if text, _ := asked(request); text == "Go" {
 			oneAsksTwo(ctx, request, yield)
 			return
 		}
 		reached <- struct{}{}
 		<-ctx.Done() // until the drain is over: the turn is given back
-		yield(parley.Chunk{}, context.Cause(ctx))
+		yield(model.Chunk{}, context.Cause(ctx))
 	})
 	first.options.Drain = 1
 	sessionID := r.session(withTools(r.colleague("Scout")), nil)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/runner"
+	"parley/store"
 )
 
 // claimPoll is how often the claimer looks without a hint.
@@ -51,16 +53,16 @@ func (w *Worker) claimOnce() bool {
 
 // reserve takes free places for a claim under the current lease. It says who
 // holds the others.
-func (w *Worker) reserve() (int, parley.Occupancy, *lease) {
+func (w *Worker) reserve() (int, store.Occupancy, *lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.draining || w.lease == nil {
-		return 0, parley.Occupancy{}, nil
+		return 0, store.Occupancy{}, nil
 	}
-	n := min(parley.MaxClaims, w.places.Free())
+	n := min(store.MaxClaims, w.places.Free())
 	if n == 0 {
 		w.behind = true
-		return 0, parley.Occupancy{}, nil
+		return 0, store.Occupancy{}, nil
 	}
 	w.behind = false
 	occupancy := w.places.Clone()
@@ -70,7 +72,7 @@ func (w *Worker) reserve() (int, parley.Occupancy, *lease) {
 
 // claimed turns n reserved places into those of the claims, and gives the rest
 // back.
-func (w *Worker) claimed(n int, claims []parley.Claim, more bool) {
+func (w *Worker) claimed(n int, claims []store.Claim, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.behind = w.behind || more
@@ -109,8 +111,8 @@ func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	}
 }
 
-// Offer implements parley.Runner.
-func (w *Worker) Offer(workspaceID parley.ID) (parley.Slot, bool) {
+// Offer implements runner.Worker.
+func (w *Worker) Offer(workspaceID parley.ID) (runner.Slot, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.draining || w.lease == nil || w.behind || !w.places.Admits(workspaceID, parley.ModeForeground) {
@@ -120,7 +122,7 @@ func (w *Worker) Offer(workspaceID parley.ID) (parley.Slot, bool) {
 	return &slot{w, w.lease, workspaceID}, true
 }
 
-// slot implements parley.Slot.
+// slot implements runner.Slot.
 type slot struct {
 	w           *Worker
 	lease       *lease
@@ -129,14 +131,14 @@ type slot struct {
 
 func (s *slot) ProcessID() parley.ID { return s.lease.id }
 func (s *slot) Release()             { s.w.release(s.workspaceID, parley.ModeForeground) }
-func (s *slot) Run(claim parley.Claim) {
+func (s *slot) Run(claim store.Claim) {
 	s.w.observer.Claimed(1, true)
 	s.w.start(s.lease, claim)
 }
 
 // start runs a claimed turn in a goroutine of its own, in a place taken
 // before. A run of the same turn under an older claim lets go first.
-func (w *Worker) start(held *lease, claim parley.Claim) {
+func (w *Worker) start(held *lease, claim store.Claim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)
 	fresh := &run{claim: claim, lease: held, cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()

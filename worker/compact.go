@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/observe"
 	"parley/prompt"
+	"parley/store"
 )
 
 // What people are told of compactions.
@@ -27,30 +30,30 @@ type summary struct {
 	call   parley.Call
 	text   strings.Builder
 	long   bool // the answer outgrew its source and was broken off
-	ended  parley.CallSettled
+	ended  store.CallSettled
 	status int
 	finish parley.FinishReason
 }
 
 // summarise makes one attempt: it reads what is to be summed up, asks the model,
 // and says what came of it. An error is the store's, or ctx has ended.
-func (w *Worker) summarise(ctx, writes context.Context, claim *parley.CompactionClaim) (parley.CompactionSettle, error) {
+func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionClaim) (store.CompactionSettle, error) {
 	s := &summary{turn: turn{
 		w: w, ctx: ctx, at: ctx, writes: writes,
-		claim:  parley.Claim{Session: claim.Session, Agent: claim.Agent},
-		fence:  parley.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
+		claim:  store.Claim{Session: claim.Session, Agent: claim.Agent},
+		fence:  store.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 	}}
 	s.setLimits(claim.Agent.Limits)
 	if err := s.choose(); err != nil {
-		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
+		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	found, err := s.read(claim)
 	if err != nil {
-		return parley.CompactionSettle{}, err
+		return store.CompactionSettle{}, err
 	}
 	if !found {
-		return parley.CompactionSettle{Failure: &parley.Failure{Class: parley.ClassContextLength, Sentence: nothingToSumUp, Attempts: claim.Compaction.Attempt}}, nil
+		return store.CompactionSettle{Failure: &parley.Failure{Class: parley.ClassContextLength, Sentence: nothingToSumUp, Attempts: claim.Compaction.Attempt}}, nil
 	}
 	return s.ask(claim)
 }
@@ -73,7 +76,7 @@ func (s *summary) choose() (err error) {
 }
 
 // read finds what the summary is to cover; false when there is nothing.
-func (s *summary) read(claim *parley.CompactionClaim) (bool, error) {
+func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
 	session := &s.claim.Session
 	if session.Context.Cleared {
 		return false, nil
@@ -98,7 +101,7 @@ func (s *summary) read(claim *parley.CompactionClaim) (bool, error) {
 
 // room is how many bytes one attempt sums up: a share of what the model reads, less
 // after each time that it was too much.
-func (s *summary) room(claim *parley.CompactionClaim) int {
+func (s *summary) room(claim *store.CompactionClaim) int {
 	tokens := s.info.ContextLength
 	if tokens <= 0 {
 		tokens = unknownContext
@@ -113,10 +116,10 @@ func (s *summary) room(claim *parley.CompactionClaim) int {
 // uncovered finds the sequences between which the source lies: from the first that
 // no summary covers up to the first that stays in full. Only what was there when
 // the claim was made counts: what came since belongs to newer turns.
-func (s *summary) uncovered(claim *parley.CompactionClaim, earlier *parley.Message) (kept, first int64, err error) {
+func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Message) (kept, first int64, err error) {
 	var running parley.Turn
 	if id := claim.Session.TurnID; !id.IsZero() {
-		if running, err = s.w.store.Turn(s.writes, parley.Scope{WorkspaceID: s.fence.WorkspaceID}, id); err != nil {
+		if running, err = s.w.store.Turn(s.writes, store.Scope{WorkspaceID: s.fence.WorkspaceID}, id); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -169,7 +172,7 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
 	internal, size := false, 0
 	for after := from - 1; after < to-1; {
-		page, err := s.w.store.Messages(s.writes, parley.Scope{WorkspaceID: s.fence.WorkspaceID}, s.fence.SessionID, parley.MessageQuery{
+		page, err := s.w.store.Messages(s.writes, store.Scope{WorkspaceID: s.fence.WorkspaceID}, s.fence.SessionID, store.MessageQuery{
 			AfterSequence: after, RecordOnly: true, Internal: &internal, Limit: compactionPage, MaxBytes: most,
 		})
 		if err != nil {
@@ -195,16 +198,16 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 }
 
 // ask sends the request and judges its answer.
-func (s *summary) ask(claim *parley.CompactionClaim) (parley.CompactionSettle, error) {
+func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, error) {
 	request := prompt.CompactionRequest(s.settings.Model, s.settings.System, s.source)
 	manifest := s.source.Manifest
 	q := &question{system: s.settings.System}
 	var err error
 	if q.encoded, q.filter, err = s.encode(&request, &manifest); err != nil {
 		if s.ctx.Err() != nil {
-			return parley.CompactionSettle{}, context.Cause(s.ctx)
+			return store.CompactionSettle{}, context.Cause(s.ctx)
 		}
-		return parley.CompactionSettle{Failure: s.unusable(err)}, nil
+		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	q.call = parley.Call{
 		ID: parley.NewID(), WorkspaceID: s.fence.WorkspaceID, SessionID: s.fence.SessionID, Purpose: parley.PurposeCompaction, Attempt: claim.Compaction.Attempt,
@@ -214,23 +217,23 @@ func (s *summary) ask(claim *parley.CompactionClaim) (parley.CompactionSettle, e
 	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
 	s.call = q.call
 	if failure, err := s.reserve(q); err != nil || failure != nil {
-		return parley.CompactionSettle{Failure: failure}, err
+		return store.CompactionSettle{Failure: failure}, err
 	}
 	credential := q.call.Provider
 	if s.info.Simulator {
 		credential = string(q.call.Model)
 	}
 	if !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
-		return parley.CompactionSettle{}, context.Cause(s.ctx)
+		return store.CompactionSettle{}, context.Cause(s.ctx)
 	}
-	err = s.w.store.BeginCompaction(s.writes, claim.Fence, parley.CompactionBegin{
+	err = s.w.store.BeginCompaction(s.writes, claim.Fence, store.CompactionBegin{
 		Call: q.call, System: q.system, Middleware: s.layers.Text(), Reservation: q.reservation,
 		CoversFrom: s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
 	})
 	if parley.ErrorCode(err) == parley.CodeOverBudget { // others took what was left
-		return parley.CompactionSettle{Failure: s.outOfBudget("what was left was taken by other calls"), Again: parley.BaseWait}, nil
+		return store.CompactionSettle{Failure: s.outOfBudget("what was left was taken by other calls"), Again: parley.BaseWait}, nil
 	} else if err != nil {
-		return parley.CompactionSettle{}, err
+		return store.CompactionSettle{}, err
 	}
 	if s.w.observer.Contents() {
 		q.request = &request
@@ -248,7 +251,7 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 	if err != nil || scopes == nil {
 		return nil, err
 	}
-	reservation := &parley.Reservation{Reserved: s.estimate(q), Charges: scopes.charges()}
+	reservation := &store.Reservation{Reserved: s.estimate(q), Charges: scopes.charges()}
 	if reservation.Cost == nil && scopes.priced() {
 		return s.outOfBudget("money is limited here and the price of the model " + string(q.call.Model) + " is not known"), nil
 	}
@@ -267,7 +270,7 @@ func (s *summary) outOfBudget(why string) *parley.Failure {
 
 // stream collects the answer; an error is what it broke on.
 func (s *summary) stream(q *question) (broken error) {
-	ctx := s.w.observer.CallBegan(s.ctx, parley.CallBegun{Call: &s.call, Request: q.request, Reserved: q.reservation})
+	ctx := s.w.observer.CallBegan(s.ctx, observe.CallBegun{Call: &s.call, Request: q.request, Reserved: q.reservation})
 	began := time.Now()
 	var first time.Time
 	var usage parley.Usage
@@ -286,11 +289,11 @@ func (s *summary) stream(q *question) (broken error) {
 			first = time.Now()
 		}
 		switch chunk.Kind {
-		case parley.ChunkText:
+		case model.ChunkText:
 			s.text.WriteString(chunk.Text)
-		case parley.ChunkUsage:
+		case model.ChunkUsage:
 			usage = chunk.Usage
-		case parley.ChunkFinish:
+		case model.ChunkFinish:
 			s.finish = chunk.Finish
 		}
 		if s.long = s.text.Len() > s.source.Bytes; s.long {
@@ -298,16 +301,16 @@ func (s *summary) stream(q *question) (broken error) {
 		}
 	}
 	total := time.Since(began)
-	s.ended = parley.CallSettled{CallID: s.call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: s.info.Price.Cost(usage), Finish: s.finish, TotalMS: new(total.Milliseconds())}
+	s.ended = store.CallSettled{CallID: s.call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: s.info.Price.Cost(usage), Finish: s.finish, TotalMS: new(total.Milliseconds())}
 	if !first.IsZero() {
 		s.ended.FirstTokenMS = new(first.Sub(began).Milliseconds())
 	}
-	var model *parley.ModelError
+	var model *model.Error
 	if errors.As(broken, &model) {
 		s.status = model.Status
 	}
 	defer func() {
-		ended := parley.CallEnded{Call: &s.call, Reserved: q.reservation, Settled: &s.ended, Took: total, Status: s.status, Answer: s.parts}
+		ended := observe.CallEnded{Call: &s.call, Reserved: q.reservation, Settled: &s.ended, Took: total, Status: s.status, Answer: s.parts}
 		if !first.IsZero() {
 			ended.FirstToken = first.Sub(began)
 		}
@@ -319,8 +322,8 @@ func (s *summary) stream(q *question) (broken error) {
 	return broken
 }
 
-func (s *summary) parts() []parley.RequestPart {
-	return []parley.RequestPart{{Kind: parley.PartText, Text: s.text.String()}}
+func (s *summary) parts() []model.Part {
+	return []model.Part{{Kind: model.PartText, Text: s.text.String()}}
 }
 
 // judge says why an answer is no summary; nil when it is one.
@@ -332,7 +335,7 @@ func (s *summary) judge(broken error) *parley.Failure {
 		}
 		return &parley.Failure{Class: class, Sentence: sentence, Detail: detail, Attempts: s.call.Attempt}
 	}
-	var model *parley.ModelError
+	var model *model.Error
 	switch {
 	case errors.As(broken, &model):
 		return because(model.Class, "", model.Message)
@@ -353,19 +356,19 @@ func (s *summary) judge(broken error) *parley.Failure {
 }
 
 // settled is the end of an attempt whose call has ended.
-func (s *summary) settled(broken error, attempt int, credential string) (parley.CompactionSettle, error) {
-	settle := parley.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
+func (s *summary) settled(broken error, attempt int, credential string) (store.CompactionSettle, error) {
+	settle := store.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
 	if s.ctx.Err() != nil && !errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops: the claim is given back
 		return settle, context.Cause(s.ctx)
 	}
 	if settle.Failure == nil {
 		text := strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD"))
 		content, err := parley.EncodeContent(parley.TextContent{Text: text})
-		settle.Summary = &parley.NewSummary{MessageID: parley.NewID(), Author: s.author, Content: content, TokenEstimate: prompt.EstimateTokens(text)}
+		settle.Summary = &store.NewSummary{MessageID: parley.NewID(), Author: s.author, Content: content, TokenEstimate: prompt.EstimateTokens(text)}
 		return settle, err
 	}
 	settle.Again = max(backoff(s.settings.Retry, attempt, s.w.options.jitter), compactionPause)
-	var model *parley.ModelError
+	var model *model.Error
 	if !errors.As(broken, &model) {
 		return settle, nil
 	}

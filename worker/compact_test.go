@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/store"
 )
 
 // shortPolicy has a summary written at every second exchange.
@@ -84,7 +86,7 @@ func (r *rig) shown(at int) string {
 // then on it stands for what it covers.
 func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
-	r := newSummedRig(t, func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r := newSummedRig(t, func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		close(reached)
 		select {
 		case <-release:
@@ -174,7 +176,7 @@ func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
 // TestNoSummaryChangesNothing: what is no summary is recorded, and tried again so
 // often and no more (47).
 func TestNoSummaryChangesNothing(t *testing.T) {
-	broken := parley.NewModelError(parley.ClassModel, false, "no", nil)
+	broken := model.NewError(parley.ClassModel, false, "no", nil)
 	for name, c := range map[string]struct {
 		answers  []answerFunc
 		attempts int
@@ -185,8 +187,8 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 		"cut":             {[]answerFunc{chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength))}, 3, cutSummary},
 		"without an end":  {[]answerFunc{chunks(text(0, "half")), chunks(text(0, "half")), chunks(text(0, "half"))}, 3, parley.ClassStream.Sentence()},
 		"refused":         {[]answerFunc{fails(broken)}, 1, parley.ClassModel.Sentence()},
-		"in a third try":  {[]answerFunc{says(""), fails(parley.NewModelError(parley.ClassNetwork, true, "no", nil)), says("at last")}, 3, ""},
-		"a narrower view": {[]answerFunc{fails(parley.NewModelError(parley.ClassContextLength, false, "too long", nil)), says("short")}, 2, ""},
+		"in a third try":  {[]answerFunc{says(""), fails(model.NewError(parley.ClassNetwork, true, "no", nil)), says("at last")}, 3, ""},
+		"a narrower view": {[]answerFunc{fails(model.NewError(parley.ClassContextLength, false, "too long", nil)), says("short")}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSummedRig(t, c.answers...)
@@ -231,7 +233,7 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 // TestATooLongRequestIsShortened: the provider refuses the conversation as too long;
 // its older part is summed up, and the step asked for again, once (18).
 func TestATooLongRequestIsShortened(t *testing.T) {
-	tooLong := parley.NewModelError(parley.ClassContextLength, false, "maximum context length", nil)
+	tooLong := model.NewError(parley.ClassContextLength, false, "maximum context length", nil)
 	for name, c := range map[string]struct {
 		second answerFunc
 		status parley.TurnStatus
@@ -269,7 +271,7 @@ func TestATooLongFirstMessage(t *testing.T) {
 	r := newSummedRig(t)
 	r.start(nil)
 	sessionID := r.summed()
-	r.model.play(fails(parley.NewModelError(parley.ClassContextLength, false, "too long", nil)))
+	r.model.play(fails(model.NewError(parley.ClassContextLength, false, "too long", nil)))
 	turn := r.ended(r.post(sessionID, "a novel", "").Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != parley.ClassContextLength.Sentence() {
 		t.Errorf("the turn is %+v", turn.Error)
@@ -334,7 +336,7 @@ type dyingStore struct {
 
 var errDied = errors.New("the process is dead")
 
-func (s *dyingStore) BeginCompaction(ctx context.Context, fence parley.CompactionFence, begin parley.CompactionBegin) error {
+func (s *dyingStore) BeginCompaction(ctx context.Context, fence store.CompactionFence, begin store.CompactionBegin) error {
 	if s.at == "before it begins" {
 		close(s.died)
 		<-ctx.Done()
@@ -343,7 +345,7 @@ func (s *dyingStore) BeginCompaction(ctx context.Context, fence parley.Compactio
 	return s.Store.BeginCompaction(ctx, fence, begin)
 }
 
-func (s *dyingStore) SettleCompaction(ctx context.Context, fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+func (s *dyingStore) SettleCompaction(ctx context.Context, fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
 	switch s.at {
 	case "before it is settled":
 		close(s.died)

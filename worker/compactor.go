@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/caught"
+	"parley/store"
 )
 
 // How compactions are worked at.
@@ -40,7 +41,7 @@ type compactor struct {
 
 // compacting is one attempt that this process runs.
 type compacting struct {
-	claim  parley.CompactionClaim
+	claim  store.CompactionClaim
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when it has let go
 }
@@ -88,7 +89,7 @@ func (w *Worker) claimCompactions() {
 
 // startCompaction runs a claimed compaction in a goroutine of its own, which ends
 // with the attempt, with the lease, or with Stop.
-func (w *Worker) startCompaction(held *lease, claim parley.CompactionClaim) {
+func (w *Worker) startCompaction(held *lease, claim store.CompactionClaim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)
 	run := &compacting{claim: claim, cancel: cancel, done: make(chan struct{})}
 	c := w.compactor
@@ -115,9 +116,9 @@ func (w *Worker) startCompaction(held *lease, claim parley.CompactionClaim) {
 
 // runCompaction makes one attempt and keeps what came of it. A panic in there, or
 // an error of the store, ends the attempt alone.
-func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *parley.CompactionClaim) {
+func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.CompactionClaim) {
 	log := w.log.With("session_id", claim.Fence.SessionID, "compaction_id", claim.Fence.CompactionID)
-	settle, err := func() (settle parley.CompactionSettle, err error) {
+	settle, err := func() (settle store.CompactionSettle, err error) {
 		defer func() {
 			if value := recover(); value != nil {
 				err = caught.New(value)
@@ -139,7 +140,7 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *parley.C
 		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // as above
 	default:
 		log.ErrorContext(ctx, "a compaction broke on an error inside", "error", err)
-		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, parley.CompactionSettle{Failure: brokenFailure(err), Again: parley.BaseWait}) //nolint:contextcheck // as above
+		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, store.CompactionSettle{Failure: brokenFailure(err), Again: parley.BaseWait}) //nolint:contextcheck // as above
 	}
 	if err != nil && parley.ErrorCode(err) != parley.CodeFenced {
 		log.WarnContext(ctx, "the end of a compaction could not be kept; it is taken up again", "error", err) //nolint:contextcheck // as above
@@ -190,7 +191,7 @@ func (w *Worker) wantCompaction(ctx context.Context, session *parley.Session, la
 	if rests {
 		return
 	}
-	scope, sessionID := parley.Scope{WorkspaceID: session.WorkspaceID}, session.ID
+	scope, sessionID := store.Scope{WorkspaceID: session.WorkspaceID}, session.ID
 	c.requests.Go(func() { // ends with the transaction
 		made, err := w.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), reason)
 		switch {

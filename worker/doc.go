@@ -1,5 +1,5 @@
 // Package worker runs turns. A Worker claims ready sessions for its process,
-// runs their turns through a parley.Runtime (the standard one, model ⇄ tools,
+// runs their turns through a runner.Runtime (the standard one, model ⇄ tools,
 // is built in), renews the process's lease, takes over what dead processes left,
 // applies the outbox and flushes streaming text to the store.
 //
@@ -16,6 +16,6 @@
 // stopped past its lease asks the store before it gives anything up: alone on its
 // database, it goes on where it was.
 //
-// Who gets a place in the process is parley.Occupancy's to say, for the posts that
+// Who gets a place in the process is store.Occupancy's to say, for the posts that
 // claim their own turns (Offer) as for Claim.
 package worker

@@ -14,10 +14,15 @@ import (
 	"parley/internal/caught"
 	"parley/internal/dryrun"
 	"parley/live"
+	"parley/model"
+	"parley/observe"
 	"parley/prompt"
+	"parley/runner"
+	"parley/store"
+	"parley/tool"
 )
 
-var _ parley.DryRunner = (*Worker)(nil)
+var _ runner.DryRunner = (*Worker)(nil)
 
 // resultDry is what the model reads of a call in a dry run without a script.
 const resultDry = "Not run: this is a dry run, in which no tool runs and nothing is written."
@@ -31,49 +36,49 @@ type dry struct {
 }
 
 // rehearse makes the worker of a dry run. close ends its hub.
-func (w *Worker) rehearse(of *parley.DryTurn) *dry {
+func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	memory := dryrun.New(w.store, of.Session, of.Agent, of.Fresh, w.log)
 	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // it is told of every commit
 	memory.Tell(hub)
 	d := &Worker{
 		store: memory, observer: w.observer, models: w.models, hub: hub, options: w.options, log: w.log,
 		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, compactor: newCompactor(), weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
-		places: parley.Occupancy{Slots: 1},
+		places: store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
-	d.runtimes = map[string]parley.Runtime{parley.StandardRuntime: &standard{d}}
+	d.runtimes = map[string]runner.Runtime{parley.StandardRuntime: &standard{d}}
 	return &dry{Worker: d, memory: memory, own: hub}
 }
 
 // checkDry refuses what cannot be run dry.
-func checkDry(of *parley.DryTurn) error {
+func checkDry(of *runner.DryTurn) error {
 	if name := of.Agent.Runtime; name != "" && name != parley.StandardRuntime {
 		return parley.InvalidField("dry_run", "the agent's runtime %q runs its turns by itself; only %q can be run dry", parley.Clip(name, 64), parley.StandardRuntime)
 	}
 	return nil
 }
 
-// DryRun implements parley.DryRunner. It takes one of the worker's places, and
+// DryRun implements runner.DryRunner. It takes one of the worker's places, and
 // Stop ends it like any other run.
-func (w *Worker) DryRun(ctx context.Context, of parley.DryTurn) (parley.DryOutcome, error) {
+func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutcome, error) {
 	if err := checkDry(&of); err != nil {
-		return parley.DryOutcome{}, err
+		return runner.DryOutcome{}, err
 	}
 	place, ok := w.Offer(of.Session.WorkspaceID)
 	if !ok {
-		return parley.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+		return runner.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
 	}
 	defer place.Release()
 	return w.dryRun(ctx, &of)
 }
 
 // dryRun runs a turn dry; its place is taken.
-func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutcome, error) {
+func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutcome, error) {
 	d := w.rehearse(of)
 	defer d.own.Close()
 	posted, err := d.memory.Post(of.Message)
 	if err != nil {
-		return parley.DryOutcome{}, err
+		return runner.DryOutcome{}, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -81,7 +86,7 @@ func (w *Worker) dryRun(ctx context.Context, of *parley.DryTurn) (parley.DryOutc
 	err = gone(d.runDry(ctx, stop, &posted, of))
 	d.toolCalls.Wait()
 	turn, messages, calls := d.memory.Outcome(posted.Turn.ID)
-	outcome := parley.DryOutcome{Message: posted.Message, Turn: turn, Messages: messages, Calls: calls}
+	outcome := runner.DryOutcome{Message: posted.Message, Turn: turn, Messages: messages, Calls: calls}
 	outcome.Message.ContentHash, outcome.Message.ChainVersion = parley.Hash{}, 0
 	if err == nil && !turn.Status.Finished() && turn.Status != parley.TurnWaiting {
 		err = parley.WrapError(parley.CodeUnavailable, context.Cause(ctx), "The dry run was ended before its turn was.")
@@ -107,11 +112,11 @@ type DryRunner struct {
 	free chan struct{} // of mostDry: who runs one has put something in
 }
 
-var _ parley.DryRunner = (*DryRunner)(nil)
+var _ runner.DryRunner = (*DryRunner)(nil)
 
 // NewDryRunner makes one. It has no goroutines but those of its dry runs, which end
 // with their contexts.
-func NewDryRunner(store Store, models parley.ModelSource, tools parley.ToolSource, options Options) *DryRunner {
+func NewDryRunner(store Store, models model.Source, tools tool.Source, options Options) *DryRunner {
 	options = options.withDefaults()
 	w := &Worker{
 		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, compactor: newCompactor(), weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
@@ -123,28 +128,28 @@ func NewDryRunner(store Store, models parley.ModelSource, tools parley.ToolSourc
 	return &DryRunner{w: w, free: make(chan struct{}, mostDry)}
 }
 
-// DryRun implements parley.DryRunner.
-func (d *DryRunner) DryRun(ctx context.Context, of parley.DryTurn) (parley.DryOutcome, error) {
+// DryRun implements runner.DryRunner.
+func (d *DryRunner) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutcome, error) {
 	if err := checkDry(&of); err != nil {
-		return parley.DryOutcome{}, err
+		return runner.DryOutcome{}, err
 	}
 	select {
 	case d.free <- struct{}{}:
 	default:
-		return parley.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+		return runner.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
 	}
 	defer func() { <-d.free }()
 	return d.w.dryRun(ctx, &of)
 }
 
-// Preview implements parley.DryRunner.
-func (d *DryRunner) Preview(ctx context.Context, of parley.DryTurn) (parley.Previewed, error) {
+// Preview implements runner.DryRunner.
+func (d *DryRunner) Preview(ctx context.Context, of runner.DryTurn) (runner.Previewed, error) {
 	return d.w.Preview(ctx, of)
 }
 
 // admitDry lets Stop and the deletion of the session end a dry run, and returns
 // what forgets it.
-func (w *Worker) admitDry(claim *parley.Claim, stop context.CancelCauseFunc) func() {
+func (w *Worker) admitDry(claim *store.Claim, stop context.CancelCauseFunc) func() {
 	turnID := claim.Fence.TurnID
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,9 +166,9 @@ func (w *Worker) admitDry(claim *parley.Claim, stop context.CancelCauseFunc) fun
 }
 
 // runDry runs the turn and passes on what watchers of it would see.
-func (d *dry) runDry(ctx context.Context, stop context.CancelCauseFunc, posted *parley.Posted, of *parley.DryTurn) error {
+func (d *dry) runDry(ctx context.Context, stop context.CancelCauseFunc, posted *store.Posted, of *runner.DryTurn) error {
 	watcher := d.own.Watch(live.WatchRequest{
-		Scope:    parley.Scope{WorkspaceID: of.Session.WorkspaceID},
+		Scope:    store.Scope{WorkspaceID: of.Session.WorkspaceID},
 		Sessions: []live.Place{{SessionID: of.Session.ID, After: posted.EventSequence}}, Flush: of.Flush,
 	})
 	defer watcher.Close()
@@ -188,7 +193,7 @@ func (d *dry) runDry(ctx context.Context, stop context.CancelCauseFunc, posted *
 }
 
 // runWhole runs a claimed turn. A panic in there is its error.
-func (d *dry) runWhole(ctx context.Context, claim *parley.Claim) (err error) {
+func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 	began := time.Now()
 	ctx = d.observer.TurnBegan(ctx, claim)
 	defer func() {
@@ -196,25 +201,25 @@ func (d *dry) runWhole(ctx context.Context, claim *parley.Claim) (err error) {
 			err = parley.WrapError(parley.CodeInternal, caught.New(value), "panic in a dry run")
 		}
 		turn, _, _ := d.memory.Outcome(claim.Fence.TurnID)
-		outcome := parley.RunLeft
+		outcome := observe.RunLeft
 		switch turn.Status {
 		case parley.TurnCompleted:
-			outcome = parley.RunCompleted
+			outcome = observe.RunCompleted
 		case parley.TurnFailed:
-			outcome = parley.RunFailed
+			outcome = observe.RunFailed
 		case parley.TurnCancelled:
-			outcome = parley.RunCancelled
+			outcome = observe.RunCancelled
 		case parley.TurnWaiting:
-			outcome = parley.RunParked
+			outcome = observe.RunParked
 		}
-		d.observer.TurnEnded(ctx, parley.TurnRun{Claim: claim, Outcome: outcome, Failure: turn.Error, Waits: turn.WaitReason, Took: time.Since(began)})
+		d.observer.TurnEnded(ctx, observe.TurnRun{Claim: claim, Outcome: outcome, Failure: turn.Error, Waits: turn.WaitReason, Took: time.Since(began)})
 	}()
 	return (&standard{d.Worker}).runTurn(ctx, claim)
 }
 
 // relayDry passes frames on until ctx ends and nothing is at hand any more. An
 // error is the sink's.
-func relayDry(ctx context.Context, watcher *live.Watcher, sink parley.DrySink) error {
+func relayDry(ctx context.Context, watcher *live.Watcher, sink runner.DrySink) error {
 	for ctx.Err() == nil || watcher.Buffered() {
 		frame, err := watcher.Next(ctx)
 		if errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil {
@@ -231,7 +236,7 @@ func relayDry(ctx context.Context, watcher *live.Watcher, sink parley.DrySink) e
 			err = sink.Event(frame.Event)
 		case frame.Kind == live.DeltaFrame:
 			delta := frame.Delta
-			err = sink.Delta(parley.DryDelta{SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text})
+			err = sink.Delta(runner.DryDelta{SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text})
 		}
 		if err != nil {
 			return err
@@ -240,21 +245,21 @@ func relayDry(ctx context.Context, watcher *live.Watcher, sink parley.DrySink) e
 	return nil
 }
 
-// Preview implements parley.DryRunner.
-func (w *Worker) Preview(ctx context.Context, of parley.DryTurn) (parley.Previewed, error) {
+// Preview implements runner.DryRunner.
+func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Previewed, error) {
 	if err := checkDry(&of); err != nil {
-		return parley.Previewed{}, err
+		return runner.Previewed{}, err
 	}
 	d := w.rehearse(&of)
 	defer d.own.Close()
-	claim := &parley.Claim{
-		Fence:   parley.Fence{WorkspaceID: of.Session.WorkspaceID, SessionID: of.Session.ID},
+	claim := &store.Claim{
+		Fence:   store.Fence{WorkspaceID: of.Session.WorkspaceID, SessionID: of.Session.ID},
 		Session: of.Session, Agent: of.Agent,
 	}
 	if !of.Message.ID.IsZero() {
 		posted, err := d.memory.Post(of.Message)
 		if err != nil {
-			return parley.Previewed{}, err
+			return runner.Previewed{}, err
 		}
 		claim = posted.Claim
 	}
@@ -263,13 +268,13 @@ func (w *Worker) Preview(ctx context.Context, of parley.DryTurn) (parley.Preview
 		err = t.readLimits() //nolint:contextcheck // the turn holds its contexts
 	}
 	if err != nil || failure != nil {
-		return parley.Previewed{}, refusedBy(failure, err)
+		return runner.Previewed{}, refusedBy(failure, err)
 	}
 	t.within()
 	defer t.bounds.stop()
 	shown, err := t.preview() //nolint:contextcheck // as above
 	if late := t.overdue(); err != nil && late != nil {
-		return parley.Previewed{}, refusedBy(late, nil)
+		return runner.Previewed{}, refusedBy(late, nil)
 	}
 	return shown, gone(err)
 }
@@ -287,19 +292,19 @@ func refusedBy(failure *parley.Failure, err error) error {
 }
 
 // preview is the request of the turn's next step, and whether it would be sent.
-func (t *turn) preview() (parley.Previewed, error) {
+func (t *turn) preview() (runner.Previewed, error) {
 	t.keeps = true
 	q, failure, err := t.question(place{step: 1, attempt: 1}, nil)
 	if err != nil {
-		return parley.Previewed{}, err
+		return runner.Previewed{}, err
 	}
 	if failure != nil && q != nil && q.request != nil && t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
-		return parley.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q), Tokens: int(q.tokens)}, nil
+		return runner.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q), Tokens: int(q.tokens)}, nil
 	}
 	if failure != nil {
-		return parley.Previewed{}, refusedBy(failure, nil)
+		return runner.Previewed{}, refusedBy(failure, nil)
 	}
-	out := parley.Previewed{
+	out := runner.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
 		Output: t.longestAnswer(q), Tokens: int(q.tokens),
 	}
@@ -325,7 +330,7 @@ func newScript(results []parley.ScriptedResult) *script {
 }
 
 // tool is what answers a call in the place of a tool.
-func (s *script) tool(name string) parley.Tool { return scriptTool{s, name} }
+func (s *script) tool(name string) tool.Tool { return scriptTool{s, name} }
 
 // scriptTool is a tool of a script. It runs beside no other, so that results are
 // taken in the order of the calls.
@@ -353,7 +358,7 @@ func (t *turn) sortDry(call *toolCall) {
 }
 
 // Call takes the next result of the tool.
-func (s scriptTool) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+func (s scriptTool) Call(context.Context, tool.Call) (json.RawMessage, error) {
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	left := s.script.results[s.name]

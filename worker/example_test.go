@@ -10,6 +10,7 @@ import (
 	"parley/llm"
 	"parley/llm/sim"
 	"parley/sqlite"
+	"parley/store"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -20,19 +21,19 @@ func Example() {
 	dir, err := os.MkdirTemp("", "parley-example")
 	check(err)
 	defer func() { check(os.RemoveAll(dir)) }()
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	check(err)
 	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Simulator: true}}})
 	check(err)
-	hub := live.New(store, live.Options{})
-	w := worker.New(store, models, builtin.Tools(), hub, worker.Options{})
-	store.Listen(hub)
-	store.Listen(w)
+	hub := live.New(db, live.Options{})
+	w := worker.New(db, models, builtin.Tools(), hub, worker.Options{})
+	db.Listen(hub)
+	db.Listen(w)
 	check(w.Start(ctx))
 
-	session, turn := post(ctx, store, "Hello, world")
+	session, turn := post(ctx, db, "Hello, world")
 	watch := hub.Watch(live.WatchRequest{
-		Scope: parley.Scope{WorkspaceID: session.WorkspaceID}, Sessions: []live.Place{{SessionID: session.ID}}, UntilTurn: turn,
+		Scope: store.Scope{WorkspaceID: session.WorkspaceID}, Sessions: []live.Place{{SessionID: session.ID}}, UntilTurn: turn,
 	})
 	defer watch.Close()
 	for {
@@ -46,26 +47,26 @@ func Example() {
 	}
 	check(w.Stop(ctx))
 	hub.Close()
-	check(store.Close())
+	check(db.Close())
 	// Output: Hello, world
 }
 
 // post opens a session of the built-in agent with a first message.
-func post(ctx context.Context, store *sqlite.Store, text string) (parley.Session, parley.ID) {
-	workspaceID, err := store.Workspace(ctx, parley.DefaultWorkspace)
+func post(ctx context.Context, db *sqlite.Store, text string) (parley.Session, parley.ID) {
+	workspaceID, err := db.Workspace(ctx, parley.DefaultWorkspace)
 	check(err)
-	owner, err := store.LocalOwner(ctx, workspaceID)
+	owner, err := db.LocalOwner(ctx, workspaceID)
 	check(err)
-	agent, err := store.Agent(ctx, workspaceID, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspaceID, parley.BuiltinAgentSlug)
 	check(err)
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	check(err)
-	opened, err := store.EnsureSession(ctx, parley.Scope{WorkspaceID: workspaceID}, parley.NewSession{
+	opened, err := db.EnsureSession(ctx, store.Scope{WorkspaceID: workspaceID}, store.NewSession{
 		Session: parley.Session{
 			ID: parley.NewID(), WorkspaceID: workspaceID, AgentID: agent.ID, OwnerID: owner.ID,
 			Kind: parley.KindAgent, Mode: parley.ModeForeground, Visibility: parley.VisibilityPrivate,
 		},
-		First: &parley.NewMessage{
+		First: &store.NewMessage{
 			ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content,
 		},
 	}, parley.ID{})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // faults is a store between a worker and the real one: before each call, when
@@ -57,7 +58,7 @@ func (f *faults) ReleaseProcess(ctx context.Context, id parley.ID) error {
 	return nil // the killed process does not report
 }
 
-func (f *faults) RegisterProcess(ctx context.Context, process parley.Process, lease time.Duration) error {
+func (f *faults) RegisterProcess(ctx context.Context, process store.Process, lease time.Duration) error {
 	if err := f.before("RegisterProcess"); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (f *faults) Sweep(ctx context.Context) (int, error) {
 	return f.Store.Sweep(ctx)
 }
 
-func (f *faults) Claim(ctx context.Context, id parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
+func (f *faults) Claim(ctx context.Context, id parley.ID, n int, occupancy store.Occupancy) ([]store.Claim, error) {
 	if err := f.before("Claim"); err != nil {
 		return nil, err
 	}
@@ -82,36 +83,36 @@ func (f *faults) Claim(ctx context.Context, id parley.ID, n int, occupancy parle
 	return claims, err
 }
 
-func (f *faults) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
+func (f *faults) RecoverTurn(ctx context.Context, fence store.Fence) (store.TurnState, error) {
 	if err := f.before("RecoverTurn"); err != nil {
-		return parley.TurnState{}, err
+		return store.TurnState{}, err
 	}
 	return f.Store.RecoverTurn(ctx, fence)
 }
 
-func (f *faults) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+func (f *faults) BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
 	if err := f.before("BeginStep"); err != nil {
-		return parley.StepBegun{}, err
+		return store.StepBegun{}, err
 	}
 	return f.Store.BeginStep(ctx, fence, begin)
 }
 
-func (f *faults) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+func (f *faults) OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
 	if err := f.before("OpenBlock"); err != nil {
 		return parley.Message{}, err
 	}
 	return f.Store.OpenBlock(ctx, fence, open)
 }
 
-func (f *faults) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
+func (f *faults) AppendVersions(ctx context.Context, versions []store.FencedVersion) (store.Appended, error) {
 	if err := f.before("AppendVersions"); errors.Is(err, errLocked) {
-		var appended parley.Appended
+		var appended store.Appended
 		for i := range versions {
 			appended.Locked = append(appended.Locked, versions[i].Fence)
 		}
 		return appended, nil
 	} else if err != nil {
-		return parley.Appended{}, err
+		return store.Appended{}, err
 	}
 	appended, err := f.Store.AppendVersions(ctx, versions)
 	if err == nil {
@@ -120,9 +121,9 @@ func (f *faults) AppendVersions(ctx context.Context, versions []parley.FencedVer
 	return appended, err
 }
 
-func (f *faults) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
+func (f *faults) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
 	if err := f.before("SettleStep"); err != nil {
-		return parley.StepSettled{}, err
+		return store.StepSettled{}, err
 	}
 	settled, err := f.Store.SettleStep(ctx, fence, settle)
 	if err == nil {
@@ -131,7 +132,7 @@ func (f *faults) SettleStep(ctx context.Context, fence parley.Fence, settle parl
 	return settled, err
 }
 
-func (f *faults) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+func (f *faults) SettleTool(ctx context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
 	if err := f.before("SettleTool"); err != nil {
 		return parley.Message{}, err
 	}
@@ -142,35 +143,35 @@ func (f *faults) SettleTool(ctx context.Context, fence parley.Fence, settle parl
 	return message, err
 }
 
-func (f *faults) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+func (f *faults) FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
 	if err := f.before("FinishTurn"); err != nil {
-		return parley.StepSettled{}, err
+		return store.StepSettled{}, err
 	}
 	return f.Store.FinishTurn(ctx, fence, end)
 }
 
-func (f *faults) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
+func (f *faults) ReleaseTurn(ctx context.Context, fence store.Fence) error {
 	if err := f.before("ReleaseTurn"); err != nil {
 		return err
 	}
 	return f.Store.ReleaseTurn(ctx, fence)
 }
 
-func (f *faults) PendingSteers(ctx context.Context, fence parley.Fence) ([]parley.Message, error) {
+func (f *faults) PendingSteers(ctx context.Context, fence store.Fence) ([]parley.Message, error) {
 	if err := f.before("PendingSteers"); err != nil {
 		return nil, err
 	}
 	return f.Store.PendingSteers(ctx, fence)
 }
 
-func (f *faults) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
+func (f *faults) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
 	if err := f.before("UseApprovals"); err != nil {
 		return err
 	}
 	return f.Store.UseApprovals(ctx, fence, uses)
 }
 
-func (f *faults) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+func (f *faults) ParkTurn(ctx context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	if err := f.before("ParkTurn"); err != nil {
 		return parley.Turn{}, err
 	}
@@ -181,7 +182,7 @@ func (f *faults) ParkTurn(ctx context.Context, fence parley.Fence, reason parley
 	return turn, err
 }
 
-func (f *faults) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
+func (f *faults) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
 	if err := f.before("OpenChild"); err != nil {
 		return parley.Session{}, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // attach finds the files of a request's messages. A failure says that the turn
@@ -13,7 +14,7 @@ func (t *turn) attach(messages []parley.Message) (prompt.Attachments, *parley.Fa
 	vision := t.info.Sees()
 	images := map[parley.ID]bool{}
 	files, err := prompt.Attach(messages, vision, func(id parley.ID) (parley.File, error) {
-		file, err := t.w.store.File(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, id)
+		file, err := t.w.store.File(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, id)
 		images[id] = err == nil && file.IsImage()
 		return file, err
 	}, t.bytes)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // flusher writes what streaming messages have grown by to the store, as
@@ -117,7 +118,7 @@ func (f *flusher) flush(ctx context.Context, rows []*row) {
 // it wrote were left from a flush before. What the store could not take now stays
 // as it is, for the next flush: a row's versions follow each other without a hole.
 func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
-	var versions []parley.FencedVersion
+	var versions []store.FencedVersion
 	var left []*row
 	for _, open := range rows {
 		if len(open.unsure) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
 )
 
 // TestLateFlushSparesTheNextTurn: a flush that reaches the store when its turn is
@@ -34,12 +35,12 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 		}
 		return nil
 	})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		if yield(text(0, "One."), nil) {
 			<-flushing
 			yield(done(parley.FinishStop), nil)
 		}
-	}, func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	}, func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		if !yield(text(0, "Two."), nil) {
 			return
 		}
@@ -48,7 +49,7 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 		case <-again:
 			yield(done(parley.FinishStop), nil)
 		case <-ctx.Done():
-			yield(parley.Chunk{}, context.Cause(ctx))
+			yield(model.Chunk{}, context.Cause(ctx))
 		}
 	})
 	sessionID := r.session(parley.Overrides{}, nil)
@@ -87,7 +88,7 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 // flush has come so far, and then hang; another process gets "Again.".
 func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{}) {
 	reached = make(chan struct{})
-	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		next := "One, "
 		for _, flush := range []<-chan struct{}{second, third} {
 			if !yield(text(0, next), nil) {
@@ -103,7 +104,7 @@ func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{})
 		if yield(text(0, "three"), nil) {
 			close(reached)
 			<-ctx.Done()
-			yield(parley.Chunk{}, context.Cause(ctx))
+			yield(model.Chunk{}, context.Cause(ctx))
 		}
 	}, says("Again."))
 	return reached
@@ -172,7 +173,7 @@ func TestShownTextIsBounded(t *testing.T) {
 	r.start(store)
 	reached, enough := make(chan struct{}), make(chan struct{})
 	long := strings.Repeat("ö", 3*parley.MaxUnkept/2) // and one byte more than a whole number of characters in each piece
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, piece := range []string{"x", long, "Well.", long} {
 			if !yield(text(0, piece), nil) {
 				return

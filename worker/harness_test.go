@@ -17,7 +17,10 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/model"
 	"parley/sqlite"
+	"parley/store"
+	"parley/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,14 +30,14 @@ const patience = 20 * time.Second
 
 // answerFunc plays one answer of the scripted model. yield is false when the
 // caller has stopped to listen.
-type answerFunc func(ctx context.Context, yield func(parley.Chunk, error) bool)
+type answerFunc func(ctx context.Context, yield func(model.Chunk, error) bool)
 
 // scripted is a model that plays its answers in order, one per request, and
 // remembers the requests.
 type scripted struct {
 	mu       sync.Mutex // guards what follows
 	answers  []answerFunc
-	requests []parley.ModelRequest
+	requests []model.Request
 	streams  int
 	endless  answerFunc // played when the others are over
 	unpriced bool
@@ -43,23 +46,23 @@ type scripted struct {
 	summaries *scripted // stands for summaryID, if it is set
 }
 
-func (m *scripted) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *scripted) Encode(request model.Request) (model.EncodedRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.endless == nil {
 		m.requests = append(m.requests, request)
 	}
 	body, err := json.Marshal(request)
-	return parley.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
+	return model.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
 }
 
-func (m *scripted) EncodeAs(_ int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *scripted) EncodeAs(_ int, request model.Request) (model.EncodedRequest, error) {
 	return m.Encode(request)
 }
 
 func (*scripted) Warms(parley.ModelID) (least int, why string) { return 0, "It is a script." }
 
-func (m *scripted) Stream(ctx context.Context, _ parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+func (m *scripted) Stream(ctx context.Context, _ model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	m.mu.Lock()
 	m.streams++
 	answer := m.endless
@@ -67,9 +70,9 @@ func (m *scripted) Stream(ctx context.Context, _ parley.EncodedRequest) iter.Seq
 		answer, m.answers = m.answers[0], m.answers[1:]
 	}
 	m.mu.Unlock()
-	return func(yield func(parley.Chunk, error) bool) {
+	return func(yield func(model.Chunk, error) bool) {
 		if answer == nil {
-			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the script is over", nil))
+			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the script is over", nil))
 			return
 		}
 		answer(ctx, yield)
@@ -82,7 +85,7 @@ func (m *scripted) play(answers ...answerFunc) {
 	m.answers = append(m.answers, answers...)
 }
 
-func (m *scripted) asked() []parley.ModelRequest {
+func (m *scripted) asked() []model.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
@@ -100,11 +103,11 @@ const (
 )
 
 // Resolve makes a scripted model its own source.
-func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	if id.Provider() != "test" {
-		return nil, parley.ModelInfo{}, parley.InvalidField("model", "no provider %q", id.Provider())
+		return nil, model.Info{}, parley.InvalidField("model", "no provider %q", id.Provider())
 	}
-	info := parley.ModelInfo{ID: id, Provider: "test", Known: true, ContextLength: m.reads, Price: &parley.Price{Input: 1, Output: 2}}
+	info := model.Info{ID: id, Provider: "test", Known: true, ContextLength: m.reads, Price: &model.Price{Input: 1, Output: 2}}
 	if m.unpriced {
 		info.Price = nil
 	}
@@ -113,12 +116,12 @@ func (m *scripted) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, e
 	}
 	return m, info, nil
 }
-func (m *scripted) Models() []parley.ModelInfo { return nil }
-func (m *scripted) Default() parley.ModelID    { return scriptedID }
+func (m *scripted) Models() []model.Info    { return nil }
+func (m *scripted) Default() parley.ModelID { return scriptedID }
 
 // chunks plays fixed chunks.
-func chunks(all ...parley.Chunk) answerFunc {
-	return func(_ context.Context, yield func(parley.Chunk, error) bool) {
+func chunks(all ...model.Chunk) answerFunc {
+	return func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, chunk := range all {
 			if !yield(chunk, nil) {
 				return
@@ -127,48 +130,48 @@ func chunks(all ...parley.Chunk) answerFunc {
 	}
 }
 
-func text(block int, s string) parley.Chunk {
-	return parley.Chunk{Kind: parley.ChunkText, Block: block, Text: s}
+func text(block int, s string) model.Chunk {
+	return model.Chunk{Kind: model.ChunkText, Block: block, Text: s}
 }
 
-func done(reason parley.FinishReason) parley.Chunk {
-	return parley.Chunk{Kind: parley.ChunkFinish, Finish: reason}
+func done(reason parley.FinishReason) model.Chunk {
+	return model.Chunk{Kind: model.ChunkFinish, Finish: reason}
 }
 
 // says is a plain answer with usage.
 func says(s string) answerFunc {
 	in, out := int64(1000), int64(500)
-	return chunks(text(0, s), parley.Chunk{Kind: parley.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}},
+	return chunks(text(0, s), model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}},
 		done(parley.FinishStop))
 }
 
 // calls is an answer that calls tools: name, arguments, name, arguments, …
 func calls(reason parley.FinishReason, pairs ...string) answerFunc {
-	var all []parley.Chunk
+	var all []model.Chunk
 	for i := 0; i < len(pairs); i += 2 {
 		all = append(all,
-			parley.Chunk{Kind: parley.ChunkToolCall, Block: i / 2, CallID: fmt.Sprint("p", i), Name: pairs[i]},
-			parley.Chunk{Kind: parley.ChunkArguments, Block: i / 2, Text: pairs[i+1]})
+			model.Chunk{Kind: model.ChunkToolCall, Block: i / 2, CallID: fmt.Sprint("p", i), Name: pairs[i]},
+			model.Chunk{Kind: model.ChunkArguments, Block: i / 2, Text: pairs[i+1]})
 	}
 	return chunks(append(all, done(reason))...)
 }
 
 // fails is an answer that breaks after some chunks.
-func fails(err error, before ...parley.Chunk) answerFunc {
-	return func(_ context.Context, yield func(parley.Chunk, error) bool) {
+func fails(err error, before ...model.Chunk) answerFunc {
+	return func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, chunk := range before {
 			if !yield(chunk, nil) {
 				return
 			}
 		}
-		yield(parley.Chunk{}, err)
+		yield(model.Chunk{}, err)
 	}
 }
 
 // hangs yields some chunks and then waits for its context's end, as a provider
 // that has stalled.
-func hangs(reached chan<- struct{}, before ...parley.Chunk) answerFunc {
-	return func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+func hangs(reached chan<- struct{}, before ...model.Chunk) answerFunc {
+	return func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		for _, chunk := range before {
 			if !yield(chunk, nil) {
 				return
@@ -176,7 +179,7 @@ func hangs(reached chan<- struct{}, before ...parley.Chunk) answerFunc {
 		}
 		close(reached)
 		<-ctx.Done()
-		yield(parley.Chunk{}, context.Cause(ctx))
+		yield(model.Chunk{}, context.Cause(ctx))
 	}
 }
 
@@ -184,7 +187,7 @@ func hangs(reached chan<- struct{}, before ...parley.Chunk) answerFunc {
 type fakeTool struct {
 	name        string
 	annotations parley.ToolAnnotations
-	call        func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error)
+	call        func(ctx context.Context, call tool.Call) (json.RawMessage, error)
 }
 
 func (f fakeTool) Definition() parley.ToolDefinition {
@@ -192,13 +195,13 @@ func (f fakeTool) Definition() parley.ToolDefinition {
 }
 func (f fakeTool) Annotations() parley.ToolAnnotations { return f.annotations }
 func (f fakeTool) Source() string                      { return "test" }
-func (f fakeTool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (f fakeTool) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	return f.call(ctx, call)
 }
 
 type fakeTools []fakeTool
 
-func (f fakeTools) Tool(name string) (parley.Tool, bool) {
+func (f fakeTools) Tool(name string) (tool.Tool, bool) {
 	for _, tool := range f {
 		if tool.name == name {
 			return tool, true
@@ -206,15 +209,15 @@ func (f fakeTools) Tool(name string) (parley.Tool, bool) {
 	}
 	return nil, false
 }
-func (f fakeTools) Tools() (tools []parley.Tool) {
+func (f fakeTools) Tools() (tools []tool.Tool) {
 	for _, tool := range f {
 		tools = append(tools, tool)
 	}
 	return tools
 }
-func (f fakeTools) Expects(string) bool        { return false }
-func (f fakeTools) Await(context.Context)      {}
-func (f fakeTools) Faults() []parley.ToolFault { return nil }
+func (f fakeTools) Expects(string) bool   { return false }
+func (f fakeTools) Await(context.Context) {}
+func (f fakeTools) Faults() []tool.Fault  { return nil }
 
 // recorder keeps the events of all commits and wakes who waits for one.
 type recorder struct {
@@ -223,7 +226,7 @@ type recorder struct {
 	changed chan struct{}
 }
 
-func (r *recorder) Committed(commit parley.Commit) {
+func (r *recorder) Committed(commit store.Commit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, commit.Events...)
@@ -237,42 +240,42 @@ type rig struct {
 	store   *sqlite.Store
 	hub     *live.Hub
 	model   *scripted
-	tools   parley.ToolSource
+	tools   tool.Source
 	options Options
 	seen    *recorder
 	worker  *Worker
 	running atomic.Pointer[Worker] // is told of commits
 	owner   parley.Principal
 	agent   parley.Agent
-	scope   parley.Scope
+	scope   store.Scope
 }
 
 // newRig opens an empty store. Waits between attempts do not wait.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, store: store, model: &scripted{}, tools: fakeTools{}, seen: &recorder{changed: make(chan struct{})}}
-	r.hub = live.New(store, live.Options{})
-	store.Listen(r.hub)
-	store.Listen(r)
+	r := &rig{TB: t, store: db, model: &scripted{}, tools: fakeTools{}, seen: &recorder{changed: make(chan struct{})}}
+	r.hub = live.New(db, live.Options{})
+	db.Listen(r.hub)
+	db.Listen(r)
 	if _, measured := t.(*testing.B); !measured {
-		store.Listen(r.seen)
+		db.Listen(r.seen)
 	}
 	t.Cleanup(func() {
 		r.hub.Close()
-		if err := store.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	workspaceID, err := store.Workspace(t.Context(), parley.DefaultWorkspace)
+	workspaceID, err := db.Workspace(t.Context(), parley.DefaultWorkspace)
 	r.must(err)
-	r.owner, err = store.LocalOwner(t.Context(), workspaceID)
+	r.owner, err = db.LocalOwner(t.Context(), workspaceID)
 	r.must(err)
-	r.scope = parley.Scope{WorkspaceID: workspaceID}
-	r.agent, err = store.Agent(t.Context(), workspaceID, parley.BuiltinAgentSlug)
+	r.scope = store.Scope{WorkspaceID: workspaceID}
+	r.agent, err = db.Agent(t.Context(), workspaceID, parley.BuiltinAgentSlug)
 	r.must(err)
 	r.options = Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	r.options.sleep = func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
@@ -287,7 +290,7 @@ func (r *rig) must(err error) {
 }
 
 // Committed passes commits on to the worker that runs now.
-func (r *rig) Committed(commit parley.Commit) {
+func (r *rig) Committed(commit store.Commit) {
 	if w := r.running.Load(); w != nil {
 		w.Committed(commit)
 	}
@@ -325,7 +328,7 @@ func (r *rig) session(overrides parley.Overrides, change func(*parley.Session)) 
 	if change != nil {
 		change(&session)
 	}
-	opened, err := r.store.EnsureSession(r.Context(), r.scope, parley.NewSession{Session: session}, parley.ID{})
+	opened, err := r.store.EnsureSession(r.Context(), r.scope, store.NewSession{Session: session}, parley.ID{})
 	r.must(err)
 	return opened.Session.ID
 }
@@ -347,23 +350,23 @@ func (r *rig) neighbour(name string) *rig {
 	r.must(err)
 	other.owner, err = r.store.LocalOwner(r.Context(), workspaceID)
 	r.must(err)
-	other.scope = parley.Scope{WorkspaceID: workspaceID}
+	other.scope = store.Scope{WorkspaceID: workspaceID}
 	other.agent, err = r.store.Agent(r.Context(), workspaceID, parley.BuiltinAgentSlug)
 	r.must(err)
 	return other
 }
 
-func (r *rig) said(text string, during parley.During) parley.NewMessage {
+func (r *rig) said(text string, during parley.During) store.NewMessage {
 	r.Helper()
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	r.must(err)
-	return parley.NewMessage{
+	return store.NewMessage{
 		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content, During: during,
 	}
 }
 
 // post posts a user message the way the engine does.
-func (r *rig) post(sessionID parley.ID, text string, during parley.During) parley.Posted {
+func (r *rig) post(sessionID parley.ID, text string, during parley.During) store.Posted {
 	r.Helper()
 	posted, err := r.postNew(sessionID, r.said(text, during))
 	r.must(err)
@@ -371,14 +374,14 @@ func (r *rig) post(sessionID parley.ID, text string, during parley.During) parle
 }
 
 // postElsewhere posts one as a process does that has no slot for it.
-func (r *rig) postElsewhere(sessionID parley.ID, text string) parley.Posted {
+func (r *rig) postElsewhere(sessionID parley.ID, text string) store.Posted {
 	r.Helper()
 	posted, err := r.store.PostMessage(r.Context(), r.scope, sessionID, r.said(text, ""), parley.ID{})
 	r.must(err)
 	return posted
 }
 
-func (r *rig) postNew(sessionID parley.ID, message parley.NewMessage) (parley.Posted, error) {
+func (r *rig) postNew(sessionID parley.ID, message store.NewMessage) (store.Posted, error) {
 	r.Helper()
 	var process parley.ID
 	slot, ok := r.worker.Offer(r.scope.WorkspaceID)

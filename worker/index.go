@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // How the index of words is kept up to date, beside the turns.
@@ -24,7 +25,7 @@ const (
 // indexer brings what is said into the index of words: what this process has
 // committed, soon after, and by passes what nobody told it of.
 type indexer struct {
-	store parley.SearchIndex
+	store store.SearchIndex
 	now   chan struct{} // of one: something was committed
 
 	mu      sync.Mutex // guards what follows
@@ -34,7 +35,7 @@ type indexer struct {
 	since   time.Time              // when commits was last read
 }
 
-func newIndexer(store parley.SearchIndex) *indexer {
+func newIndexer(store store.SearchIndex) *indexer {
 	return &indexer{store: store, now: make(chan struct{}, 1), news: map[parley.ID]struct{}{}, others: map[parley.ID]struct{}{}, since: time.Now()}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // indexing is a store that notes what is indexed when.
@@ -18,9 +19,9 @@ type indexing struct {
 	calls [][]parley.ID
 	left  int // calls that answer that there is more
 	fails int // calls that fail
-	steps []parley.SearchStep
+	steps []store.SearchStep
 	anew  []bool
-	ended []parley.SearchStep
+	ended []store.SearchStep
 }
 
 func (s *indexing) IndexSessions(_ context.Context, sessions []parley.ID) ([]parley.ID, error) {
@@ -38,19 +39,19 @@ func (s *indexing) IndexSessions(_ context.Context, sessions []parley.ID) ([]par
 	return nil, nil
 }
 
-func (s *indexing) TakeSearchStep(_ context.Context, anew bool) (parley.SearchStep, bool, error) {
+func (s *indexing) TakeSearchStep(_ context.Context, anew bool) (store.SearchStep, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.anew = append(s.anew, anew)
 	if len(s.steps) == 0 {
-		return parley.SearchStep{}, false, nil
+		return store.SearchStep{}, false, nil
 	}
 	step := s.steps[0]
 	s.steps = s.steps[1:]
 	return step, true, nil
 }
 
-func (s *indexing) EndSearchStep(_ context.Context, step parley.SearchStep, _ time.Duration) error {
+func (s *indexing) EndSearchStep(_ context.Context, step store.SearchStep, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = append(s.ended, step)
@@ -95,37 +96,37 @@ func indexerOf(t *testing.T, store *indexing) *Worker {
 func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &indexing{}
-		w := indexerOf(t, store)
+		db := &indexing{}
+		w := indexerOf(t, db)
 		session, other := parley.NewID(), parley.NewID()
 		for range 5 {
-			w.Committed(parley.Commit{SessionID: session})
+			w.Committed(store.Commit{SessionID: session})
 		}
-		w.Committed(parley.Commit{SessionID: other, Remote: true})
+		w.Committed(store.Commit{SessionID: other, Remote: true})
 		time.Sleep(indexGather) // of synctest's clock
 		synctest.Wait()
-		if calls := store.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{session}) {
+		if calls := db.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{session}) {
 			t.Errorf("indexed %v", calls)
 		}
 		time.Sleep(indexLook)
 		synctest.Wait()
-		if calls := store.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{other}) {
+		if calls := db.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{other}) {
 			t.Errorf("of another process's it indexed %v", calls)
 		}
-		store.left, store.fails = 2, 1
-		w.Committed(parley.Commit{SessionID: session})
+		db.left, db.fails = 2, 1
+		w.Committed(store.Commit{SessionID: session})
 		time.Sleep(indexGather + indexRetry)
 		synctest.Wait()
-		if calls := store.taken(); len(calls) != 4 {
+		if calls := db.taken(); len(calls) != 4 {
 			t.Errorf("what failed once and was not at its end twice was asked for %d times", len(calls))
 		}
 		for range 2 * maxUnindexed {
-			w.Committed(parley.Commit{SessionID: parley.NewID()})
+			w.Committed(store.Commit{SessionID: parley.NewID()})
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		known := 0
-		for _, call := range store.taken() {
+		for _, call := range db.taken() {
 			if known += len(call); len(call) > indexHands {
 				t.Errorf("%d sessions at once", len(call))
 			}
@@ -142,20 +143,20 @@ func TestAPassBeginsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old, fresh := parley.NewID(), parley.NewID()
-		store := &indexing{steps: []parley.SearchStep{{Sessions: []parley.ID{old}, Last: old}, {}}}
-		w := indexerOf(t, store)
-		w.Committed(parley.Commit{SessionID: fresh})
+		db := &indexing{steps: []store.SearchStep{{Sessions: []parley.ID{old}, Last: old}, {}}}
+		w := indexerOf(t, db)
+		w.Committed(store.Commit{SessionID: fresh})
 		time.Sleep(2 * indexGather)
 		synctest.Wait()
-		if calls := store.taken(); len(calls) != 2 || !slices.ContainsFunc(calls, func(ids []parley.ID) bool { return slices.Contains(ids, fresh) }) {
+		if calls := db.taken(); len(calls) != 2 || !slices.ContainsFunc(calls, func(ids []parley.ID) bool { return slices.Contains(ids, fresh) }) {
 			t.Errorf("indexed %v", calls)
 		}
-		if anew, ended := store.passes(); !slices.Equal(anew, []bool{true, false}) || ended != 2 {
+		if anew, ended := db.passes(); !slices.Equal(anew, []bool{true, false}) || ended != 2 {
 			t.Errorf("steps were taken as %v, and %d ended", anew, ended)
 		}
 		time.Sleep(indexLook)
 		synctest.Wait()
-		if anew, _ := store.passes(); len(anew) != 3 || anew[2] {
+		if anew, _ := db.passes(); len(anew) != 3 || anew[2] {
 			t.Errorf("a pass was looked for as %v", anew)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -18,7 +19,7 @@ type layerCache struct {
 }
 
 // layersOf is the middleware around the calls of a session of an agent to a model.
-func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *parley.ModelInfo) (prompt.Layers, error) {
+func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *model.Info) (prompt.Layers, error) {
 	settings := session.EffectiveMiddleware(agent)
 	if settings.IsZero() && !info.ThinkTags && len(w.options.Redact) == 0 && len(w.options.Middleware) == 0 {
 		return prompt.Layers{}, nil
@@ -51,15 +52,15 @@ func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *pa
 // encode passes a request through the turn's middleware and encodes it. The
 // manifest gets what it takes to do so again; the filter, unless it is nil, reads
 // the answers. CodeInvalid when the request cannot be expressed.
-func (t *turn) encode(request *parley.ModelRequest, manifest *parley.Manifest) (parley.EncodedRequest, parley.AnswerFilter, error) {
+func (t *turn) encode(request *model.Request, manifest *parley.Manifest) (model.EncodedRequest, model.AnswerFilter, error) {
 	if t.info.Caching {
 		request.CacheKey = prompt.CacheKey(t.fence.SessionID)
 	}
 	manifest.CacheKey, manifest.Middleware = request.CacheKey, t.layers.Names()
-	exchange := parley.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID}
+	exchange := model.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID}
 	filter, err := t.layers.Request(t.ctx, exchange, request)
 	if err != nil {
-		return parley.EncodedRequest{}, nil, err
+		return model.EncodedRequest{}, nil, err
 	}
 	encoded, err := t.model.Encode(*request)
 	return encoded, filter, err

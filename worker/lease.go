@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // renewals is how often a lease is renewed in its own length.
@@ -39,7 +40,7 @@ func (w *Worker) register(ctx context.Context) (*lease, error) {
 	started := time.Now()
 	fresh := &lease{id: parley.NewID()}
 	fresh.prolong(started.Add(w.options.Lease))
-	process := parley.Process{ID: fresh.id, Name: w.options.ProcessName, Slots: w.options.Slots}
+	process := store.Process{ID: fresh.id, Name: w.options.ProcessName, Slots: w.options.Slots}
 	if err := w.store.RegisterProcess(ctx, process, w.options.Lease); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The results of calls that a limit kept from running, or stopped.
@@ -74,15 +75,15 @@ func (t *turn) countUsed(messages []parley.Message) error {
 			t.bounds.used += resultTime(messages[i].Content)
 		}
 	}
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
-	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, parley.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage})
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
+	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, store.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage})
 	for i := range calls {
 		c := &calls[i]
 		if c.TotalMS != nil {
 			t.bounds.used += time.Duration(*c.TotalMS) * time.Millisecond
 		}
 		if c.Outcome != parley.CallOpen && c.Reserved != nil {
-			t.charge(&parley.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS}, &parley.Reservation{Reserved: *c.Reserved})
+			t.charge(&store.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS}, &store.Reservation{Reserved: *c.Reserved})
 		}
 	}
 	return err

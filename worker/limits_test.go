@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/tool"
 )
 
 // limited are overrides that limit turns, with tools of the server.
@@ -34,7 +36,7 @@ func (r *rig) warnings(sessionID parley.ID) (limits []string) {
 	return limits
 }
 
-func noop(context.Context, parley.ToolCall) (json.RawMessage, error) {
+func noop(context.Context, tool.Call) (json.RawMessage, error) {
 	return json.RawMessage(`"done"`), nil
 }
 
@@ -58,7 +60,7 @@ func TestStepsAreLimited(t *testing.T) {
 func TestToolCallsAreLimited(t *testing.T) {
 	r := newRig(t)
 	ran := 0
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 		ran++
 		return json.RawMessage(`"done"`), nil
 	}}}
@@ -101,7 +103,7 @@ func TestTimeIsLimitedInTheMiddleOfAnAnswer(t *testing.T) {
 
 func TestTimeIsLimitedInTheMiddleOfATool(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, _ parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}}
@@ -130,12 +132,12 @@ func TestTurnsHaveAnEndByDefault(t *testing.T) {
 	asked := make(chan seen, 2)
 	note := func(ctx context.Context) {
 		deadline, _ := ctx.Deadline()
-		asked <- seen{time.Until(deadline), parley.LessPatience(ctx)}
+		asked <- seen{time.Until(deadline), model.LessPatience(ctx)}
 	}
-	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		note(ctx)
-		yield(parley.Chunk{}, parley.NewModelError(parley.ClassNetwork, true, "the provider sent no content", nil))
-	}, func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		yield(model.Chunk{}, model.NewError(parley.ClassNetwork, true, "the provider sent no content", nil))
+	}, func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		note(ctx)
 		says("Here.")(ctx, yield)
 	})
@@ -157,13 +159,13 @@ func TestTurnsHaveAnEndByDefault(t *testing.T) {
 func TestTricklesEnd(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
-	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
-				yield(parley.Chunk{}, context.Cause(ctx))
+				yield(model.Chunk{}, context.Cause(ctx))
 				return
 			case <-tick.C:
 				if !yield(text(0, "drip "), nil) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // How the audit is linked, beside everything else.
@@ -21,14 +22,14 @@ const (
 // linker links the audit's entries and the heads of sessions (ADR 0036). It runs in
 // every process; the store says which one links.
 type linker struct {
-	store parley.AuditLinker
+	store store.AuditLinker
 	id    parley.ID
 
 	mu    sync.Mutex // guards moved
 	moved map[parley.ID]struct{}
 }
 
-func newLinker(store parley.AuditLinker) *linker {
+func newLinker(store store.AuditLinker) *linker {
 	return &linker{store: store, id: parley.NewID(), moved: map[parley.ID]struct{}{}}
 }
 
@@ -46,7 +47,7 @@ func (l *linker) take() (moved []parley.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id := range l.moved {
-		if len(moved) == parley.LinkHeads/2 {
+		if len(moved) == store.LinkHeads/2 {
 			break
 		}
 		moved = append(moved, id)
@@ -64,7 +65,7 @@ func (l *linker) putBack(moved []parley.ID) {
 
 // step links once. What could not be linked is kept for the next time; what another
 // process links, its pass over the sessions finds.
-func (l *linker) step(ctx context.Context, pass *parley.ID) (parley.LinkStep, error) {
+func (l *linker) step(ctx context.Context, pass *parley.ID) (store.LinkStep, error) {
 	moved := l.take()
 	ctx, stop := context.WithTimeout(ctx, linkBound)
 	defer stop()
@@ -113,7 +114,7 @@ func (w *Worker) linkLoop() {
 }
 
 // next is where a pass goes on: a step with too much to link is taken again.
-func next(pass *parley.ID, step parley.LinkStep) *parley.ID {
+func next(pass *parley.ID, step store.LinkStep) *parley.ID {
 	switch {
 	case pass == nil || step.More:
 		return pass

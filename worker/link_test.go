@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // failing is a linker's store that fails with an error.
 type failing struct {
-	parley.AuditLinker
+	store.AuditLinker
 	err    error
 	linked []parley.ID
 }
 
-func (f *failing) LinkAudit(_ context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, _ *parley.ID) (parley.LinkStep, error) {
+func (f *failing) LinkAudit(_ context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, _ *parley.ID) (store.LinkStep, error) {
 	if f.err == nil {
 		f.linked = append(f.linked, changed...)
 	}
-	return parley.LinkStep{Held: true}, f.err
+	return store.LinkStep{Held: true}, f.err
 }
 
 // TestSessionsThatMovedAreLinkedAfterAnError: and after a fence.

@@ -3,11 +3,11 @@ package worker
 import (
 	"log/slog"
 
-	"parley"
+	"parley/store"
 )
 
 // logOf is the log of what happens to one turn: each line names it.
-func (w *Worker) logOf(fence parley.Fence) *slog.Logger {
+func (w *Worker) logOf(fence store.Fence) *slog.Logger {
 	return w.log.With("workspace_id", fence.WorkspaceID, "session_id", fence.SessionID, "turn_id", fence.TurnID)
 }
 

@@ -7,13 +7,14 @@ import (
 
 	"parley"
 	"parley/internal/schema"
+	"parley/store"
 )
 
 // completed is the end of a turn that is complete. Of an iteration of a loop it
 // says whether the loop's condition holds. a is its last answer; nil to read it
 // from the record.
-func (t *turn) completed(a *answer) (parley.TurnEnd, error) {
-	end := parley.TurnEnd{Status: parley.TurnCompleted}
+func (t *turn) completed(a *answer) (store.TurnEnd, error) {
+	end := store.TurnEnd{Status: parley.TurnCompleted}
 	if t.claim.Loop == nil || t.claim.Loop.Until == nil {
 		return end, nil
 	}
@@ -70,9 +71,9 @@ func jsonOf(text string) string {
 // succeeded reports whether the iteration called a tool that succeeded, in this
 // turn or in one that it takes up.
 func (t *turn) succeeded(tool string) (bool, error) {
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
 	for turn := t.claim.Turn; ; {
-		results, err := t.w.store.Messages(t.writes, scope, t.fence.SessionID, parley.MessageQuery{
+		results, err := t.w.store.Messages(t.writes, scope, t.fence.SessionID, store.MessageQuery{
 			Roles: []parley.Role{parley.RoleToolResult}, ToolName: tool, TurnID: turn.ID, RecordOnly: true, Limit: parley.MaxPage,
 		})
 		if err != nil {
@@ -95,7 +96,7 @@ func (t *turn) succeeded(tool string) (bool, error) {
 
 // recordedText is the text of the turn's last answer.
 func (t *turn) recordedText() (string, error) {
-	rows, err := t.w.store.Messages(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, t.fence.SessionID, parley.MessageQuery{
+	rows, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, t.fence.SessionID, store.MessageQuery{
 		Roles: []parley.Role{parley.RoleAssistant}, Status: parley.MessageCompleted, TurnID: t.fence.TurnID, RecordOnly: true, Limit: parley.MaxPage,
 	})
 	if err != nil || len(rows) == 0 {

@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 )
 
 func (r *rig) startLoop(sessionID parley.ID, most int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {
 	r.Helper()
 	first := r.said("Do it again.", "")
-	started, err := r.store.StartLoop(r.Context(), r.scope, sessionID, parley.NewLoop{
+	started, err := r.store.StartLoop(r.Context(), r.scope, sessionID, store.NewLoop{
 		Loop:  parley.Loop{ID: parley.NewID(), Prompt: "Do it again.", Max: most, Until: until, Context: context, Author: first.Author},
 		First: first, Content: first.Content,
 	}, parley.ID{})
@@ -51,11 +54,11 @@ func TestLoopConditions(t *testing.T) {
 		"JSON in a fence":     {schema, []answerFunc{says("not JSON"), says("Here:\n```json\n{\"done\": true}\n```\n")}, parley.LoopCompleted, "schema", 2},
 		"the tool was called": {called, []answerFunc{says("later"), calls(parley.FinishToolCalls, "finish", `{}`), says("so")}, parley.LoopCompleted, "tool_called", 2},
 		"the tool failed":     {called, []answerFunc{calls(parley.FinishToolCalls, "finish", `{"fail":true}`), says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
-		"an iteration fails":  {matches, []answerFunc{says("a"), fails(parley.NewModelError(parley.ClassAuth, false, "no", nil))}, parley.LoopFailed, "auth", 2},
+		"an iteration fails":  {matches, []answerFunc{says("a"), fails(model.NewError(parley.ClassAuth, false, "no", nil))}, parley.LoopFailed, "auth", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.tools = fakeTools{{name: "finish", call: func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+			r.tools = fakeTools{{name: "finish", call: func(_ context.Context, call tool.Call) (json.RawMessage, error) {
 				if strings.Contains(string(call.Arguments), "fail") {
 					return nil, parley.Errorf(parley.CodeConflict, "not yet")
 				}
@@ -120,19 +123,19 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 	sessionID := r.session(parley.Overrides{}, nil)
 	loop := r.startLoop(sessionID, 3, &parley.LoopUntil{TextMatches: "^done$"}, parley.LoopContext{})
 	dead := parley.NewID()
-	r.must(r.store.RegisterProcess(t.Context(), parley.Process{ID: dead, Name: "dead"}, time.Hour))
-	claims, err := r.store.Claim(t.Context(), dead, 1, parley.Occupancy{Slots: 10})
+	r.must(r.store.RegisterProcess(t.Context(), store.Process{ID: dead, Name: "dead"}, time.Hour))
+	claims, err := r.store.Claim(t.Context(), dead, 1, store.Occupancy{Slots: 10})
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("%d claims, %v", len(claims), err)
 	}
 	fence := claims[0].Fence
-	begin := parley.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: scriptedID}, Author: claims[0].Trigger.Author}
+	begin := store.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: scriptedID}, Author: claims[0].Trigger.Author}
 	_, err = r.store.BeginStep(t.Context(), fence, begin)
 	r.must(err)
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: "done"})
 	r.must(err)
-	_, err = r.store.SettleStep(t.Context(), fence, parley.StepSettle{Step: 1, Call: parley.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
-		Blocks: []parley.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content}}})
+	_, err = r.store.SettleStep(t.Context(), fence, store.StepSettle{Step: 1, Call: store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
+		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content}}})
 	r.must(err)
 	r.must(r.store.ReleaseProcess(t.Context(), dead))
 	r.start(nil)

@@ -5,31 +5,33 @@ import (
 	"time"
 
 	"parley"
+	"parley/observe"
+	"parley/store"
 )
 
 // unobserved is the observer of a worker that has none.
 type unobserved struct{}
 
-var _ parley.Observer = unobserved{}
+var _ observe.Observer = unobserved{}
 
-func (unobserved) Contents() bool                                                    { return false }
-func (unobserved) TurnBegan(ctx context.Context, _ *parley.Claim) context.Context    { return ctx }
-func (unobserved) TurnEnded(context.Context, parley.TurnRun)                         {}
-func (unobserved) StepBegan(ctx context.Context, _ int) context.Context              { return ctx }
-func (unobserved) StepEnded(context.Context, error)                                  {}
-func (unobserved) CallBegan(ctx context.Context, _ parley.CallBegun) context.Context { return ctx }
-func (unobserved) CallEnded(context.Context, parley.CallEnded)                       {}
-func (unobserved) CallRetried(context.Context, *parley.Call, parley.RetryNotice)     {}
-func (unobserved) ToolBegan(ctx context.Context, _ parley.ToolBegun) context.Context { return ctx }
-func (unobserved) ToolEnded(context.Context, parley.ToolEnded)                       {}
-func (unobserved) Claimed(int, bool)                                                 {}
-func (unobserved) LeaseLost()                                                        {}
-func (unobserved) CachedResponses(parley.ResponseCacheOutcome, int)                  {}
-func (unobserved) Swept(int)                                                         {}
-func (unobserved) Stored(parley.Operation, time.Duration, error)                     {}
+func (unobserved) Contents() bool                                                     { return false }
+func (unobserved) TurnBegan(ctx context.Context, _ *store.Claim) context.Context      { return ctx }
+func (unobserved) TurnEnded(context.Context, observe.TurnRun)                         {}
+func (unobserved) StepBegan(ctx context.Context, _ int) context.Context               { return ctx }
+func (unobserved) StepEnded(context.Context, error)                                   {}
+func (unobserved) CallBegan(ctx context.Context, _ observe.CallBegun) context.Context { return ctx }
+func (unobserved) CallEnded(context.Context, observe.CallEnded)                       {}
+func (unobserved) CallRetried(context.Context, *parley.Call, store.RetryNotice)       {}
+func (unobserved) ToolBegan(ctx context.Context, _ observe.ToolBegun) context.Context { return ctx }
+func (unobserved) ToolEnded(context.Context, observe.ToolEnded)                       {}
+func (unobserved) Claimed(int, bool)                                                  {}
+func (unobserved) LeaseLost()                                                         {}
+func (unobserved) CachedResponses(observe.ResponseCacheOutcome, int)                  {}
+func (unobserved) Swept(int)                                                          {}
+func (unobserved) Stored(observe.Operation, time.Duration, error)                     {}
 
 // observe sets who is told of what the worker does.
-func (w *Worker) observe(observer parley.Observer) {
+func (w *Worker) observe(observer observe.Observer) {
 	w.observer = unobserved{}
 	if observer != nil {
 		w.observer = observer
@@ -38,7 +40,7 @@ func (w *Worker) observe(observer parley.Observer) {
 }
 
 // noteEnd notes how the store left a turn that runs here.
-func (w *Worker) noteEnd(turnID parley.ID, end parley.TurnRun) {
+func (w *Worker) noteEnd(turnID parley.ID, end observe.TurnRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[turnID]; running != nil {
@@ -47,23 +49,23 @@ func (w *Worker) noteEnd(turnID parley.ID, end parley.TurnRun) {
 }
 
 // endOf is what the observer is told of a run that is over.
-func (w *Worker) endOf(running *run, took time.Duration) parley.TurnRun {
+func (w *Worker) endOf(running *run, took time.Duration) observe.TurnRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ended := parley.TurnRun{
+	ended := observe.TurnRun{
 		Claim: &running.claim, Outcome: running.outcome, Failure: running.failure, Waits: running.waits, Limit: running.limit, Took: took,
 	}
 	if ended.Outcome == "" {
-		ended.Outcome = parley.RunLeft
+		ended.Outcome = observe.RunLeft
 	}
 	return ended
 }
 
 // Stats tells what the worker has to do.
-func (w *Worker) Stats() parley.WorkerStats {
+func (w *Worker) Stats() observe.WorkerStats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return parley.WorkerStats{Slots: w.options.Slots, Running: w.places.Taken, Draining: w.draining}
+	return observe.WorkerStats{Slots: w.options.Slots, Running: w.places.Taken, Draining: w.draining}
 }
 
 // observedStore is a Store whose writes an observer is told of. It also notes
@@ -71,12 +73,12 @@ func (w *Worker) Stats() parley.WorkerStats {
 type observedStore struct {
 	turnStore
 
-	observer parley.Observer
-	ended    func(turnID parley.ID, end parley.TurnRun)
+	observer observe.Observer
+	ended    func(turnID parley.ID, end observe.TurnRun)
 }
 
 // stored makes a call of the store and tells of it.
-func stored[T any](s *observedStore, operation parley.Operation, call func() (T, error)) (T, error) {
+func stored[T any](s *observedStore, operation observe.Operation, call func() (T, error)) (T, error) {
 	started := time.Now()
 	answer, err := call()
 	s.observer.Stored(operation, time.Since(started), err)
@@ -84,7 +86,7 @@ func stored[T any](s *observedStore, operation parley.Operation, call func() (T,
 }
 
 // wrote is stored for a call without an answer.
-func (s *observedStore) wrote(operation parley.Operation, call func() error) error {
+func (s *observedStore) wrote(operation observe.Operation, call func() error) error {
 	started := time.Now()
 	err := call()
 	s.observer.Stored(operation, time.Since(started), err)
@@ -96,55 +98,55 @@ func (s *observedStore) wrote(operation parley.Operation, call func() error) err
 func (s *observedStore) over(turn *parley.Turn, limit parley.Limit) {
 	switch turn.Status {
 	case parley.TurnCompleted:
-		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunCompleted})
+		s.ended(turn.ID, observe.TurnRun{Outcome: observe.RunCompleted})
 	case parley.TurnFailed:
-		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunFailed, Failure: turn.Error})
+		s.ended(turn.ID, observe.TurnRun{Outcome: observe.RunFailed, Failure: turn.Error})
 	case parley.TurnCancelled:
-		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunCancelled})
+		s.ended(turn.ID, observe.TurnRun{Outcome: observe.RunCancelled})
 	case parley.TurnWaiting:
-		s.ended(turn.ID, parley.TurnRun{Outcome: parley.RunParked, Waits: turn.WaitReason, Limit: limit})
+		s.ended(turn.ID, observe.TurnRun{Outcome: observe.RunParked, Waits: turn.WaitReason, Limit: limit})
 	}
 }
 
-func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, occupancy parley.Occupancy) ([]parley.Claim, error) {
-	claims, err := stored(s, parley.OperationClaim, func() ([]parley.Claim, error) { return s.turnStore.Claim(ctx, processID, n, occupancy) })
+func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) ([]store.Claim, error) {
+	claims, err := stored(s, observe.OperationClaim, func() ([]store.Claim, error) { return s.turnStore.Claim(ctx, processID, n, occupancy) })
 	if len(claims) > 0 {
 		s.observer.Claimed(len(claims), false)
 	}
 	return claims, err
 }
 
-func (s *observedStore) RecoverTurn(ctx context.Context, fence parley.Fence) (parley.TurnState, error) {
-	return stored(s, parley.OperationRecoverTurn, func() (parley.TurnState, error) { return s.turnStore.RecoverTurn(ctx, fence) })
+func (s *observedStore) RecoverTurn(ctx context.Context, fence store.Fence) (store.TurnState, error) {
+	return stored(s, observe.OperationRecoverTurn, func() (store.TurnState, error) { return s.turnStore.RecoverTurn(ctx, fence) })
 }
 
-func (s *observedStore) BeginStep(ctx context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
-	return stored(s, parley.OperationBeginStep, func() (parley.StepBegun, error) { return s.turnStore.BeginStep(ctx, fence, begin) })
+func (s *observedStore) BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
+	return stored(s, observe.OperationBeginStep, func() (store.StepBegun, error) { return s.turnStore.BeginStep(ctx, fence, begin) })
 }
 
-func (s *observedStore) RetryCall(ctx context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
-	return s.wrote(parley.OperationRetryCall, func() error { return s.turnStore.RetryCall(ctx, fence, step, failed, notice) })
+func (s *observedStore) RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
+	return s.wrote(observe.OperationRetryCall, func() error { return s.turnStore.RetryCall(ctx, fence, step, failed, notice) })
 }
 
-func (s *observedStore) BeginCall(ctx context.Context, fence parley.Fence, begin parley.StepBegin) error {
-	return s.wrote(parley.OperationBeginCall, func() error { return s.turnStore.BeginCall(ctx, fence, begin) })
+func (s *observedStore) BeginCall(ctx context.Context, fence store.Fence, begin store.StepBegin) error {
+	return s.wrote(observe.OperationBeginCall, func() error { return s.turnStore.BeginCall(ctx, fence, begin) })
 }
 
-func (s *observedStore) OpenBlock(ctx context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
-	return stored(s, parley.OperationOpenBlock, func() (parley.Message, error) { return s.turnStore.OpenBlock(ctx, fence, open) })
+func (s *observedStore) OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
+	return stored(s, observe.OperationOpenBlock, func() (parley.Message, error) { return s.turnStore.OpenBlock(ctx, fence, open) })
 }
 
 // AppendVersions counts each claim that was fenced as a write refused.
-func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.FencedVersion) (parley.Appended, error) {
+func (s *observedStore) AppendVersions(ctx context.Context, versions []store.FencedVersion) (store.Appended, error) {
 	started := time.Now()
 	appended, err := s.turnStore.AppendVersions(ctx, versions)
 	took := time.Since(started)
 	if err != nil || len(appended.Fenced) == 0 {
-		s.observer.Stored(parley.OperationAppendVersions, took, err)
+		s.observer.Stored(observe.OperationAppendVersions, took, err)
 		return appended, err
 	}
 	for range appended.Fenced {
-		s.observer.Stored(parley.OperationAppendVersions, took, errVersionFenced)
+		s.observer.Stored(observe.OperationAppendVersions, took, errVersionFenced)
 	}
 	return appended, nil
 }
@@ -152,64 +154,64 @@ func (s *observedStore) AppendVersions(ctx context.Context, versions []parley.Fe
 // errVersionFenced is what an observer is told of a skipped version.
 var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 
-func (s *observedStore) SettleStep(ctx context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
-	settled, err := stored(s, parley.OperationSettleStep, func() (parley.StepSettled, error) { return s.turnStore.SettleStep(ctx, fence, settle) })
+func (s *observedStore) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
+	settled, err := stored(s, observe.OperationSettleStep, func() (store.StepSettled, error) { return s.turnStore.SettleStep(ctx, fence, settle) })
 	if err == nil && settle.End != nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
 	return settled, err
 }
 
-func (s *observedStore) SettleTool(ctx context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
-	return stored(s, parley.OperationSettleTool, func() (parley.Message, error) { return s.turnStore.SettleTool(ctx, fence, settle) })
+func (s *observedStore) SettleTool(ctx context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
+	return stored(s, observe.OperationSettleTool, func() (parley.Message, error) { return s.turnStore.SettleTool(ctx, fence, settle) })
 }
 
-func (s *observedStore) ParkTurn(ctx context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
-	turn, err := stored(s, parley.OperationParkTurn, func() (parley.Turn, error) { return s.turnStore.ParkTurn(ctx, fence, reason) })
+func (s *observedStore) ParkTurn(ctx context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
+	turn, err := stored(s, observe.OperationParkTurn, func() (parley.Turn, error) { return s.turnStore.ParkTurn(ctx, fence, reason) })
 	if err == nil {
 		s.over(&turn, "")
 	}
 	return turn, err
 }
 
-func (s *observedStore) ParkRefused(ctx context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
-	turn, err := stored(s, parley.OperationParkRefused, func() (parley.Turn, error) { return s.turnStore.ParkRefused(ctx, fence, refusal) })
+func (s *observedStore) ParkRefused(ctx context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
+	turn, err := stored(s, observe.OperationParkRefused, func() (parley.Turn, error) { return s.turnStore.ParkRefused(ctx, fence, refusal) })
 	if err == nil {
 		s.over(&turn, refusal.Limit)
 	}
 	return turn, err
 }
 
-func (s *observedStore) OpenChild(ctx context.Context, fence parley.Fence, child parley.NewSession) (parley.Session, error) {
-	return stored(s, parley.OperationOpenChild, func() (parley.Session, error) { return s.turnStore.OpenChild(ctx, fence, child) })
+func (s *observedStore) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
+	return stored(s, observe.OperationOpenChild, func() (parley.Session, error) { return s.turnStore.OpenChild(ctx, fence, child) })
 }
 
-func (s *observedStore) UseApprovals(ctx context.Context, fence parley.Fence, uses []parley.ApprovalUse) error {
-	return s.wrote(parley.OperationUseApprovals, func() error { return s.turnStore.UseApprovals(ctx, fence, uses) })
+func (s *observedStore) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
+	return s.wrote(observe.OperationUseApprovals, func() error { return s.turnStore.UseApprovals(ctx, fence, uses) })
 }
 
-func (s *observedStore) FinishTurn(ctx context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
-	settled, err := stored(s, parley.OperationFinishTurn, func() (parley.StepSettled, error) { return s.turnStore.FinishTurn(ctx, fence, end) })
+func (s *observedStore) FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
+	settled, err := stored(s, observe.OperationFinishTurn, func() (store.StepSettled, error) { return s.turnStore.FinishTurn(ctx, fence, end) })
 	if err == nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
 	return settled, err
 }
 
-func (s *observedStore) ReleaseTurn(ctx context.Context, fence parley.Fence) error {
-	err := s.wrote(parley.OperationReleaseTurn, func() error { return s.turnStore.ReleaseTurn(ctx, fence) })
+func (s *observedStore) ReleaseTurn(ctx context.Context, fence store.Fence) error {
+	err := s.wrote(observe.OperationReleaseTurn, func() error { return s.turnStore.ReleaseTurn(ctx, fence) })
 	if err == nil {
-		s.ended(fence.TurnID, parley.TurnRun{Outcome: parley.RunReleased})
+		s.ended(fence.TurnID, observe.TurnRun{Outcome: observe.RunReleased})
 	}
 	return err
 }
 
 func (s *observedStore) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
-	return stored(s, parley.OperationRenewLease, func() ([]parley.ID, error) { return s.turnStore.RenewLease(ctx, processID, lease) })
+	return stored(s, observe.OperationRenewLease, func() ([]parley.ID, error) { return s.turnStore.RenewLease(ctx, processID, lease) })
 }
 
 func (s *observedStore) Sweep(ctx context.Context) (int, error) {
-	touched, err := stored(s, parley.OperationSweep, func() (int, error) { return s.turnStore.Sweep(ctx) })
+	touched, err := stored(s, observe.OperationSweep, func() (int, error) { return s.turnStore.Sweep(ctx) })
 	if err == nil {
 		s.observer.Swept(touched)
 	}
@@ -217,5 +219,5 @@ func (s *observedStore) Sweep(ctx context.Context) (int, error) {
 }
 
 func (s *observedStore) ApplyOutbox(ctx context.Context) (bool, error) {
-	return stored(s, parley.OperationApplyOutbox, func() (bool, error) { return s.turnStore.ApplyOutbox(ctx) })
+	return stored(s, observe.OperationApplyOutbox, func() (bool, error) { return s.turnStore.ApplyOutbox(ctx) })
 }

@@ -13,6 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/observe"
+	"parley/store"
+	"parley/tool"
 )
 
 // diary is an observer that writes down what it is told, each piece of work
@@ -20,12 +24,12 @@ import (
 type diary struct {
 	mu     sync.Mutex // guards what follows
 	lines  []string
-	stored map[parley.Operation][]parley.Code // of calls that failed or were refused
-	ended  chan struct{}                      // gets one for each run that is over
+	stored map[observe.Operation][]parley.Code // of calls that failed or were refused
+	ended  chan struct{}                       // gets one for each run that is over
 }
 
 func newDiary() *diary {
-	return &diary{stored: map[parley.Operation][]parley.Code{}, ended: make(chan struct{}, 100)}
+	return &diary{stored: map[observe.Operation][]parley.Code{}, ended: make(chan struct{}, 100)}
 }
 
 type within struct{}
@@ -40,10 +44,10 @@ func (d *diary) note(ctx context.Context, format string, args ...any) context.Co
 }
 
 func (d *diary) Contents() bool { return true }
-func (d *diary) TurnBegan(ctx context.Context, claim *parley.Claim) context.Context {
+func (d *diary) TurnBegan(ctx context.Context, claim *store.Claim) context.Context {
 	return d.note(ctx, "turn %d", claim.Turn.Attempt)
 }
-func (d *diary) TurnEnded(ctx context.Context, ended parley.TurnRun) {
+func (d *diary) TurnEnded(ctx context.Context, ended observe.TurnRun) {
 	class := parley.ErrorClass("")
 	if ended.Failure != nil {
 		class = ended.Failure.Class
@@ -57,32 +61,32 @@ func (d *diary) StepBegan(ctx context.Context, step int) context.Context {
 func (d *diary) StepEnded(ctx context.Context, broken error) {
 	d.note(ctx, "ended%s", parley.ErrorCode(broken))
 }
-func (d *diary) CallBegan(ctx context.Context, begun parley.CallBegun) context.Context {
+func (d *diary) CallBegan(ctx context.Context, begun observe.CallBegun) context.Context {
 	return d.note(ctx, "call %d of %d messages", begun.Call.Attempt, len(begun.Request.Messages))
 }
-func (d *diary) CallEnded(ctx context.Context, ended parley.CallEnded) {
+func (d *diary) CallEnded(ctx context.Context, ended observe.CallEnded) {
 	if ended.Broken != nil {
 		d.note(ctx, "%s", parley.ErrorCode(ended.Broken))
 		return
 	}
 	d.note(ctx, "%s %d parts, status %d, first %t", ended.Settled.Outcome, len(ended.Answer()), ended.Status, ended.FirstToken > 0 && ended.FirstToken <= ended.Took)
 }
-func (d *diary) CallRetried(ctx context.Context, failed *parley.Call, notice parley.RetryNotice) {
+func (d *diary) CallRetried(ctx context.Context, failed *parley.Call, notice store.RetryNotice) {
 	d.note(ctx, "retry of %s for %s", failed.Model, notice.Class)
 }
-func (d *diary) ToolBegan(ctx context.Context, begun parley.ToolBegun) context.Context {
+func (d *diary) ToolBegan(ctx context.Context, begun observe.ToolBegun) context.Context {
 	return d.note(ctx, "%s %s", begun.Name, begun.Call.Arguments)
 }
-func (d *diary) ToolEnded(ctx context.Context, ended parley.ToolEnded) {
+func (d *diary) ToolEnded(ctx context.Context, ended observe.ToolEnded) {
 	d.note(ctx, "%s %s", ended.Outcome, ended.Result.Result)
 }
 func (d *diary) Claimed(turns int, posted bool) {
 	d.note(context.Background(), "claimed %d %t", turns, posted)
 }
-func (d *diary) LeaseLost()                                       { d.note(context.Background(), "lease lost") }
-func (d *diary) CachedResponses(parley.ResponseCacheOutcome, int) {}
-func (d *diary) Swept(int)                                        {}
-func (d *diary) Stored(operation parley.Operation, _ time.Duration, err error) {
+func (d *diary) LeaseLost()                                        { d.note(context.Background(), "lease lost") }
+func (d *diary) CachedResponses(observe.ResponseCacheOutcome, int) {}
+func (d *diary) Swept(int)                                         {}
+func (d *diary) Stored(operation observe.Operation, _ time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -106,11 +110,11 @@ func TestObserverFollowsATurn(t *testing.T) {
 	book := newDiary()
 	r.options.Observer = book
 	r.tools = fakeTools{
-		{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
-		{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) { return nil, errors.New("no") }},
+		{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
+		{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no") }},
 	}
 	r.start(nil)
-	broken := parley.NewModelError(parley.ClassNetwork, true, "down", nil)
+	broken := model.NewError(parley.ClassNetwork, true, "down", nil)
 	broken.Status = 502
 	r.model.play(fails(broken), calls(parley.FinishToolCalls, "look", `{}`, "act", `{"a":1}`), says("Done."))
 	r.post(r.session(tooled("look", "act"), nil), "Go", "")
@@ -147,7 +151,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		want string
 	}{
 		"failed": {func(r *rig, sessionID parley.ID) {
-			r.model.play(fails(parley.NewModelError(parley.ClassAuth, false, "no", nil)))
+			r.model.play(fails(model.NewError(parley.ClassAuth, false, "no", nil)))
 			r.post(sessionID, "Go", "")
 		}, "/turn 1/failedauth"},
 		"parked": {func(r *rig, sessionID parley.ID) {
@@ -157,7 +161,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		"without room": {func(r *rig, sessionID parley.ID) {
 			limits := parley.Change[*parley.LimitsPatch]{}
 			r.must(json.Unmarshal([]byte(`{"max_tokens":5}`), &limits))
-			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, parley.SessionChange{Overrides: parley.OverridesChange{Limits: limits}})
+			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, store.SessionChange{Overrides: parley.OverridesChange{Limits: limits}})
 			r.must(err)
 			r.post(sessionID, "Go", "")
 		}, "/turn 1/parkedbudgetmax_tokens"},
@@ -170,7 +174,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		}, "/turn 1/cancelled"},
 		"lost": {func(r *rig, sessionID parley.ID) {
 			reached, goOn := make(chan struct{}), make(chan struct{})
-			r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+			r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 				yield(text(0, "Half"), nil)
 				close(reached)
 				<-goOn // deaf: as a process that is stopped
@@ -199,7 +203,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 			}
 			book.mu.Lock()
 			defer book.mu.Unlock()
-			fenced := slices.Contains(book.stored[parley.OperationSettleStep], parley.CodeFenced)
+			fenced := slices.Contains(book.stored[observe.OperationSettleStep], parley.CodeFenced)
 			if fenced != (name == "lost") {
 				t.Errorf("refused or failed: %v", book.stored)
 			}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/observe"
+	"parley/runner"
 )
 
 // The defaults of Options.
@@ -36,12 +39,12 @@ type Options struct {
 	KeepVersions time.Duration
 
 	ProcessName string           // for people; host and pid by default
-	Runtimes    []parley.Runtime // beside the standard one; a name used twice keeps the last
+	Runtimes    []runner.Runtime // beside the standard one; a name used twice keeps the last
 	Log         *slog.Logger
-	Observer    parley.Observer // is told what the worker does; nil: nobody
-	// Middleware is the program's own around every call, see parley.Middleware. An
+	Observer    observe.Observer // is told what the worker does; nil: nobody
+	// Middleware is the program's own around every call, see model.Middleware. An
 	// Engine that shows calls wants the same.
-	Middleware []parley.Middleware
+	Middleware []model.Middleware
 	Redact     []parley.RedactPattern // hidden from every provider, whatever agents set
 
 	sleep  func(ctx context.Context, d time.Duration) bool // false when ctx ended first

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // seen is the context of a turn's latest request.
@@ -83,7 +84,7 @@ func (t *turn) shorten(a *answer) (place, error) {
 	case t.ctx.Err() != nil:
 		return over(), t.leave(nil)
 	case failure != nil:
-		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	return at, nil
 }
@@ -92,7 +93,7 @@ func (t *turn) shorten(a *answer) (place, error) {
 // under way, and has its summary enter the record. A failure says why there is none;
 // an error is the store's.
 func (t *turn) compactNow(because *parley.Failure) (*parley.Failure, error) {
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
 	c, err := t.w.store.RequestCompaction(t.writes, scope, t.fence.SessionID, parley.NewID(), parley.CompactOverflow)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary waits already
 		return nil, err

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
+	"parley/tool"
 )
 
 // keptLog keeps what a worker says.
@@ -41,26 +43,26 @@ type panics struct {
 	encode, stream, between bool
 }
 
-func (m *panics) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+func (m *panics) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	_, info, err := m.scripted.Resolve(id)
 	return m, info, err
 }
 
-func (m *panics) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *panics) Encode(request model.Request) (model.EncodedRequest, error) {
 	if m.encode && !strings.Contains(fmt.Sprint(request.Messages), "bystander") {
 		panic(carried)
 	}
 	return m.scripted.Encode(request)
 }
 
-func (m *panics) Stream(ctx context.Context, request parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+func (m *panics) Stream(ctx context.Context, request model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	if bytes.Contains(request.Body, []byte("bystander")) {
-		return func(yield func(parley.Chunk, error) bool) { says("Here.")(ctx, yield) }
+		return func(yield func(model.Chunk, error) bool) { says("Here.")(ctx, yield) }
 	}
 	if m.stream {
 		panic(fmt.Errorf("with %s", carried))
 	}
-	return func(yield func(parley.Chunk, error) bool) {
+	return func(yield func(model.Chunk, error) bool) {
 		if !m.between || yield(text(0, "Half"), nil) {
 			panic(carried)
 		}
@@ -74,7 +76,7 @@ func (nameless) Source() string { panic(carried) }
 
 type namelessTools struct{ fakeTools }
 
-func (n namelessTools) Tool(name string) (parley.Tool, bool) {
+func (n namelessTools) Tool(name string) (tool.Tool, bool) {
 	tool, ok := n.fakeTools.Tool(name)
 	if !ok {
 		return nil, false
@@ -119,8 +121,8 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 // A panic in a tool, also where it only says who it is, is the call's result.
 func TestAPanicInAToolIsItsResult(t *testing.T) {
 	t.Parallel()
-	tools := fakeTools{{"panics", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { panic(carried) }}}
-	for name, source := range map[string]parley.ToolSource{"in its call": tools, "in its name": namelessTools{tools}} {
+	tools := fakeTools{{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic(carried) }}}
+	for name, source := range map[string]tool.Source{"in its call": tools, "in its name": namelessTools{tools}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, log := newRig(t), &keptLog{}
@@ -143,7 +145,7 @@ func TestAPanicInAToolIsItsResult(t *testing.T) {
 // A panic in writing a summary ends the compaction and leaves the session as it is.
 func TestAPanicInACompactionChangesNothing(t *testing.T) {
 	t.Parallel()
-	bad := func(context.Context, func(parley.Chunk, error) bool) { panic(carried) }
+	bad := func(context.Context, func(model.Chunk, error) bool) { panic(carried) }
 	r, log := newSummedRig(t, bad, bad, bad), &keptLog{}
 	r.options.Log = slog.New(slog.NewTextHandler(log, nil))
 	r.start(nil)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // The results of calls that a rule or a person did not let run.
@@ -37,7 +38,7 @@ func (t *turn) readGrants() error {
 		if above.IsZero() {
 			break
 		}
-		parent, err := t.w.store.Session(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
+		parent, err := t.w.store.Session(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
 			break
 		} else if err != nil {
@@ -111,12 +112,12 @@ func (t *turn) permit(call *toolCall) error {
 }
 
 // asks are the questions of a step that settles.
-func (t *turn) asks(calls []toolCall) (asks []parley.Ask) {
+func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
 	seconds := parley.ApprovalTimeoutOf(t.claim.Session.ApprovalTimeout, t.claim.Agent.ApprovalTimeout)
 	for i := range calls {
 		if calls[i].approval != nil {
 			a := calls[i].approval
-			asks = append(asks, parley.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
+			asks = append(asks, store.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
 				Reason: a.Reason, Approvers: a.Approvers, RequesterIDs: a.RequesterIDs, Named: a.Named, Digest: a.Digest, Rules: a.Rules})
 		}
 	}
@@ -196,7 +197,7 @@ func deniedText(a *parley.Approval) string {
 
 // useApprovals notes, before the calls run, that those that were approved run now.
 func (t *turn) useApprovals(calls []toolCall) error {
-	var uses []parley.ApprovalUse
+	var uses []store.ApprovalUse
 	for i := range calls {
 		if !calls[i].approved() {
 			continue
@@ -205,7 +206,7 @@ func (t *turn) useApprovals(calls []toolCall) error {
 		if err != nil {
 			return err
 		}
-		uses = append(uses, parley.ApprovalUse{ApprovalID: calls[i].approval.ID, Fingerprint: fingerprint})
+		uses = append(uses, store.ApprovalUse{ApprovalID: calls[i].approval.ID, Fingerprint: fingerprint})
 	}
 	if len(uses) == 0 {
 		return nil

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
+	"parley/tool"
 )
 
 // granted are overrides that name tools of the server and say one thing of all.
@@ -21,7 +23,7 @@ func granted(effect parley.GrantEffect, names ...string) parley.Overrides {
 
 // counting is a tool that counts its runs.
 func counting(name string, annotations parley.ToolAnnotations, runs *atomic.Int32) fakeTool {
-	return fakeTool{name, annotations, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	return fakeTool{name, annotations, func(context.Context, tool.Call) (json.RawMessage, error) {
 		runs.Add(1)
 		return json.RawMessage(`"done"`), nil
 	}}
@@ -32,7 +34,7 @@ func destructive() parley.ToolAnnotations { return parley.ToolAnnotations{Destru
 // questions lists the approvals of a session, oldest first.
 func (r *rig) questions(sessionID parley.ID) []parley.Approval {
 	r.Helper()
-	found, err := r.store.Approvals(r.Context(), r.scope, parley.ApprovalQuery{SessionID: sessionID, Ascending: true, Limit: 100})
+	found, err := r.store.Approvals(r.Context(), r.scope, store.ApprovalQuery{SessionID: sessionID, Ascending: true, Limit: 100})
 	r.must(err)
 	return found
 }
@@ -76,7 +78,7 @@ func (r *rig) replies(sessionID parley.ID, tool, result string) {
 	r.must(err)
 	for _, m := range r.messages(sessionID) {
 		if m.Role == parley.RoleToolCall && m.ToolName == tool {
-			_, err = r.postNew(sessionID, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(), Content: content, ToolCallID: m.ToolCallID})
+			_, err = r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(), Content: content, ToolCallID: m.ToolCallID})
 			r.must(err)
 			return
 		}
@@ -202,7 +204,7 @@ func TestADenialBehindAYesHolds(t *testing.T) {
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.waits(sessionID, parley.WaitApproval, 1)
 	denied := []parley.Grant{{Tool: "act", Effect: parley.GrantDeny}}
-	_, err := r.store.UpdateSession(t.Context(), r.scope, sessionID, parley.SessionChange{
+	_, err := r.store.UpdateSession(t.Context(), r.scope, sessionID, store.SessionChange{
 		Overrides: parley.OverridesChange{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &denied}}})
 	r.must(err)
 	r.decide(r.questions(sessionID)[0].ID, yes)
@@ -447,7 +449,7 @@ func TestAnAnswerWhileASiblingRuns(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.tools = fakeTools{counting("act", destructive(), &runs), {"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{counting("act", destructive(), &runs), {"look", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 		close(reached)
 		<-goOn
 		return json.RawMessage(`1`), nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 
 // progress passes on what the tools of a batch tell of themselves to the turn's
 // own goroutine, which writes it. Tools never wait for it.
-type progress chan parley.ProgressNote
+type progress chan store.ProgressNote
 
 // of makes what one call tells its progress to.
 func (p progress) of(call *toolCall) func(parley.ToolProgress) {
@@ -32,7 +33,7 @@ func (p progress) of(call *toolCall) func(parley.ToolProgress) {
 		told = now
 		how.Message = parley.Clip(how.Message, maxProgressText)
 		select {
-		case p <- parley.ProgressNote{ToolCallID: call.id, ToolName: call.name, ToolProgress: how}:
+		case p <- store.ProgressNote{ToolCallID: call.id, ToolName: call.name, ToolProgress: how}:
 		default: // the turn is busy; the next one will do
 		}
 	}
@@ -40,7 +41,7 @@ func (p progress) of(call *toolCall) func(parley.ToolProgress) {
 
 // noteProgress tells watchers how far a call has come. It is no part of the
 // record: when it cannot be written, nothing else is lost.
-func (t *turn) noteProgress(note parley.ProgressNote) error {
+func (t *turn) noteProgress(note store.ProgressNote) error {
 	err := t.w.store.NoteProgress(t.writes, t.fence, note)
 	if parley.ErrorCode(err) == parley.CodeFenced {
 		return err

@@ -9,6 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 )
 
 // TestWhateverHappens posts, steers, interrupts and cancels at random against a
@@ -16,15 +19,15 @@ import (
 func TestWhateverHappens(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{
-		{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("1"), nil }},
-		{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("2"), nil }},
+		{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }},
+		{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("2"), nil }},
 	}
 	r.start(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		moods := rapid.SliceOfN(rapid.IntRange(0, 9), 8, 24).Draw(rt, "moods")
 		var asked atomic.Int64
 		r.model.mu.Lock()
-		r.model.endless = func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+		r.model.endless = func(ctx context.Context, yield func(model.Chunk, error) bool) {
 			moody(moods[int(asked.Add(1))%len(moods)])(ctx, yield)
 		}
 		r.model.mu.Unlock()
@@ -65,7 +68,7 @@ func (r *rig) unfinished(sessionID parley.ID) parley.ID {
 
 // moody is an answer by number.
 func moody(mood int) answerFunc {
-	broken := parley.NewModelError(parley.ClassNetwork, true, "down", nil)
+	broken := model.NewError(parley.ClassNetwork, true, "down", nil)
 	switch mood {
 	case 0:
 		return calls(parley.FinishToolCalls, "look", "{}", "act", "{}")
@@ -128,7 +131,7 @@ func checkRecord(rt *rapid.T, r *rig, sessionID parley.ID) {
 		}
 	}
 	r.seen.mu.Unlock()
-	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, parley.TurnQuery{Limit: 100})
+	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, store.TurnQuery{Limit: 100})
 	r.must(err)
 	for _, turn := range turns {
 		if !turn.Status.Finished() || ends[turn.ID] != 1 {

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/store"
 )
 
 // entering has steers count as what they become with the step that shows them.
@@ -33,13 +34,13 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	q.estimate = selection.Tokens + beside
 	q.tokens = int64(budget.Scaled(q.estimate))
 	t.claim.Session.Context.Anchor = selection.Anchor
-	q.window = &parley.Window{Anchor: selection.Anchor, Messages: int64(len(selection.Messages)), Tokens: int64(selection.Tokens)}
+	q.window = &store.Window{Anchor: selection.Anchor, Messages: int64(len(selection.Messages)), Tokens: int64(selection.Tokens)}
 	if n := len(selection.Messages); n > 0 {
 		t.wrote(selection.Messages[n-1].Sequence)
 	}
 	t.look(&selection)
 	for i := range steers {
-		q.steers = append(q.steers, parley.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
+		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
 	}
 	if t.keeps {

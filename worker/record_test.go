@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/store"
 )
 
 // line is a message in short: role, status, and what it says.
@@ -49,7 +50,7 @@ func (r *rig) record(sessionID parley.ID) []line {
 
 func (r *rig) messages(sessionID parley.ID) []parley.Message {
 	r.Helper()
-	messages, err := r.store.Messages(r.Context(), r.scope, sessionID, parley.MessageQuery{Limit: parley.MaxPage})
+	messages, err := r.store.Messages(r.Context(), r.scope, sessionID, store.MessageQuery{Limit: parley.MaxPage})
 	r.must(err)
 	return messages
 }
@@ -57,7 +58,7 @@ func (r *rig) messages(sessionID parley.ID) []parley.Message {
 // callLog lists the calls of a session, oldest first.
 func (r *rig) callLog(sessionID parley.ID) []parley.Call {
 	r.Helper()
-	log, err := r.store.Calls(r.Context(), r.scope, sessionID, parley.CallQuery{Ascending: true, Limit: 100})
+	log, err := r.store.Calls(r.Context(), r.scope, sessionID, store.CallQuery{Ascending: true, Limit: 100})
 	r.must(err)
 	return log
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/store"
+	"parley/tool"
 )
 
 // crashing starts a worker whose store can die under it: what it wrote stays.
@@ -119,10 +122,10 @@ func TestTakeOverAtTheTools(t *testing.T) {
 			runs := 0
 			keys := map[string]bool{}
 			reached := make(chan struct{})
-			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 				mu.Lock()
 				runs++
-				keys[call.Headers()[parley.IdempotencyKeyHeader]] = true
+				keys[call.Headers()[tool.IdempotencyKeyHeader]] = true
 				first := runs == 1
 				mu.Unlock()
 				if first {
@@ -185,7 +188,7 @@ func TestTakeOverBetweenTransactions(t *testing.T) {
 	} {
 		t.Run(c.method, func(t *testing.T) {
 			r := newRig(t)
-			r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
 			dying := r.crashing()
 			script := []answerFunc{calls(parley.FinishToolCalls, "look", "{}"), says("Done.")}
 			switch c.again {
@@ -253,11 +256,11 @@ func TestLostLease(t *testing.T) {
 	w := r.start(store)
 	reached := make(chan struct{})
 	ended := make(chan struct{})
-	r.model.play(func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		yield(text(0, "Half"), nil)
 		close(reached)
 		<-ctx.Done()
-		yield(parley.Chunk{}, context.Cause(ctx))
+		yield(model.Chunk{}, context.Cause(ctx))
 		close(ended)
 	})
 	before := w.currentLease()
@@ -366,18 +369,18 @@ func TestFailedSweepIsTriedAgain(t *testing.T) {
 // is found and its turn goes on here; runs are left alone.
 func TestLostClaims(t *testing.T) {
 	r := newRig(t)
-	store := &faults{Store: r.store}
+	db := &faults{Store: r.store}
 	var once sync.Once
-	store.set(func(method string) (err error) {
+	db.set(func(method string) (err error) {
 		if method == "Claimed" {
 			once.Do(func() { err = parley.Errorf(parley.CodeUnavailable, "the connection broke") })
 		}
 		return err
 	})
 	r.options.Lease = crashLease
-	w := r.start(store)
+	w := r.start(db)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		close(reached)
 		<-goOn
 		_ = yield(text(0, "Slow."), nil) && yield(done(parley.FinishStop), nil)
@@ -389,7 +392,7 @@ func TestLostClaims(t *testing.T) {
 	if err != nil || direct.Claim == nil {
 		t.Fatalf("the post was not claimed: %v", err)
 	}
-	for _, posted := range []parley.Posted{claimed, direct} {
+	for _, posted := range []store.Posted{claimed, direct} {
 		if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Takeovers != 0 {
 			t.Errorf("a turn whose claim was lost: %+v", turn)
 		}
@@ -415,7 +418,7 @@ func TestTurnLongerThanTheLease(t *testing.T) {
 	r.options.Lease = crashLease
 	r.start(store)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		close(reached)
 		<-goOn
 		_ = yield(text(0, "At last."), nil) && yield(done(parley.FinishStop), nil)
@@ -442,7 +445,7 @@ func TestFencedRunWritesNothing(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		yield(text(0, "Half"), nil)
 		close(reached)
 		<-goOn // deaf: as a process that is stopped
@@ -482,7 +485,7 @@ func TestWriteWhoseAnswerWasLost(t *testing.T) {
 				}
 				return err
 			})
-			r.tools = fakeTools{{"look", parley.ToolAnnotations{ReadOnly: true}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+			r.tools = fakeTools{{"look", parley.ToolAnnotations{ReadOnly: true}, func(context.Context, tool.Call) (json.RawMessage, error) {
 				return json.RawMessage(`1`), nil
 			}}}
 			r.start(store)

@@ -7,32 +7,33 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/store"
 )
 
 // far is a relay to processes that the test plays: what is told to them is kept.
-type far struct{ told chan parley.StreamPiece }
+type far struct{ told chan store.StreamPiece }
 
-func (far) Hear(parley.RelayListener) {}
+func (far) Hear(store.RelayListener) {}
 
-func (f far) Tell(hints parley.RelayHints) {
+func (f far) Tell(hints store.RelayHints) {
 	for _, piece := range hints.Pieces {
 		f.told <- piece
 	}
 }
 
-func (far) Streamed(context.Context, []parley.ID, []parley.StreamEnd) ([]parley.StreamPiece, error) {
+func (far) Streamed(context.Context, []parley.ID, []store.StreamEnd) ([]store.StreamPiece, error) {
 	return nil, nil
 }
 
 // next is the next piece that others are told.
-func (f far) next(r *rig) parley.StreamPiece {
+func (f far) next(r *rig) store.StreamPiece {
 	r.Helper()
 	select {
 	case piece := <-f.told:
 		return piece
 	case <-time.After(patience):
 		r.Fatal("nothing was told to other processes")
-		return parley.StreamPiece{}
+		return store.StreamPiece{}
 	}
 }
 
@@ -41,7 +42,7 @@ func (f far) next(r *rig) parley.StreamPiece {
 func TestFlushForWatchersElsewhere(t *testing.T) {
 	r := newRig(t)
 	r.hub.Close()
-	elsewhere := far{make(chan parley.StreamPiece, 64)}
+	elsewhere := far{make(chan store.StreamPiece, 64)}
 	r.hub = live.New(r.store, live.Options{Relay: elsewhere})
 	r.store.Listen(r.hub)
 	r.options.StoreFlush = time.Hour
@@ -51,7 +52,7 @@ func TestFlushForWatchersElsewhere(t *testing.T) {
 	sessionID := r.session(parley.Overrides{}, nil)
 	other := parley.NewID()
 	want := func(flush bool) {
-		r.hub.Heard(other, parley.RelayHints{Interests: []parley.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})
+		r.hub.Heard(other, store.RelayHints{Interests: []store.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})
 	}
 	want(false)
 	turnID := r.post(sessionID, "Go", "").Turn.ID

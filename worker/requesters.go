@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of a page of messages whose authors are looked at. All pages are.
@@ -18,7 +19,7 @@ const (
 func (t *turn) requesters() ([]parley.ID, error) {
 	found := []parley.ID{t.claim.Session.OwnerID}
 	session, turnID, before := t.claim.Session, t.fence.TurnID, int64(0)
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
 	for range mostAbove {
 		err := t.askers(&session, turnID, before, func(by parley.Author) {
 			if by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
@@ -51,7 +52,7 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 		return err
 	}
 	if before > 0 { // steers behind the call
-		steers := parley.MessageQuery{TurnID: turnID, AfterSequence: before}
+		steers := store.MessageQuery{TurnID: turnID, AfterSequence: before}
 		err := t.userMessages(session.ID, steers, func(m *parley.Message) (bool, error) {
 			asked(m.Author)
 			return true, nil
@@ -61,10 +62,10 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 		}
 	}
 	var last parley.Turn // that was looked at
-	return t.userMessages(session.ID, parley.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
+	return t.userMessages(session.ID, store.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
 		if !m.TurnID.IsZero() && m.TurnID != turnID {
 			if m.TurnID != last.ID {
-				turn, err := t.w.store.Turn(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
+				turn, err := t.w.store.Turn(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
 				if err != nil && parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
 					return false, err
 				}
@@ -85,7 +86,7 @@ func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
 		asked(t.claim.Trigger.Author)
 		return nil
 	}
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
 	turn, err := t.w.store.Turn(t.writes, scope, turnID)
 	if err != nil {
 		return err
@@ -98,11 +99,11 @@ func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
 }
 
 // userMessages walks the record's user messages until it is told to stop.
-func (t *turn) userMessages(sessionID parley.ID, query parley.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
+func (t *turn) userMessages(sessionID parley.ID, query store.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
 	query.Roles, query.RecordOnly = []parley.Role{parley.RoleUser}, true
 	query.Limit, query.MaxBytes = requestersPage, requestersBytes
 	for {
-		page, err := t.w.store.Messages(t.writes, parley.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)
+		page, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)
 		if err != nil || len(page) == 0 {
 			return err
 		}

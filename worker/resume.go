@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // resume settles what an earlier attempt left open and finds where the turn goes
@@ -95,8 +96,8 @@ func recordedCall(m *parley.Message) toolCall {
 
 // wasCut reports whether the answer of a step ended at its token limit.
 func (t *turn) wasCut(step int) (bool, error) {
-	scope := parley.Scope{WorkspaceID: t.fence.WorkspaceID}
-	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, parley.CallQuery{TurnID: t.fence.TurnID, Limit: 1})
+	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
+	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, store.CallQuery{TurnID: t.fence.TurnID, Limit: 1})
 	if err != nil || len(calls) == 0 {
 		return false, err
 	}

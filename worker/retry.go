@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 // retryable is what an attempt's failure says of another one.
@@ -17,20 +18,20 @@ type retryable struct {
 
 // fail notes why an attempt gave no answer.
 func (a *answer) fail(err error) {
-	var model *parley.ModelError
-	if !errors.As(err, &model) {
+	var failed *model.Error
+	if !errors.As(err, &failed) {
 		a.turn.log().ErrorContext(a.turn.at, "a model adapter failed in an unknown way",
 			"call_id", a.call.CallID, "model", a.turn.settings.Model, "error", err)
-		model = parley.NewModelError(parley.ClassInternal, false, "", err)
+		failed = model.NewError(parley.ClassInternal, false, "", err)
 	}
 	a.failure = &parley.Failure{
-		Class: model.Class, Sentence: a.turn.settings.Retry.Sentence(model.Class), Detail: model.Message, Attempts: a.attempt,
+		Class: failed.Class, Sentence: a.turn.settings.Retry.Sentence(failed.Class), Detail: failed.Message, Attempts: a.attempt,
 	}
-	a.status = model.Status
-	a.retry = retryable{helps: model.Retryable, after: model.RetryAfter}
-	if model.Class == parley.ClassRateLimit && model.RetryAfter > 0 {
-		a.failure.RetryAt = parley.TimeOf(a.turn.w.options.now().Add(model.RetryAfter))
-		if model.RetryAfter > parley.LongestRetryAfter {
+	a.status = failed.Status
+	a.retry = retryable{helps: failed.Retryable, after: failed.RetryAfter}
+	if failed.Class == parley.ClassRateLimit && failed.RetryAfter > 0 {
+		a.failure.RetryAt = parley.TimeOf(a.turn.w.options.now().Add(failed.RetryAfter))
+		if failed.RetryAfter > parley.LongestRetryAfter {
 			a.failure.Sentence += " It asks to wait until " + a.failure.RetryAt.String() + "."
 		}
 	}

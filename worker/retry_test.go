@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
 )
 
 func TestBackoff(t *testing.T) {
@@ -102,7 +103,7 @@ func TestRetryAfterIsAFloorForAll(t *testing.T) {
 		return ctx.Err() == nil
 	}
 	r.start(nil)
-	limited := parley.NewModelError(parley.ClassRateLimit, true, "slow down", nil)
+	limited := model.NewError(parley.ClassRateLimit, true, "slow down", nil)
 	limited.RetryAfter = 7 * time.Second
 	r.model.play(fails(limited), says("one"), says("two"))
 	first := r.session(parley.Overrides{}, nil)

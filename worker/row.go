@@ -9,12 +9,13 @@ import (
 	"parley"
 	"parley/live"
 	"parley/prompt"
+	"parley/store"
 )
 
 // row is a streaming message of a running step. Its text lives in its stream.
 type row struct {
 	id       parley.ID
-	fence    parley.Fence
+	fence    store.Fence
 	role     parley.Role
 	model    parley.ModelID
 	callID   string // Parley's own, of a tool_call
@@ -36,18 +37,18 @@ type row struct {
 	// unsure are the versions of a flush that failed, found the session locked, or is
 	// under way: the store may have them. They are repeated as they were, since it
 	// keeps the first of a number.
-	unsure []parley.FencedVersion
+	unsure []store.FencedVersion
 }
 
 // grown are the versions that the row's texts have grown by.
-func (r *row) grown() (versions []parley.FencedVersion) {
+func (r *row) grown() (versions []store.FencedVersion) {
 	for i, kind := range r.kinds() {
 		from := r.flushed[i]
 		if kind == "" || r.stream.Len(kind) <= from {
 			continue
 		}
 		text := r.stream.Text(kind)
-		versions = append(versions, parley.FencedVersion{Fence: r.fence, Version: parley.Version{
+		versions = append(versions, store.FencedVersion{Fence: r.fence, Version: parley.Version{
 			MessageID: r.id, N: r.versions + len(versions) + 1, Kind: kind, Offset: from, End: len(text),
 			Chunks: int(r.chunks.Load()), Text: text[from:],
 		}})
@@ -87,8 +88,8 @@ func (r *row) open(w *Worker) {
 }
 
 // settled is how the row enters the record.
-func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (parley.BlockSettled, error) {
-	block := parley.BlockSettled{
+func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (store.BlockSettled, error) {
+	block := store.BlockSettled{
 		MessageID: r.id, Status: status, ProviderData: r.data, ToolName: r.toolName,
 		Metadata: r.metadata, Chunks: int(r.chunks.Load()),
 	}

@@ -8,6 +8,9 @@ import (
 
 	"parley"
 	"parley/internal/caught"
+	"parley/observe"
+	"parley/runner"
+	"parley/store"
 )
 
 // run runs a turn and gives its place back.
@@ -38,7 +41,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 	}
 	if parley.ErrorCode(err) == parley.CodeFenced || running.lease.ctx.Err() != nil {
 		w.logOf(running.claim.Fence).DebugContext(ctx, "a turn was lost to another holder")
-		w.noteEnd(running.claim.Fence.TurnID, parley.TurnRun{Outcome: parley.RunLost})
+		w.noteEnd(running.claim.Fence.TurnID, observe.TurnRun{Outcome: observe.RunLost})
 		return
 	}
 	w.giveUp(ctx, running, err)
@@ -71,8 +74,8 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 // unready fails a turn whose agent asks for a runtime that is not here.
 //
 //go:noinline
-func (w *Worker) unready(ctx context.Context, claim *parley.Claim, name string) error {
-	_, err := w.store.FinishTurn(ctx, claim.Fence, parley.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
+func (w *Worker) unready(ctx context.Context, claim *store.Claim, name string) error {
+	_, err := w.store.FinishTurn(ctx, claim.Fence, store.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
 		Class: parley.ClassInternal,
 		Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
 			claim.Agent.Slug, parley.Clip(name, parley.MaxNameBytes)),
@@ -85,7 +88,7 @@ func (w *Worker) unready(ctx context.Context, claim *parley.Claim, name string) 
 // claim would be on it.
 //
 //go:noinline
-func runOther(ctx context.Context, runtime parley.Runtime, claim *parley.Claim) error {
+func runOther(ctx context.Context, runtime runner.Runtime, claim *store.Claim) error {
 	if err := runtime.Open(ctx, claim.Session); err != nil {
 		return err
 	}
@@ -121,9 +124,9 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			status, failure, again = parley.TurnCancelled, nil, false
 		}
 		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
-		err := w.letGo(running.lease.ctx, fence, again, parley.TurnEnd{Status: status, Failure: failure})
+		err := w.letGo(running.lease.ctx, fence, again, store.TurnEnd{Status: status, Failure: failure})
 		if parley.ErrorCode(err) == parley.CodeFenced {
-			w.noteEnd(fence.TurnID, parley.TurnRun{Outcome: parley.RunLost})
+			w.noteEnd(fence.TurnID, observe.TurnRun{Outcome: observe.RunLost})
 			return
 		}
 		if err == nil {
@@ -141,7 +144,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 }
 
 // letGo gives a turn back, or ends it with what is open settled.
-func (w *Worker) letGo(ctx context.Context, fence parley.Fence, again bool, end parley.TurnEnd) error {
+func (w *Worker) letGo(ctx context.Context, fence store.Fence, again bool, end store.TurnEnd) error {
 	if again {
 		return w.store.ReleaseTurn(ctx, fence)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
 )
 
 // A schema that an earlier version stored is looked at again when it is used: one
@@ -30,7 +31,7 @@ func refusedBySchema(t *testing.T, stored, told string) {
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
-	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, parley.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
+	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
 	r.must(err)
 	if len(messages) != 1 || !strings.Contains(string(messages[0].Content), told) {
 		t.Errorf("the call's result is %v", messages)

@@ -4,13 +4,14 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/store"
 )
 
 // settle ends a step whose answer is complete or has failed, and says where the
 // turn goes on.
 func (t *turn) settle(a *answer) (place, error) {
 	if a.failure != nil {
-		_, err := t.settleAs(a, parley.MessageFailed, &parley.TurnEnd{Status: parley.TurnFailed, Failure: a.failure})
+		_, err := t.settleAs(a, parley.MessageFailed, &store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure})
 		return over(), err
 	}
 	calls := a.calls()
@@ -49,7 +50,7 @@ func (t *turn) settle(a *answer) (place, error) {
 			started = append(started, calls[i].id)
 		}
 	}
-	if _, err := t.settleWith(a, parley.StepSettle{ToolsStarted: started, Asked: t.asks(calls)}, parley.MessageCompleted); err != nil {
+	if _, err := t.settleWith(a, store.StepSettle{ToolsStarted: started, Asked: t.asks(calls)}, parley.MessageCompleted); err != nil {
 		return over(), err
 	}
 	return t.runCalls(a.step, calls)
@@ -57,14 +58,14 @@ func (t *turn) settle(a *answer) (place, error) {
 
 // settleAs settles the rows of a step in one transaction, ending the turn if
 // end is set; more reports that a steer kept it from ending.
-func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *parley.TurnEnd) (more bool, err error) {
-	return t.settleWith(a, parley.StepSettle{End: end}, status)
+func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *store.TurnEnd) (more bool, err error) {
+	return t.settleWith(a, store.StepSettle{End: end}, status)
 }
 
 // settleWith is settleAs with what else comes of the step.
-func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.MessageStatus) (more bool, err error) {
+func (t *turn) settleWith(a *answer, settle store.StepSettle, status parley.MessageStatus) (more bool, err error) {
 	settle.Step, settle.Call = a.step, a.call
-	settle.Blocks = make([]parley.BlockSettled, len(a.rows))
+	settle.Blocks = make([]store.BlockSettled, len(a.rows))
 	for i, r := range a.rows {
 		if settle.Blocks[i], err = r.settled(status, a.failure); err != nil {
 			return false, err
@@ -76,7 +77,7 @@ func (t *turn) settleWith(a *answer, settle parley.StepSettle, status parley.Mes
 	}
 	first.Metadata = a.metadata()
 	t.w.flusher.remove(a.rows)
-	var settled parley.StepSettled
+	var settled store.StepSettled
 	err = t.persist(func() (err error) {
 		settled, err = t.w.store.SettleStep(t.writes, t.fence, settle)
 		return err

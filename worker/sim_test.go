@@ -6,17 +6,18 @@ import (
 
 	"parley"
 	"parley/llm/sim"
+	"parley/model"
 	"parley/tool/builtin"
 )
 
 // simulated is a model source with the simulator alone.
 type simulated struct{ model *sim.Model }
 
-func (s simulated) Resolve(id parley.ModelID) (parley.Model, parley.ModelInfo, error) {
+func (s simulated) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	return s.model, sim.Info(id.Name()), nil
 }
-func (s simulated) Models() []parley.ModelInfo { return sim.Models() }
-func (s simulated) Default() parley.ModelID    { return "sim/echo" }
+func (s simulated) Models() []model.Info    { return sim.Models() }
+func (s simulated) Default() parley.ModelID { return "sim/echo" }
 
 // TestSimulatedModels runs each of the simulator's models through a whole turn.
 func TestSimulatedModels(t *testing.T) {

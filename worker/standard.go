@@ -7,14 +7,18 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
+	"parley/runner"
+	"parley/store"
+	"parley/tool"
 )
 
 // standard is the built-in runtime: it asks the model, runs the tools that the
 // answer asks for, and asks again, until an answer asks for none.
 type standard struct{ w *Worker }
 
-var _ parley.Runtime = (*standard)(nil)
+var _ runner.Runtime = (*standard)(nil)
 
 func (s *standard) Name() string { return parley.StandardRuntime }
 
@@ -26,25 +30,25 @@ func (s *standard) Close(context.Context, parley.ID) error { return nil }
 
 func (s *standard) Cancel(turnID parley.ID) bool { return s.w.Cancel(turnID) != nil }
 
-func (s *standard) State(sessionID parley.ID) parley.RuntimeState {
+func (s *standard) State(sessionID parley.ID) runner.State {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	for _, running := range s.w.runs {
 		if running.claim.Fence.SessionID == sessionID {
-			return parley.RuntimeRunning
+			return runner.Running
 		}
 	}
-	return parley.RuntimeIdle
+	return runner.Idle
 }
 
-// RunTurn implements parley.Runtime.
-func (s *standard) RunTurn(ctx context.Context, claim parley.Claim) error {
+// RunTurn implements runner.Runtime.
+func (s *standard) RunTurn(ctx context.Context, claim store.Claim) error {
 	return s.runTurn(ctx, &claim)
 }
 
 // runTurn is RunTurn without a copy of the claim, which is large; there is nothing to
 // open before it.
-func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
+func (s *standard) runTurn(ctx context.Context, claim *store.Claim) error {
 	t, failure, err := s.begin(ctx, claim)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 		return err
 	}
 	if failure != nil && !at.over {
-		_, err := t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		_, err := t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 		return err
 	}
 	for !at.over && err == nil {
@@ -79,7 +83,7 @@ func (s *standard) runTurn(ctx context.Context, claim *parley.Claim) error {
 }
 
 // begin makes a claim's turn and resolves what it runs with, as prepare says.
-func (s *standard) begin(ctx context.Context, claim *parley.Claim) (t *turn, failure *parley.Failure, err error) {
+func (s *standard) begin(ctx context.Context, claim *store.Claim) (t *turn, failure *parley.Failure, err error) {
 	t = &turn{
 		w: s.w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: s.w.writesOf(ctx, claim),
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
@@ -91,7 +95,7 @@ func (s *standard) begin(ctx context.Context, claim *parley.Claim) (t *turn, fai
 
 // writesOf is the context of a claim's writes: it outlives a cancel of the turn
 // and ends with the lease.
-func (w *Worker) writesOf(ctx context.Context, claim *parley.Claim) context.Context {
+func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[claim.Fence.TurnID]; running != nil {
@@ -103,8 +107,8 @@ func (w *Worker) writesOf(ctx context.Context, claim *parley.Claim) context.Cont
 // turn is one run of one claimed turn. It belongs to one goroutine.
 type turn struct {
 	w     *Worker
-	claim parley.Claim
-	fence parley.Fence
+	claim store.Claim
+	fence store.Fence
 	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
 	ctx context.Context //nolint:containedctx // a turn is one run: its contexts end with it
 	// at is ctx within the step that runs, for its calls and tools.
@@ -114,8 +118,8 @@ type turn struct {
 	author   parley.Author
 	settings prompt.Settings
 	project  string // the project's directory, "" without one
-	model    parley.Model
-	info     parley.ModelInfo
+	model    model.Model
+	info     model.Info
 	grants   parley.Grants // the rules about its calls
 	accepted *accepted     // by the session's owner; nil until a call needs it
 	tools    prompt.Tools
@@ -259,7 +263,7 @@ func (t *turn) findTools() error {
 }
 
 // serverTools are the tools of the server that an entry stands for, by name.
-func (t *turn) serverTools(ref parley.ToolRef) (found []parley.Tool) {
+func (t *turn) serverTools(ref parley.ToolRef) (found []tool.Tool) {
 	prefix, pattern := ref.Pattern()
 	if !pattern {
 		if tool, ok := t.w.tools.Tool(ref.Name); ok {
@@ -283,7 +287,7 @@ func (t *turn) advance(at place) (place, error) {
 	if failure, err := t.spent(at); err != nil {
 		return over(), err
 	} else if failure != nil {
-		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var steers []parley.Message
 	if at.steers {
@@ -316,9 +320,9 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return over(), err
 	}
 	if failure != nil {
-		return t.finish(at, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
-	var refusal *parley.Refusal
+	var refusal *store.Refusal
 	if t.lookUp(q); q.served == nil { // what was kept costs nothing
 		if q.reservation, refusal, err = t.afford(q); err != nil {
 			return over(), err
@@ -351,8 +355,8 @@ func (t *turn) complete(at place) (place, error) {
 
 // finish ends the turn outside any step; completed, it goes on at a place when a
 // steer came first.
-func (t *turn) finish(at place, end parley.TurnEnd) (place, error) {
-	var settled parley.StepSettled
+func (t *turn) finish(at place, end store.TurnEnd) (place, error) {
+	var settled store.StepSettled
 	err := t.persist(func() (err error) {
 		settled, err = t.w.store.FinishTurn(t.writes, t.fence, end)
 		return err
@@ -371,13 +375,13 @@ func (t *turn) leave(a *answer) error {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, ErrCancelled):
 		if a == nil || !a.begun {
-			_, err := t.finish(over(), parley.TurnEnd{Status: parley.TurnCancelled})
+			_, err := t.finish(over(), store.TurnEnd{Status: parley.TurnCancelled})
 			return err
 		}
-		_, err := t.settleAs(a, parley.MessageCancelled, &parley.TurnEnd{Status: parley.TurnCancelled})
+		_, err := t.settleAs(a, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled})
 		return err
 	case errors.Is(cause, errOutOfTime):
-		end := parley.TurnEnd{Status: parley.TurnFailed, Failure: t.overdue()}
+		end := store.TurnEnd{Status: parley.TurnFailed, Failure: t.overdue()}
 		if a == nil || !a.begun {
 			_, err := t.finish(over(), end)
 			return err

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"parley"
+	"parley/store"
+	"parley/tool"
 )
 
 // TestSingleReadsItsOwnTurn: where a model sees nothing of other turns, a further
@@ -13,11 +15,11 @@ import (
 // written to the turn.
 func TestSingleReadsItsOwnTurn(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
+	r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
 	r.start(nil)
 	single := parley.Policy{Kind: parley.PolicySingle}
 	session := r.session(tooled("look"), func(s *parley.Session) { s.Policy = &single })
-	var last parley.Posted
+	var last store.Posted
 	for range 3 {
 		r.model.play(calls(parley.FinishToolCalls, "look", `{}`), says("seen"))
 		last = r.post(session, "Look", "")

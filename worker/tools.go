@@ -10,7 +10,10 @@ import (
 	"parley"
 	"parley/internal/caught"
 	"parley/internal/schema"
+	"parley/observe"
 	"parley/prompt"
+	"parley/store"
+	"parley/tool"
 )
 
 const (
@@ -46,7 +49,7 @@ type toolCall struct {
 	id, name  string
 	arguments json.RawMessage
 	malformed bool
-	tool      parley.Tool       // set: the server runs it
+	tool      tool.Tool         // set: the server runs it
 	ref       parley.ToolRef    // the entry of the tools that offers it
 	child     *parley.AgentTool // set: a session of that agent answers it
 	client    bool              // a client answers it
@@ -274,15 +277,15 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 // callTool runs a tool. Whatever goes wrong in there is a result.
 func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
 	started := time.Now()
-	toolCall := parley.ToolCall{
+	toolCall := tool.Call{
 		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
 		MessageID: call.messageID, ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
 		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
 	}
-	outcome, source, began := parley.ToolFailed, "", false
+	outcome, source, began := observe.ToolFailed, "", false
 	defer func() {
 		if value := recover(); value != nil {
-			outcome = parley.ToolPanicked
+			outcome = observe.ToolPanicked
 			of := caught.New(value)
 			t.log().ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(), "stack", of.Stack())
 			content = failedResult(resultPanic)
@@ -290,19 +293,19 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		took := time.Since(started)
 		content.ExecutionTimeMS = new(took.Milliseconds())
 		if began {
-			t.w.observer.ToolEnded(ctx, parley.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took})
+			t.w.observer.ToolEnded(ctx, observe.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took})
 		}
 	}()
 	source = call.tool.Source()
-	ctx = t.w.observer.ToolBegan(ctx, parley.ToolBegun{Name: call.name, Source: source, Call: &toolCall})
+	ctx = t.w.observer.ToolBegan(ctx, observe.ToolBegun{Name: call.name, Source: source, Call: &toolCall})
 	began = true
 	result, err := call.tool.Call(ctx, toolCall)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		outcome = parley.ToolTimedOut
+		outcome = observe.ToolTimedOut
 		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout))
 	case err != nil && ctx.Err() != nil:
-		outcome = parley.ToolStopped
+		outcome = observe.ToolStopped
 		return failedResult(parley.Clip(toolErrorText(err), 4096))
 	case err != nil:
 		return failedResult(parley.Clip(toolErrorText(err), 4096))
@@ -313,7 +316,7 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 	case !json.Valid(result) || parley.CheckJSONBounds(result) != nil:
 		return failedResult(resultNoJSON)
 	}
-	outcome = parley.ToolSucceeded
+	outcome = observe.ToolSucceeded
 	return parley.ToolResultContent{Result: result, Success: true}
 }
 
@@ -343,7 +346,7 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 			return err
 		}
 	}
-	settle := parley.ToolSettle{
+	settle := store.ToolSettle{
 		MessageID: parley.NewID(), Step: step, ToolCallID: call.id, ToolName: call.name, Content: encoded, Author: t.author,
 		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded),
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/store"
+	"parley/tool"
 )
 
 func jsonHas(text, part string) bool {
@@ -25,20 +27,20 @@ func readOnly() parley.ToolAnnotations { return parley.ToolAnnotations{ReadOnly:
 
 func TestToolResults(t *testing.T) {
 	tools := fakeTools{
-		{"fine", readOnly(), func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+		{"fine", readOnly(), func(_ context.Context, call tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`{"b":1,"a":` + string(call.Arguments) + `}`), nil
 		}},
-		{"sorry", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return nil, errors.New("no luck") }},
-		{"panics", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { panic("oh") }},
-		{"mumbles", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`{"a`), nil }},
-		{"nul", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		{"sorry", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no luck") }},
+		{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic("oh") }},
+		{"mumbles", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`{"a`), nil }},
+		{"nul", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`"\u0000"`), nil
 		}},
-		{"silent", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return nil, nil }},
-		{"floods", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		{"silent", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return nil, nil }},
+		{"floods", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`"` + strings.Repeat("x", MaxToolResultBytes) + `"`), nil
 		}},
-		{"sleeps", readOnly(), func(ctx context.Context, _ parley.ToolCall) (json.RawMessage, error) {
+		{"sleeps", readOnly(), func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}},
@@ -85,9 +87,9 @@ func TestToolResults(t *testing.T) {
 func TestIntentBeforeEffect(t *testing.T) {
 	r := newRig(t)
 	var during []parley.Message
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 		var err error
-		during, err = r.store.Messages(ctx, r.scope, call.SessionID, parley.MessageQuery{Limit: 100})
+		during, err = r.store.Messages(ctx, r.scope, call.SessionID, store.MessageQuery{Limit: 100})
 		return json.RawMessage(`true`), err
 	}}}
 	r.start(nil)
@@ -109,7 +111,7 @@ func TestParallelTools(t *testing.T) {
 	var mu sync.Mutex // guards the two
 	inside, most := 0, 0
 	r.tools = fakeTools{
-		{"look", readOnly(), func(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+		{"look", readOnly(), func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 			select { // each call needs another one to go on
 			case meet <- struct{}{}:
 			case <-meet:
@@ -118,7 +120,7 @@ func TestParallelTools(t *testing.T) {
 			}
 			return json.RawMessage(`1`), nil
 		}},
-		{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 			mu.Lock()
 			inside++
 			most = max(most, inside)
@@ -149,7 +151,7 @@ func TestParallelTools(t *testing.T) {
 
 func TestTruncatedCallsNeverRun(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 		t.Error("a truncated call ran")
 		return nil, nil
 	}}}
@@ -194,7 +196,7 @@ func clientTool(name string, others ...string) parley.Overrides {
 func TestClientToolParksAndIsAnswered(t *testing.T) {
 	r := newRig(t)
 	runs := 0
-	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 		runs++
 		return json.RawMessage(`"seen"`), nil
 	}}}
@@ -211,7 +213,7 @@ func TestClientToolParksAndIsAnswered(t *testing.T) {
 	}
 	content, err := parley.ValidateContent(parley.RoleToolResult, json.RawMessage(`{"result":"yes"}`))
 	r.must(err)
-	_, err = r.postNew(sessionID, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(),
+	_, err = r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(),
 		Content: content, ToolCallID: r.messages(sessionID)[2].ToolCallID})
 	r.must(err)
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
@@ -234,7 +236,7 @@ func TestClientToolParksAndIsAnswered(t *testing.T) {
 func TestASteerWaitsForTheClient(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"look", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 		close(reached)
 		<-goOn
 		return json.RawMessage(`"seen"`), nil
@@ -265,8 +267,8 @@ func TestASteerWaitsForTheClient(t *testing.T) {
 // prefix, each once, and a call of one that no entry stands for is refused.
 func TestPatternsStandForTheServersTools(t *testing.T) {
 	r := newRig(t)
-	answer := func(says string) func(context.Context, parley.ToolCall) (json.RawMessage, error) {
-		return func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+	answer := func(says string) func(context.Context, tool.Call) (json.RawMessage, error) {
+		return func(context.Context, tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`"` + says + `"`), nil
 		}
 	}
@@ -285,7 +287,7 @@ func TestPatternsStandForTheServersTools(t *testing.T) {
 	if diff := cmp.Diff([]string{`"down"`, `"up"`, fmt.Sprintf(resultUnknown, "jump")}, results); diff != "" {
 		t.Error(diff)
 	}
-	log, err := r.store.Calls(t.Context(), r.scope, sessionID, parley.CallQuery{Limit: 10})
+	log, err := r.store.Calls(t.Context(), r.scope, sessionID, store.CallQuery{Limit: 10})
 	r.must(err)
 	if len(log) != 2 || log[0].ToolsHash != log[1].ToolsHash || log[0].ToolsHash.IsZero() {
 		t.Errorf("%d calls, tools %s and %s", len(log), log[0].ToolsHash, log[1].ToolsHash)
@@ -298,14 +300,14 @@ type lateTools struct {
 	awaited *atomic.Bool
 }
 
-func (l lateTools) Tool(name string) (parley.Tool, bool) {
+func (l lateTools) Tool(name string) (tool.Tool, bool) {
 	if !l.awaited.Load() {
 		return nil, false
 	}
 	return l.fakeTools.Tool(name)
 }
 
-func (l lateTools) Tools() []parley.Tool {
+func (l lateTools) Tools() []tool.Tool {
 	if !l.awaited.Load() {
 		return nil
 	}
@@ -323,7 +325,7 @@ func (l lateTools) Await(ctx context.Context) { l.awaited.Store(ctx.Err() == nil
 func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 	for _, named := range []string{"look_up", "look_*"} {
 		r := newRig(t)
-		r.tools = lateTools{fakeTools{{"look_up", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) {
+		r.tools = lateTools{fakeTools{{"look_up", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`"up"`), nil
 		}}}, new(atomic.Bool)}
 		r.start(nil)
@@ -346,7 +348,7 @@ func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 // as an event, and a tool that never stops talking floods nobody.
 func TestProgressIsToldButMerged(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"dig", readOnly(), func(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+	r.tools = fakeTools{{"dig", readOnly(), func(_ context.Context, call tool.Call) (json.RawMessage, error) {
 		for i := range 1000 {
 			call.Progress(parley.ToolProgress{Progress: float64(i) + 0.5, Total: 1000, Message: strings.Repeat("deep ", 200)})
 		}
@@ -384,7 +386,7 @@ func TestClientsGetArgumentsThatFit(t *testing.T) {
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
-	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, parley.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
+	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
 	r.must(err)
 	if len(messages) != 1 || !strings.Contains(string(messages[0].Content), "do not fit the tool's schema") {
 		t.Errorf("the call's result is %v", messages)

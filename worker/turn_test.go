@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/tool"
 )
 
 func TestPlainTurn(t *testing.T) {
@@ -53,21 +55,21 @@ func TestPlainTurn(t *testing.T) {
 func TestBlocksBecomeRows(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{{name: "look", annotations: parley.ToolAnnotations{ReadOnly: true},
-		call: func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`"seen"`), nil }}}
+		call: func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`"seen"`), nil }}}
 	r.start(nil)
-	reasoning := func(block int, s string) parley.Chunk {
-		return parley.Chunk{Kind: parley.ChunkReasoning, Block: block, Text: s}
+	reasoning := func(block int, s string) model.Chunk {
+		return model.Chunk{Kind: model.ChunkReasoning, Block: block, Text: s}
 	}
 	r.model.play(chunks(
 		reasoning(0, "think "), reasoning(0, "first"),
-		parley.Chunk{Kind: parley.ChunkProviderData, Block: 0, Data: []byte("signed")},
+		model.Chunk{Kind: model.ChunkProviderData, Block: 0, Data: []byte("signed")},
 		text(1, "Then "), text(1, "say."),
 		reasoning(2, "again"),
-		parley.Chunk{Kind: parley.ChunkToolCall, Block: 3, CallID: "a", Name: "look"},
-		parley.Chunk{Kind: parley.ChunkToolCall, Block: 4, CallID: "a", Name: "look"},
-		parley.Chunk{Kind: parley.ChunkArguments, Block: 3, Text: `{"x"`},
-		parley.Chunk{Kind: parley.ChunkArguments, Block: 4, Text: ``},
-		parley.Chunk{Kind: parley.ChunkArguments, Block: 3, Text: `: 1}`},
+		model.Chunk{Kind: model.ChunkToolCall, Block: 3, CallID: "a", Name: "look"},
+		model.Chunk{Kind: model.ChunkToolCall, Block: 4, CallID: "a", Name: "look"},
+		model.Chunk{Kind: model.ChunkArguments, Block: 3, Text: `{"x"`},
+		model.Chunk{Kind: model.ChunkArguments, Block: 4, Text: ``},
+		model.Chunk{Kind: model.ChunkArguments, Block: 3, Text: `: 1}`},
 		text(5, "After the calls."),
 		done(parley.FinishToolCalls),
 	), says("Done."))
@@ -104,11 +106,11 @@ func TestBlocksBecomeRows(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	rateLimited := parley.NewModelError(parley.ClassRateLimit, true, "slow down", nil)
-	network := parley.NewModelError(parley.ClassNetwork, true, "connection refused", nil)
-	badKey := parley.NewModelError(parley.ClassAuth, false, "bad key", nil)
-	broken := parley.NewModelError(parley.ClassStream, true, "cut", nil)
-	late := parley.NewModelError(parley.ClassRateLimit, true, "quota", nil)
+	rateLimited := model.NewError(parley.ClassRateLimit, true, "slow down", nil)
+	network := model.NewError(parley.ClassNetwork, true, "connection refused", nil)
+	badKey := model.NewError(parley.ClassAuth, false, "bad key", nil)
+	broken := model.NewError(parley.ClassStream, true, "cut", nil)
+	late := model.NewError(parley.ClassRateLimit, true, "quota", nil)
 	late.RetryAfter = parley.LongestRetryAfter + 1
 	ok, failed := parley.MessageCompleted, parley.MessageFailed
 	for _, c := range []struct {
@@ -127,7 +129,7 @@ func TestFailures(t *testing.T) {
 			parley.TurnFailed, parley.ClassAuth, 1, line{parley.RoleAssistant, failed, ""}},
 		{"an error after a delta", []answerFunc{fails(broken, text(0, "Half an an")), says("no")},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half an an"}},
-		{"an error after an opened call", []answerFunc{fails(broken, parley.Chunk{Kind: parley.ChunkToolCall, Name: "x"}), says("no")},
+		{"an error after an opened call", []answerFunc{fails(broken, model.Chunk{Kind: model.ChunkToolCall, Name: "x"}), says("no")},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleToolCall, failed, "x null"}},
 		{"a stream without an end", []answerFunc{chunks(text(0, "Half"))},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half"}},
@@ -139,7 +141,7 @@ func TestFailures(t *testing.T) {
 			parley.TurnCompleted, "", 3, line{parley.RoleAssistant, ok, "At last."}},
 		{"nothing but empty answers", []answerFunc{chunks(done(parley.FinishStop)), chunks(done(parley.FinishStop)), chunks(done(parley.FinishStop)), chunks(done(parley.FinishStop)), says("no")},
 			parley.TurnFailed, parley.ClassModel, 4, line{parley.RoleAssistant, failed, ""}},
-		{"a refusal", []answerFunc{chunks(parley.Chunk{Kind: parley.ChunkRefusal, Text: "I will not."}, done(parley.FinishRefusal)), says("no")},
+		{"a refusal", []answerFunc{chunks(model.Chunk{Kind: model.ChunkRefusal, Text: "I will not."}, done(parley.FinishRefusal)), says("no")},
 			parley.TurnFailed, parley.ClassContentFilter, 1, line{parley.RoleAssistant, failed, "I will not."}},
 		{"a filter that says nothing", []answerFunc{chunks(done(parley.FinishRefusal)), says("no")},
 			parley.TurnFailed, parley.ClassContentFilter, 1, line{parley.RoleAssistant, failed, ""}},
@@ -197,7 +199,7 @@ func TestFailures(t *testing.T) {
 func TestOwnSentenceOfAnErrorClass(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
-	r.model.play(fails(parley.NewModelError(parley.ClassAuth, false, "bad key", nil)))
+	r.model.play(fails(model.NewError(parley.ClassAuth, false, "bad key", nil)))
 	retry := parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "Ask Ada for a key."}}
 	sessionID := r.session(parley.Overrides{}, func(s *parley.Session) { s.Retry = &retry })
 	if turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID); turn.Error == nil || turn.Error.Sentence != "Ask Ada for a key." {

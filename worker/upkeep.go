@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley"
+	"parley/store"
 )
 
 // How the outbox is worked at.
@@ -26,7 +26,7 @@ const (
 // nobody sees, and gives back what this process holds and does not run. swept is
 // when Start did so; zero when it failed. Stop ends it.
 func (w *Worker) sweepLoop(swept time.Time) {
-	var suspects []parley.Fence
+	var suspects []store.Fence
 	look := time.NewTimer(0)
 	defer look.Stop()
 	for {
@@ -86,7 +86,7 @@ func (w *Worker) sweep() bool {
 // and that nothing here runs: their answer was lost on its way. Only those do
 // that were so half a lease ago (suspects), when an answer may have been under
 // way. It returns those that are so now.
-func (w *Worker) giveBackLost(suspects []parley.Fence) []parley.Fence {
+func (w *Worker) giveBackLost(suspects []store.Fence) []store.Fence {
 	current := w.currentLease()
 	if current == nil {
 		return nil
@@ -112,10 +112,10 @@ func (w *Worker) giveBackLost(suspects []parley.Fence) []parley.Fence {
 }
 
 // notRunning are the claims without a run here.
-func (w *Worker) notRunning(held []parley.Fence) []parley.Fence {
+func (w *Worker) notRunning(held []store.Fence) []store.Fence {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(held, func(fence parley.Fence) bool {
+	return slices.DeleteFunc(held, func(fence store.Fence) bool {
 		running := w.runs[fence.TurnID]
 		return running != nil && running.claim.Fence.Epoch == fence.Epoch
 	})

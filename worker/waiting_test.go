@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
+	"parley/store"
+	"parley/tool"
 )
 
 // TestWaitingTurnsHoldLittle: a turn that waits for a person leaves no goroutine and
@@ -21,14 +24,14 @@ func TestWaitingTurnsHoldLittle(t *testing.T) {
 		bound = 2 << 10 // bytes each
 	)
 	r := newRig(t)
-	r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
-	r.model.endless = func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+	r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
+	r.model.endless = func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		calls(parley.FinishToolCalls, "look", `{}`)(ctx, yield)
 	}
 	r.start(nil)
 	rest := func(session parley.ID) error {
 		title := "At rest"
-		_, err := r.store.UpdateSession(r.Context(), r.scope, session, parley.SessionChange{Title: &title})
+		_, err := r.store.UpdateSession(r.Context(), r.scope, session, store.SessionChange{Title: &title})
 		return err
 	}
 	wait := func(n int) {

@@ -7,24 +7,28 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
+	"parley/observe"
 	"parley/prompt"
+	"parley/runner"
+	"parley/store"
 )
 
-// Warm implements parley.DryRunner.
+// Warm implements runner.DryRunner.
 func (d *DryRunner) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error) {
 	return d.w.Warm(ctx, agent)
 }
 
-// Warm implements parley.DryRunner: a request with the agent's tools and system
+// Warm implements runner.DryRunner: a request with the agent's tools and system
 // prompt and next to nothing behind them, for an answer of one token.
 func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error) {
-	of := parley.DryTurn{Agent: agent, Fresh: true, Session: parley.Session{ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID}}
+	of := runner.DryTurn{Agent: agent, Fresh: true, Session: parley.Session{ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID}}
 	if err := checkDry(&of); err != nil {
 		return parley.Warmed{}, err
 	}
 	d := w.rehearse(&of)
 	defer d.own.Close()
-	claim := &parley.Claim{Fence: parley.Fence{WorkspaceID: agent.WorkspaceID, SessionID: of.Session.ID}, Session: of.Session, Agent: agent}
+	claim := &store.Claim{Fence: store.Fence{WorkspaceID: agent.WorkspaceID, SessionID: of.Session.ID}, Session: of.Session, Agent: agent}
 	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
 	if err != nil || failure != nil {
 		return parley.Warmed{}, refusedBy(failure, err)
@@ -61,18 +65,18 @@ func (t *turn) warm(agent *parley.Agent) (parley.Warmed, error) {
 }
 
 // sendWarm sends the request; its answer is of no interest.
-func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded parley.EncodedRequest) (parley.Warmed, error) {
+func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded model.EncodedRequest) (parley.Warmed, error) {
 	began := time.Now()
-	ctx := t.w.observer.CallBegan(t.ctx, parley.CallBegun{Call: call})
-	settled := parley.CallSettled{CallID: call.ID, Outcome: parley.CallFailed}
+	ctx := t.w.observer.CallBegan(t.ctx, observe.CallBegun{Call: call})
+	settled := store.CallSettled{CallID: call.ID, Outcome: parley.CallFailed}
 	var broken error
 	for chunk, err := range t.model.Stream(ctx, encoded) {
 		switch {
 		case err != nil:
 			broken = err
-		case chunk.Kind == parley.ChunkUsage:
+		case chunk.Kind == model.ChunkUsage:
 			warmed.Usage = chunk.Usage
-		case chunk.Kind == parley.ChunkFinish:
+		case chunk.Kind == model.ChunkFinish:
 			settled.Outcome, settled.Finish = parley.CallCompleted, chunk.Finish
 		}
 		if err != nil {
@@ -82,7 +86,7 @@ func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded parley.
 	warmed.Cost = t.info.Price.Cost(warmed.Usage)
 	warmed.Cache = parley.CacheOf(warmed.Usage, t.info.Price.Saved(warmed.Usage))
 	settled.Usage, settled.Cost, settled.Saved = warmed.Usage, warmed.Cost, warmed.Cache.Saved
-	t.w.observer.CallEnded(ctx, parley.CallEnded{Call: call, Settled: &settled, Took: time.Since(began), Answer: func() []parley.RequestPart { return nil }})
+	t.w.observer.CallEnded(ctx, observe.CallEnded{Call: call, Settled: &settled, Took: time.Since(began), Answer: func() []model.Part { return nil }})
 	if broken != nil {
 		return warmed, parley.WrapError(parley.CodeUnavailable, broken, "The provider did not answer: "+parley.Clip(broken.Error(), 512))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/model"
 )
 
 // TestWatchedTurn follows a turn with a tool call and a failed attempt: deltas
@@ -16,13 +17,13 @@ import (
 func TestWatchedTurn(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
-	chunk := func(kind parley.ChunkKind, block int, s string) parley.Chunk {
-		return parley.Chunk{Kind: kind, Block: block, Text: s}
+	chunk := func(kind model.ChunkKind, block int, s string) model.Chunk {
+		return model.Chunk{Kind: kind, Block: block, Text: s}
 	}
 	r.model.play(
-		fails(parley.NewModelError(parley.ClassNetwork, true, "down", nil)),
-		chunks(chunk(parley.ChunkReasoning, 0, "Let me "), chunk(parley.ChunkReasoning, 0, "see. "), text(1, "I look: "), text(1, "ä🌍"),
-			parley.Chunk{Kind: parley.ChunkToolCall, Block: 2, Name: "nothing"}, chunk(parley.ChunkArguments, 2, `{"a":`), chunk(parley.ChunkArguments, 2, `1}`),
+		fails(model.NewError(parley.ClassNetwork, true, "down", nil)),
+		chunks(chunk(model.ChunkReasoning, 0, "Let me "), chunk(model.ChunkReasoning, 0, "see. "), text(1, "I look: "), text(1, "ä🌍"),
+			model.Chunk{Kind: model.ChunkToolCall, Block: 2, Name: "nothing"}, chunk(model.ChunkArguments, 2, `{"a":`), chunk(model.ChunkArguments, 2, `1}`),
 			done(parley.FinishToolCalls)),
 		chunks(text(0, "Not "), text(0, "there."), done(parley.FinishStop)),
 	)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -45,9 +46,9 @@ func (t *turn) observe(q *question, usage parley.Usage) {
 	}
 }
 
-func showsImages(request *parley.ModelRequest) bool {
+func showsImages(request *model.Request) bool {
 	for i := range request.Messages {
-		if slices.ContainsFunc(request.Messages[i].Parts, func(p parley.RequestPart) bool { return p.Kind == parley.PartImage }) {
+		if slices.ContainsFunc(request.Messages[i].Parts, func(p model.Part) bool { return p.Kind == model.PartImage }) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 	"parley/prompt"
 )
 
@@ -57,11 +58,11 @@ func TestSteersAreWeighed(t *testing.T) {
 // What a provider counts for an image does not make texts lighter or heavier.
 func TestImagesTeachNothingOfTexts(t *testing.T) {
 	t.Parallel()
-	image := parley.ModelRequest{Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "Look"}, {Kind: parley.PartImage}}}}}
-	text := parley.ModelRequest{Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "Read"}}}}}
+	image := model.Request{Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Look"}, {Kind: model.PartImage}}}}}
+	text := model.Request{Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Read"}}}}}
 	run := turn{w: &Worker{ratios: &prompt.Ratios{}}, settings: prompt.Settings{Model: scriptedID}}
 	counted := int64(60)
-	for _, request := range []*parley.ModelRequest{&image, &text} {
+	for _, request := range []*model.Request{&image, &text} {
 		run.observe(&question{estimate: 1600, images: showsImages(request)}, parley.Usage{InputTokens: &counted})
 		if learnt := run.w.ratios.Of(scriptedID); (learnt != 1) != (request == &text) {
 			t.Errorf("%q taught a ratio of %g", request.Messages[0].Parts[0].Text, learnt)

@@ -10,28 +10,33 @@ import (
 
 	"parley"
 	"parley/live"
+	"parley/model"
+	"parley/observe"
 	"parley/prompt"
+	"parley/runner"
+	"parley/store"
+	"parley/tool"
 )
 
 var (
-	_ parley.Runner = (*Worker)(nil)
-	_ parley.Hints  = (*Worker)(nil)
+	_ runner.Worker = (*Worker)(nil)
+	_ store.Hints   = (*Worker)(nil)
 )
 
 // evictPatience is how long Stop waits for runs that it told to let go.
 const evictPatience = 5 * time.Second
 
 // Worker is the part of a process that runs turns. It implements
-// parley.Runner for the engine and parley.Hints for the store.
+// runner.Worker for the engine and store.Hints for the store.
 type Worker struct {
 	store    turnStore
-	observer parley.Observer
-	models   parley.ModelSource
-	tools    parley.ToolSource
+	observer observe.Observer
+	models   model.Source
+	tools    tool.Source
 	hub      *live.Hub
 	options  Options
 	log      *slog.Logger
-	runtimes map[string]parley.Runtime
+	runtimes map[string]runner.Runtime
 	flusher  *flusher
 	toolsets *toolsets
 	layers   layerCache
@@ -40,7 +45,7 @@ type Worker struct {
 	pauses   *pauses
 	script   *script // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
-	responses parley.ResponseCache
+	responses store.ResponseCache
 
 	compactor *compactor
 	linker    *linker  // nil in dry runs
@@ -59,7 +64,7 @@ type Worker struct {
 	draining  bool
 	aborted   error // what ended all runs, for those that start still
 	behind    bool  // sessions may wait that a claim takes before any post gets a slot
-	places    parley.Occupancy
+	places    store.Occupancy
 	lease     *lease
 	runs      map[parley.ID]*run // by turn
 	early     [64]parley.ID      // the latest cancels of turns that did not run here; a renewal tells of others
@@ -69,13 +74,13 @@ type Worker struct {
 
 // run is one turn that this process runs.
 type run struct {
-	claim  parley.Claim
+	claim  store.Claim
 	lease  *lease
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the run has let go of its turn
 
 	// How it ended, for the observer; guarded by Worker.mu.
-	outcome parley.TurnOutcome // "" until the store has taken an end
+	outcome observe.TurnOutcome // "" until the store has taken an end
 	failure *parley.Failure
 	waits   parley.WaitReason
 	limit   parley.Limit
@@ -83,12 +88,12 @@ type run struct {
 
 // New makes a worker; Start sets it to work. Let the store tell it of commits
 // (store.Listen(w)) before the first transition.
-func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *live.Hub, options Options) *Worker {
+func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, options Options) *Worker {
 	options = options.withDefaults()
 	w := &Worker{
-		store: store, models: models, tools: tools, hub: hub, options: options, log: options.Log,
-		responses: store, indexer: newIndexer(store), linker: newLinker(store),
-		runtimes:  map[string]parley.Runtime{},
+		store: db, models: models, tools: tools, hub: hub, options: options, log: options.Log,
+		responses: db, indexer: newIndexer(db), linker: newLinker(db),
+		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
 		weights:   &weights{},
@@ -98,7 +103,7 @@ func New(store Store, models parley.ModelSource, tools parley.ToolSource, hub *l
 		outboxNow: make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 		ended:     make(chan struct{}),
-		places:    parley.Occupancy{Slots: options.Slots, Reserve: parley.ReservedSlots(options.Slots)},
+		places:    store.Occupancy{Slots: options.Slots, Reserve: store.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
 	}
@@ -123,7 +128,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if again {
 		return parley.Errorf(parley.CodeConflict, "this worker was started before")
 	}
-	if err := parley.ValidateMiddleware(w.options.Middleware); err != nil {
+	if err := model.ValidateMiddleware(w.options.Middleware); err != nil {
 		return err
 	}
 	if err := parley.ValidateRedact("redact", w.options.Redact); err != nil {
@@ -225,8 +230,8 @@ func (w *Worker) evict() error {
 	}
 }
 
-// Committed implements parley.Hints.
-func (w *Worker) Committed(commit parley.Commit) {
+// Committed implements store.Hints.
+func (w *Worker) Committed(commit store.Commit) {
 	if commit.Ready {
 		poke(w.claimNow)
 	}
@@ -256,7 +261,7 @@ func (w *Worker) Committed(commit parley.Commit) {
 	}
 }
 
-// Cancel implements parley.Runner.
+// Cancel implements runner.Worker.
 func (w *Worker) Cancel(turnID parley.ID) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,7 +285,7 @@ func (w *Worker) cancelEarly(turnID parley.ID) {
 	w.earlyNext = (w.earlyNext + 1) % len(w.early)
 }
 
-// Runtimes implements parley.Runner: the names, sorted.
+// Runtimes implements runner.Worker: the names, sorted.
 func (w *Worker) Runtimes() []string {
 	names := make([]string, 0, len(w.runtimes))
 	for name := range w.runtimes {
@@ -313,7 +318,7 @@ func (w *Worker) abortSession(sessionID parley.ID) {
 
 // abortClaim ends the run of a claim that is gone, and of that claim alone: its
 // session may be at its next turn by now, which runs here too.
-func (w *Worker) abortClaim(fence parley.Fence) {
+func (w *Worker) abortClaim(fence store.Fence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[fence.TurnID]; running != nil && running.claim.Fence == fence {

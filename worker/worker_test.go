@@ -12,6 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
+	"parley/runner"
+	"parley/store"
+	"parley/tool"
 )
 
 func TestSlots(t *testing.T) {
@@ -72,10 +76,10 @@ func TestANewcomerDoesNotWait(t *testing.T) {
 				r.options.Drain = time.Millisecond
 				w := r.start(nil)
 				busy := make(chan struct{}, slots)
-				hang := func(ctx context.Context, yield func(parley.Chunk, error) bool) {
+				hang := func(ctx context.Context, yield func(model.Chunk, error) bool) {
 					busy <- struct{}{}
 					<-ctx.Done()
-					yield(parley.Chunk{}, context.Cause(ctx))
+					yield(model.Chunk{}, context.Cause(ctx))
 				}
 				for range slots {
 					r.model.play(hang)
@@ -118,7 +122,7 @@ func TestQueuedTurnsRunOneAfterTheOther(t *testing.T) {
 	for range 3 {
 		sessionID := r.session(parley.Overrides{}, nil)
 		for range 3 {
-			r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+			r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 				mu.Lock()
 				inside++
 				most = max(most, inside)
@@ -145,7 +149,7 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 	r := newRig(t)
 	w := r.start(nil)
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		yield(text(0, "To the "), nil)
 		close(reached)
 		<-goOn
@@ -211,7 +215,7 @@ func TestStoreFlushAppends(t *testing.T) {
 		}
 		return nil
 	})
-	r.model.play(func(_ context.Context, yield func(parley.Chunk, error) bool) {
+	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, piece := range []string{"Grü", "ße ", "🌍"} {
 			if !yield(text(0, piece), nil) {
 				return
@@ -267,7 +271,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				return nil
 			})
-			r.tools = fakeTools{{"look", readOnly(), func(context.Context, parley.ToolCall) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
 			r.start(store)
 			r.model.play(calls(parley.FinishToolCalls, "look", "{}"), says("Done."))
 			sessionID := r.session(tooled("look"), nil)
@@ -328,8 +332,8 @@ func TestDatabaseOutOfReach(t *testing.T) {
 // brokenRuntime panics in the middle of a turn.
 type brokenRuntime struct{ *standard }
 
-func (brokenRuntime) Name() string                                { return "broken" }
-func (brokenRuntime) RunTurn(context.Context, parley.Claim) error { panic("oh") }
+func (brokenRuntime) Name() string                               { return "broken" }
+func (brokenRuntime) RunTurn(context.Context, store.Claim) error { panic("oh") }
 
 func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
 	r := newRig(t)
@@ -337,7 +341,7 @@ func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
 	var err error
 	r.agent, err = r.store.UpdateAgent(t.Context(), r.agent)
 	r.must(err)
-	r.options.Runtimes = []parley.Runtime{brokenRuntime{}}
+	r.options.Runtimes = []runner.Runtime{brokenRuntime{}}
 	r.start(nil)
 	turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassInternal || strings.Contains(turn.Error.Sentence, "oh") {

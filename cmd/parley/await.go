@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/postgres"
+	"parley/store"
 )
 
 // The pauses between looks for a database that does not answer, and how often it is said.
@@ -18,7 +19,7 @@ const (
 
 // awaitStore opens the database that the settings name. One on PostgreSQL that is not
 // there yet is waited for, and said so; one that refuses is not.
-func (s *server) awaitStore(ctx context.Context) (parley.Store, error) {
+func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 	began, pause := time.Now(), firstLook
 	patience := time.Duration(s.settings.DatabaseWait)
 	var told time.Time

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/internal/pgtest"
+	"parley/store"
 )
 
 // heard is closed when a text is first logged.
@@ -59,7 +60,7 @@ func TestAStartWaitsForPostgreSQL(t *testing.T) {
 		t.Errorf("beyond the bound: %v, %v", store, err)
 	}
 	type opened struct {
-		store parley.Store
+		store store.Store
 		err   error
 	}
 	log, done := &heard{text: "waiting for the database", seen: make(chan struct{})}, make(chan opened, 1)

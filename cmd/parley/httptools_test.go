@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/tool"
 )
 
 // TestConfiguredEndpointIsATool: from the file to a call with its secret.
@@ -45,15 +46,15 @@ http_tools:
 		t.Fatal(err)
 	}
 	defer source.Close()
-	tool, ok := source.Tool("weather")
-	if !ok || tool.Annotations() != (parley.ToolAnnotations{ReadOnly: true, Idempotent: true}) {
-		t.Fatalf("the tool is %v", tool)
+	one, ok := source.Tool("weather")
+	if !ok || one.Annotations() != (parley.ToolAnnotations{ReadOnly: true, Idempotent: true}) {
+		t.Fatalf("the tool is %v", one)
 	}
-	got, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(`{"city":"New York","days":3}`)})
+	got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"city":"New York","days":3}`)})
 	if want := `{"status":200,"body":{"asked":"/weather/New%20York?days=3","authorised":true,"accepts":"application/json"}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(`{"city":"Rome","days":8}`)}); err == nil || !strings.Contains(err.Error(), "schema") {
+	if _, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"city":"Rome","days":8}`)}); err == nil || !strings.Contains(err.Error(), "schema") {
 		t.Errorf("days beyond the schema: %v", err)
 	}
 	if _, err := httpTools(s.HTTPTools, environment(nil)); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "WEATHER_KEY") {

@@ -14,6 +14,7 @@ import (
 	"parley"
 	"parley/client"
 	"parley/engine"
+	"parley/store"
 )
 
 func keysCommand(shared *flags, term terminal) *cobra.Command {
@@ -137,7 +138,7 @@ func createKey(ctx context.Context, shared *flags, input client.KeyInput) (clien
 	return created, errors.Join(err, store.Close())
 }
 
-func createKeyIn(ctx context.Context, store parley.Store, s settings, input client.KeyInput) (client.CreatedKey, error) {
+func createKeyIn(ctx context.Context, store store.Store, s settings, input client.KeyInput) (client.CreatedKey, error) {
 	// The token file comes first: once a key exists it is what lets this machine's
 	// user in. The machines that share a PostgreSQL make theirs when they serve.
 	if s.DatabaseURL == "" {

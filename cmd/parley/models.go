@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
 	"parley/client"
+	"parley/model"
 )
 
 func modelsCommand(shared *flags, term terminal) *cobra.Command {
@@ -60,7 +60,7 @@ func countOr(tokens int) string {
 	return strconv.Itoa(tokens)
 }
 
-func priceOf(m parley.ModelInfo) string {
+func priceOf(m model.Info) string {
 	if m.Price == nil {
 		return "unknown"
 	}

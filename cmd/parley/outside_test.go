@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/store"
 )
 
 // An agent outside goes on after the server was restarted in the middle of its
@@ -193,7 +194,7 @@ func TestShareOnTheCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := srv.store.Audit(ctx, workspace, parley.AuditQuery{SessionID: id, Limit: parley.MaxPage})
+	entries, err := srv.store.Audit(ctx, workspace, store.AuditQuery{SessionID: id, Limit: parley.MaxPage})
 	if err != nil {
 		t.Fatal(err)
 	}

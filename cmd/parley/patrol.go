@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/store"
 )
 
 // How a server looks after its store by itself: a whole verification in small steps,
@@ -22,7 +23,7 @@ const (
 
 // patrol verifies the store in passing until stop is closed, which ends a step that
 // is under way. What it finds is logged; damaged pages are noted by the store itself.
-func patrol(stop <-chan struct{}, store parley.VerifyStore, log *slog.Logger) {
+func patrol(stop <-chan struct{}, store store.Verifiable, log *slog.Logger) {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	go func() { // ends with patrol, whose end ends ctx
@@ -32,7 +33,7 @@ func patrol(stop <-chan struct{}, store parley.VerifyStore, log *slog.Logger) {
 		case <-ctx.Done():
 		}
 	}()
-	store = passing{VerifyStore: store, table: patrolTable, log: log}
+	store = passing{Verifiable: store, table: patrolTable, log: log}
 	place := parley.VerifyPlace{}
 	rest := time.NewTimer(patrolStep)
 	defer rest.Stop()
@@ -49,7 +50,7 @@ func patrol(stop <-chan struct{}, store parley.VerifyStore, log *slog.Logger) {
 }
 
 // patrolOne makes one step, and says where the next one begins and when.
-func patrolOne(ctx context.Context, store parley.VerifyStore, place parley.VerifyPlace, log *slog.Logger) (next parley.VerifyPlace, pause time.Duration) {
+func patrolOne(ctx context.Context, store store.Verifiable, place parley.VerifyPlace, log *slog.Logger) (next parley.VerifyPlace, pause time.Duration) {
 	step, err := verifyStep(ctx, store, place)
 	if ctx.Err() != nil {
 		return place, patrolRest // the patrol ends
@@ -67,7 +68,7 @@ func patrolOne(ctx context.Context, store parley.VerifyStore, place parley.Verif
 	return step.Next, patrolStep
 }
 
-func verifyStep(ctx context.Context, store parley.VerifyStore, place parley.VerifyPlace) (parley.VerifyStep, error) {
+func verifyStep(ctx context.Context, store store.Verifiable, place parley.VerifyPlace) (parley.VerifyStep, error) {
 	ctx, end := context.WithTimeout(ctx, patrolBound)
 	defer end()
 	return engine.Verify(ctx, store, place, nil)
@@ -76,16 +77,16 @@ func verifyStep(ctx context.Context, store parley.VerifyStore, place parley.Veri
 // passing is a store that passes over a table whose check takes too long: the stages
 // behind it are reached, and what one table takes is never taken twice in a round.
 type passing struct {
-	parley.VerifyStore
+	store.Verifiable
 	table time.Duration
 	log   *slog.Logger
 }
 
-// CheckPages implements parley.VerifyStore.
+// CheckPages implements store.Verifiable.
 func (b passing) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	within, end := context.WithTimeout(ctx, b.table)
 	defer end()
-	table, findings, err = b.VerifyStore.CheckPages(within, after)
+	table, findings, err = b.Verifiable.CheckPages(within, after)
 	if err == nil || table == "" || ctx.Err() != nil || !errors.Is(within.Err(), context.DeadlineExceeded) {
 		return table, findings, err
 	}

@@ -10,17 +10,18 @@ import (
 
 	"parley"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // heavy is a store with a table whose check takes until somebody ends it.
 type heavy struct {
-	parley.VerifyStore
+	store.Verifiable
 	table   string
 	checked chan string // the tables that were looked at; nobody may wait for it
 }
 
 func (h heavy) CheckPages(ctx context.Context, after string) (string, []parley.Finding, error) {
-	table, findings, err := h.VerifyStore.CheckPages(ctx, after)
+	table, findings, err := h.Verifiable.CheckPages(ctx, after)
 	select {
 	case h.checked <- table:
 	default:
@@ -75,7 +76,7 @@ func TestATableThatCannotBeCheckedInTimeIsPassedOver(t *testing.T) {
 	store := heavyStore(t, "heads")
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	within := passing{VerifyStore: store, table: 200 * time.Millisecond, log: log}
+	within := passing{Verifiable: store, table: 200 * time.Millisecond, log: log}
 	place, met := parley.VerifyPlace{}, false
 	for range 1000 {
 		next, pause := patrolOne(t.Context(), within, place, log)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"parley"
+	"parley/store"
 )
 
 // probes is the handler of an address without the API. It tells nothing that
@@ -20,7 +21,7 @@ func probes(ready func(context.Context) error, metrics http.Handler) http.Handle
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := ready(r.Context()); err != nil {
 			says := "The server is not ready: it is draining, or its store does not answer."
-			var damage *parley.Damage
+			var damage *store.Damage
 			if errors.As(err, &damage) {
 				says = damage.Error()
 			}

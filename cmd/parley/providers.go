@@ -10,6 +10,7 @@ import (
 	"parley/llm/openai"
 	"parley/llm/record"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 // The wires that a configured provider may speak.
@@ -100,7 +101,7 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 }
 
 // recorded puts a recorder or a player around a provider, as the settings say.
-func recorded(s settings, model parley.Model, key string) (parley.Model, error) {
+func recorded(s settings, model model.Model, key string) (model.Model, error) {
 	switch {
 	case s.Record != "":
 		return record.New(model, s.Record, record.Options{Secrets: []string{key}})
@@ -147,15 +148,15 @@ func (p providerSetting) check() error {
 }
 
 // givenModels are the models of the file.
-func givenModels(settings []modelSetting) (models []parley.ModelInfo, err error) {
+func givenModels(settings []modelSetting) (models []model.Info, err error) {
 	for _, m := range settings {
 		if err := m.ID.Validate(); err != nil {
 			return nil, parley.InvalidField("models", "%q is no model id: write provider/model", parley.Clip(string(m.ID), 64))
 		}
-		info := parley.ModelInfo{Provider: m.ID.Provider(), Name: m.ID.Name(), ContextLength: m.ContextLength, MaxOutput: m.MaxOutput,
+		info := model.Info{Provider: m.ID.Provider(), Name: m.ID.Name(), ContextLength: m.ContextLength, MaxOutput: m.MaxOutput,
 			Reasoning: m.Reasoning, Caching: m.Caching, Tools: m.Tools, Vision: m.Vision, ThinkTags: m.ThinkTags}
 		if p := m.Price; p != nil {
-			price := parley.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
+			price := model.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
 			if p.CachedInput != nil {
 				price.CachedInput = *p.CachedInput
 			}
@@ -171,9 +172,9 @@ func givenModels(settings []modelSetting) (models []parley.ModelInfo, err error)
 
 // describedProviders are the configured providers, the simulator, and those that
 // only wait for their key.
-func describedProviders(s settings, env func(string) string) (found []parley.ProviderInfo) {
+func describedProviders(s settings, env func(string) string) (found []model.ProviderInfo) {
 	describe := func(p providerSetting, configured bool) {
-		info := parley.ProviderInfo{Name: p.Name, Configured: configured, KeyEnv: p.KeyEnv}
+		info := model.ProviderInfo{Name: p.Name, Configured: configured, KeyEnv: p.KeyEnv}
 		if p.DefaultModel != "" {
 			info.DefaultModel = parley.ModelID(p.Name + "/" + p.DefaultModel)
 		}
@@ -189,5 +190,5 @@ func describedProviders(s settings, env func(string) string) (found []parley.Pro
 			describe(known.providerSetting, false)
 		}
 	}
-	return append(found, parley.ProviderInfo{Name: sim.ProviderName, Configured: true, Simulator: true, DefaultModel: sim.ProviderName + "/" + sim.DefaultModel})
+	return append(found, model.ProviderInfo{Name: sim.ProviderName, Configured: true, Simulator: true, DefaultModel: sim.ProviderName + "/" + sim.DefaultModel})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // What was recorded with a key is played without one, without the server, and the
@@ -40,16 +41,16 @@ func TestRecordedProvidersNeedNoKey(t *testing.T) {
 				one.Close()
 			}
 		}()
-		model, _, err := models.Resolve("openai/gpt-5")
+		adapter, _, err := models.Resolve("openai/gpt-5")
 		if err != nil {
 			t.Fatal(err)
 		}
-		encoded, err := model.Encode(parley.ModelRequest{Model: "openai/gpt-5", Messages: []parley.RequestMessage{
-			{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "Hello?"}}}}})
+		encoded, err := adapter.Encode(model.Request{Model: "openai/gpt-5", Messages: []model.Message{
+			{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Hello?"}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for chunk, err := range model.Stream(t.Context(), encoded) {
+		for chunk, err := range adapter.Stream(t.Context(), encoded) {
 			if err != nil {
 				return text, err
 			}

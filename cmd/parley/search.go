@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/store"
 )
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {
@@ -63,7 +64,7 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 	set.StringVar(&since, "since", "", "only what is not older: a time, a day (2026-01-31), or 90m, 12h, 7d ago")
 	set.StringVar(&until, "until", "", "only what is older: the same")
 	set.StringVar(&archived, "archived", "", "true: only archived sessions, false: only others")
-	set.IntVar(&limit, "limit", parley.DefaultHits, "how many at most")
+	set.IntVar(&limit, "limit", store.DefaultHits, "how many at most")
 	return command
 }
 

@@ -20,8 +20,10 @@ import (
 	"parley/internal/peer"
 	"parley/internal/projectdir"
 	"parley/live"
+	"parley/model"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/store"
 	"parley/telemetry"
 	"parley/tool"
 	"parley/tool/builtin"
@@ -42,10 +44,10 @@ type server struct {
 
 	telemetry *telemetry.Telemetry
 	metrics   *side // nil without an address of its own
-	store     parley.Store
+	store     store.Store
 	hub       *live.Hub
 	relay     *postgres.Relay // nil with SQLite
-	models    parley.ModelSource
+	models    model.Source
 	providers []closer
 	sources   []closer         // of tools
 	worker    *worker.Worker   // nil with roleAPI
@@ -130,7 +132,7 @@ func (s *server) open(ctx context.Context) error {
 	return nil
 }
 
-func (s *server) openWorker(ctx context.Context, tools parley.ToolSource) error {
+func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
 		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore), KeepVersions: s.settings.Retention.keep(),
 		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log, Observer: s.telemetry, Redact: s.settings.Redact,
@@ -140,13 +142,13 @@ func (s *server) openWorker(ctx context.Context, tools parley.ToolSource) error 
 }
 
 // openTools joins what agents may use: the built-in tools and the configured ones.
-func (s *server) openTools() (parley.ToolSource, error) {
+func (s *server) openTools() (tool.Source, error) {
 	endpoints, err := httpTools(s.settings.HTTPTools, s.env)
 	if err != nil {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []parley.ToolSource{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints}
+	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
 		if err != nil {
@@ -172,7 +174,7 @@ func orNone(d time.Duration) time.Duration {
 }
 
 // handler is what answers requests, by the role of the process.
-func (s *server) handler(ctx context.Context, tools parley.ToolSource) (http.Handler, error) {
+func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
 	}

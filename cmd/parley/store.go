@@ -4,13 +4,13 @@ import (
 	"context"
 	"log/slog"
 
-	"parley"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // openStore opens the database that the settings name.
-func openStore(ctx context.Context, s settings, log *slog.Logger) (parley.Store, error) {
+func openStore(ctx context.Context, s settings, log *slog.Logger) (store.Store, error) {
 	if s.DatabaseURL != "" {
 		store, err := postgres.Open(ctx, s.DatabaseURL, postgres.Options{Log: log, MaxConns: s.MaxConns, ListenURL: s.ListenURL})
 		if err != nil {

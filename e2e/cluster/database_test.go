@@ -8,27 +8,27 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
 	"parley/internal/pgtest"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // database is what the processes of a trial share. A nil function is something
 // that this database cannot do.
 type database struct {
-	environment    []string                              // of the processes, so that they use it
-	restart        func() error                          // at once, without a word to anybody, as a crash would
-	cutListeners   func() (int, error)                   // ends the connections that hear notifications
-	cutConnections func(most int) (int, error)           // ends some of all connections
-	leftovers      func() (map[string]int, error)        // rows by what they say that is not over
-	open           func(*testing.T, *trial) parley.Store // when the processes have ended
+	environment    []string                             // of the processes, so that they use it
+	restart        func() error                         // at once, without a word to anybody, as a crash would
+	cutListeners   func() (int, error)                  // ends the connections that hear notifications
+	cutConnections func(most int) (int, error)          // ends some of all connections
+	leftovers      func() (map[string]int, error)       // rows by what they say that is not over
+	open           func(*testing.T, *trial) store.Store // when the processes have ended
 }
 
 // sqliteFile is the database in the data directory of a single process.
 func sqliteFile() database {
 	return database{
-		open: func(t *testing.T, x *trial) parley.Store {
+		open: func(t *testing.T, x *trial) store.Store {
 			t.Helper()
 			store, err := sqlite.Open(t.Context(), x.processes[0].dir, sqlite.Options{})
 			if err != nil {
@@ -64,7 +64,7 @@ func postgresDatabase(t *testing.T) database {
 		cutListeners:   func() (int, error) { return cut("application_name LIKE '% listen'") },
 		cutConnections: func(most int) (int, error) { return cut("random() < 0.5 LIMIT $1", most) },
 		leftovers:      func() (map[string]int, error) { return leftovers(super) },
-		open: func(t *testing.T, _ *trial) parley.Store {
+		open: func(t *testing.T, _ *trial) store.Store {
 			t.Helper()
 			store, err := postgres.Open(t.Context(), url, postgres.Options{})
 			if err != nil {

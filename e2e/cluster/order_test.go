@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley"
-	"parley/storetest"
+	"parley/store/storetest"
 )
 
 // order is what the events of a session say of its turns, one after the other.

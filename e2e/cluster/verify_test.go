@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"parley"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // recorded is what the checks of a whole trial gather from its sessions.
@@ -30,23 +31,23 @@ type toolCall struct {
 // The processes have ended.
 func (x *trial) verify(drivers []*driver, others []*watcher) {
 	x.t.Helper()
-	store := x.database.open(x.t, x)
-	defer store.Close()
+	db := x.database.open(x.t, x)
+	defer db.Close()
 	ctx := context.Background()
 	found := recorded{turns: map[parley.TurnStatus]int{}, failed: map[parley.ErrorClass]int{}, calls: map[string]*toolCall{}}
 	for _, d := range drivers {
-		workspace, err := store.Workspace(ctx, d.account.workspace)
+		workspace, err := db.Workspace(ctx, d.account.workspace)
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		s, err := storetest.TakeSnapshot(ctx, store, parley.Scope{WorkspaceID: workspace}, d.session)
+		s, err := storetest.TakeSnapshot(ctx, db, store.Scope{WorkspaceID: workspace}, d.session)
 		if err != nil {
 			x.t.Fatalf("reading session %s: %v", d.session, err)
 		}
 		x.checkRules(s)
 		x.checkEnded(s)
 		x.checkOneAtATime(s)
-		x.checkPosts(ctx, store, parley.Scope{WorkspaceID: workspace}, d, s)
+		x.checkPosts(ctx, db, store.Scope{WorkspaceID: workspace}, d, s)
 		x.checkAnswers(s)
 		x.checkWatched(d.fold, s)
 		for _, w := range others {
@@ -168,7 +169,7 @@ func (x *trial) checkEnded(s storetest.Snapshot) {
 
 // checkPosts: each message that was admitted is there, once and unchanged, and
 // its turn came to an end; one that was cancelled had been asked to stop.
-func (x *trial) checkPosts(ctx context.Context, store parley.Store, scope parley.Scope, d *driver, s storetest.Snapshot) {
+func (x *trial) checkPosts(ctx context.Context, store store.Store, scope store.Scope, d *driver, s storetest.Snapshot) {
 	x.t.Helper()
 	turns := map[parley.ID]parley.Turn{}
 	for _, turn := range s.Turns {

@@ -22,7 +22,7 @@ var (
 const rootPackage = "parley"
 
 // suites are the packages whose cases run in the tests of others.
-var suites = []string{"../../storetest", "../../llm/llmtest"}
+var suites = []string{"../../store/storetest", "../../llm/llmtest"}
 
 // TestFailuresNameTheirTests holds docs/failures.md against the tests: every
 // failure stands there once, and every test and case that it names exists.

@@ -17,25 +17,26 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // Reads is what a dry run reads of the real store. It has no method that writes.
 type Reads interface {
-	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
-	Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error)
-	Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error)
-	Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error)
+	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
+	Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error)
+	Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error)
+	Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error)
 	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)
 	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
 	Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error)
-	Message(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Message, error)
+	Message(ctx context.Context, scope store.Scope, id parley.ID) (parley.Message, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
-	File(ctx context.Context, scope parley.Scope, id parley.ID) (parley.File, error)
+	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
-	Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error)
+	Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error)
 }
 
 // Memory is the store of one dry run. It is safe for concurrent use and has no
@@ -45,7 +46,7 @@ type Memory struct {
 	agent parley.Agent
 	fresh bool // the session itself is not in the real store
 	base  int64
-	hints parley.Hints // told of what would have been committed
+	hints store.Hints // told of what would have been committed
 
 	mu        sync.Mutex // guards what follows
 	tx        *transition.Tx
@@ -72,7 +73,7 @@ func New(reads Reads, session parley.Session, agent parley.Agent, fresh bool, lo
 }
 
 // Tell names who is told of events; call it before the first transition.
-func (m *Memory) Tell(hints parley.Hints) { m.hints = hints }
+func (m *Memory) Tell(hints store.Hints) { m.hints = hints }
 
 // transact runs a transition and keeps what it changed, all of it or nothing.
 func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error) {
@@ -140,7 +141,7 @@ func (m *Memory) settle(row *transition.SettledRow, at parley.Time) {
 	}
 }
 
-func (m *Memory) settleCall(settled *parley.CallSettled) {
+func (m *Memory) settleCall(settled *store.CallSettled) {
 	for i := range m.calls {
 		c := &m.calls[i]
 		if c.ID != settled.CallID {

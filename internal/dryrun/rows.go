@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // rows is what the transitions of a dry run read. What only other transitions
@@ -143,7 +144,7 @@ func (r rows) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 func (rows) CountSessions(parley.ID, parley.ID, int64) (int64, error) { return 0, nil }
 
 func (r rows) HasFile(workspaceID, fileID parley.ID) (bool, error) {
-	_, err := r.m.File(context.Background(), parley.Scope{WorkspaceID: workspaceID}, fileID)
+	_, err := r.m.File(context.Background(), store.Scope{WorkspaceID: workspaceID}, fileID)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		return false, nil
 	}
@@ -151,10 +152,10 @@ func (r rows) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 }
 
 // The worker has looked at the budgets before it asks: what it found still holds.
-func (rows) Fits(parley.ID, *parley.Charge, parley.Reserved) (bool, error) { return true, nil }
-func (rows) Refuses(parley.ID, *parley.Refusal) (bool, error)              { return true, nil }
-func (rows) Warned(parley.ID, parley.ID, parley.Limit) (bool, error)       { return false, nil }
-func (rows) Rate(parley.ID, parley.ID, int) (time.Duration, error)         { return 0, nil }
+func (rows) Fits(parley.ID, *store.Charge, parley.Reserved) (bool, error) { return true, nil }
+func (rows) Refuses(parley.ID, *store.Refusal) (bool, error)              { return true, nil }
+func (rows) Warned(parley.ID, parley.ID, parley.Limit) (bool, error)      { return false, nil }
+func (rows) Rate(parley.ID, parley.ID, int) (time.Duration, error)        { return 0, nil }
 
 // Whoever runs a dry run holds it.
 func (rows) MayClaim(parley.ID) (bool, error) { return true, nil }

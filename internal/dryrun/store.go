@@ -7,21 +7,22 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/store"
 )
 
 // holder is the process that a dry run's turn is claimed for.
 var holder = parley.NewID() //nolint:gochecknoglobals // a name, never written
 
 // Post records the message in memory and claims its turn.
-func (m *Memory) Post(message parley.NewMessage) (parley.Posted, error) {
-	scope := parley.Scope{WorkspaceID: m.head.WorkspaceID}
-	return transact(m, func(tx *transition.Tx) (parley.Posted, error) {
+func (m *Memory) Post(message store.NewMessage) (store.Posted, error) {
+	scope := store.Scope{WorkspaceID: m.head.WorkspaceID}
+	return transact(m, func(tx *transition.Tx) (store.Posted, error) {
 		return tx.PostMessage(scope, m.head.ID, message, holder)
 	})
 }
 
 // Events implements the source of a hub.
-func (m *Memory) Events(_ context.Context, _ parley.Scope, _ parley.ID, after int64, limit int) (events []parley.Event, err error) {
+func (m *Memory) Events(_ context.Context, _ store.Scope, _ parley.ID, after int64, limit int) (events []parley.Event, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.events {
@@ -33,14 +34,14 @@ func (m *Memory) Events(_ context.Context, _ parley.Scope, _ parley.ID, after in
 }
 
 // Heads implements the source of a hub.
-func (m *Memory) Heads(context.Context, []parley.ID) ([]parley.HeadState, error) {
+func (m *Memory) Heads(context.Context, []parley.ID) ([]store.HeadState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return []parley.HeadState{{SessionID: m.head.ID, LastEvent: m.head.LastEvent, OwnerID: m.head.OwnerID, Visibility: m.head.Visibility}}, nil
+	return []store.HeadState{{SessionID: m.head.ID, LastEvent: m.head.LastEvent, OwnerID: m.head.OwnerID, Visibility: m.head.Visibility}}, nil
 }
 
 // Session is the session with what the dry run made of it, or a real one.
-func (m *Memory) Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error) {
+func (m *Memory) Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error) {
 	if id != m.head.ID {
 		return m.Reads.Session(ctx, scope, id)
 	}
@@ -50,7 +51,7 @@ func (m *Memory) Session(ctx context.Context, scope parley.Scope, id parley.ID) 
 }
 
 // Turn finds one of the dry run's, or a real one.
-func (m *Memory) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Turn, error) {
+func (m *Memory) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error) {
 	m.mu.Lock()
 	turn, own := m.turns[id]
 	m.mu.Unlock()
@@ -61,7 +62,7 @@ func (m *Memory) Turn(ctx context.Context, scope parley.Scope, id parley.ID) (pa
 }
 
 // Calls lists the dry run's calls of its turn.
-func (m *Memory) Calls(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.CallQuery) ([]parley.Call, error) {
+func (m *Memory) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error) {
 	m.mu.Lock()
 	_, own := m.turns[query.TurnID]
 	calls := slices.Clone(m.calls)
@@ -103,12 +104,12 @@ func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.
 
 // Budgets are the real ones, as if those that are missing had been made, with what
 // the dry run has spent.
-func (m *Memory) Budgets(ctx context.Context, workspaceID parley.ID, subjects []parley.BudgetSubject) ([]parley.Budget, error) {
+func (m *Memory) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error) {
 	budgets, err := m.Reads.Budgets(ctx, workspaceID, subjects)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.fresh && slices.ContainsFunc(subjects, func(s parley.BudgetSubject) bool { return s.ID == m.head.ID }) {
-		own := parley.Budget{BudgetSubject: parley.BudgetSubject{ID: m.head.ID, Scope: parley.BudgetOfSession}, AgentID: m.head.AgentID}
+	if m.fresh && slices.ContainsFunc(subjects, func(s store.BudgetSubject) bool { return s.ID == m.head.ID }) {
+		own := store.Budget{BudgetSubject: store.BudgetSubject{ID: m.head.ID, Scope: parley.BudgetOfSession}, AgentID: m.head.AgentID}
 		if m.head.Limits != nil {
 			own.Limits = *m.head.Limits
 		}
@@ -134,28 +135,28 @@ func (m *Memory) cost() parley.Money {
 	return *m.spent.Cost
 }
 
-// The transitions of a running turn, as parley.TurnStore has them.
+// The transitions of a running turn, as store.Turns has them.
 
-// RecoverTurn implements parley.TurnStore.
-func (m *Memory) RecoverTurn(_ context.Context, fence parley.Fence) (parley.TurnState, error) {
-	return transact(m, func(tx *transition.Tx) (parley.TurnState, error) { return tx.RecoverTurn(fence) })
+// RecoverTurn implements store.Turns.
+func (m *Memory) RecoverTurn(_ context.Context, fence store.Fence) (store.TurnState, error) {
+	return transact(m, func(tx *transition.Tx) (store.TurnState, error) { return tx.RecoverTurn(fence) })
 }
 
-// PendingSteers implements parley.TurnStore: nobody steers a dry run.
-func (m *Memory) PendingSteers(context.Context, parley.Fence) ([]parley.Message, error) {
+// PendingSteers implements store.Turns: nobody steers a dry run.
+func (m *Memory) PendingSteers(context.Context, store.Fence) ([]parley.Message, error) {
 	return nil, nil
 }
 
-// BeginStep implements parley.TurnStore.
-func (m *Memory) BeginStep(_ context.Context, fence parley.Fence, begin parley.StepBegin) (parley.StepBegun, error) {
+// BeginStep implements store.Turns.
+func (m *Memory) BeginStep(_ context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
 	if begin.Reservation != nil {
 		begin.Call.Reserved = &begin.Reservation.Reserved
 	}
-	return transact(m, func(tx *transition.Tx) (parley.StepBegun, error) { return tx.BeginStep(fence, begin) })
+	return transact(m, func(tx *transition.Tx) (store.StepBegun, error) { return tx.BeginStep(fence, begin) })
 }
 
-// BeginCall implements parley.TurnStore.
-func (m *Memory) BeginCall(_ context.Context, fence parley.Fence, begin parley.StepBegin) error {
+// BeginCall implements store.Turns.
+func (m *Memory) BeginCall(_ context.Context, fence store.Fence, begin store.StepBegin) error {
 	if begin.Reservation != nil {
 		begin.Call.Reserved = &begin.Reservation.Reserved
 	}
@@ -167,78 +168,78 @@ func (m *Memory) write(step func(*transition.Tx) error) error {
 	return err
 }
 
-// NoteProgress implements parley.TurnStore.
-func (m *Memory) NoteProgress(_ context.Context, fence parley.Fence, note parley.ProgressNote) error {
+// NoteProgress implements store.Turns.
+func (m *Memory) NoteProgress(_ context.Context, fence store.Fence, note store.ProgressNote) error {
 	return m.write(func(tx *transition.Tx) error { return tx.NoteProgress(fence, note) })
 }
 
-// RetryCall implements parley.TurnStore.
-func (m *Memory) RetryCall(_ context.Context, fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+// RetryCall implements store.Turns.
+func (m *Memory) RetryCall(_ context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
 	return m.write(func(tx *transition.Tx) error { return tx.RetryCall(fence, step, failed, notice) })
 }
 
-// OpenBlock implements parley.TurnStore.
-func (m *Memory) OpenBlock(_ context.Context, fence parley.Fence, open parley.BlockOpen) (parley.Message, error) {
+// OpenBlock implements store.Turns.
+func (m *Memory) OpenBlock(_ context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
 	return transact(m, func(tx *transition.Tx) (parley.Message, error) { return tx.OpenBlock(fence, open) })
 }
 
-// AppendVersions implements parley.TurnStore: the text is in the hub.
-func (m *Memory) AppendVersions(context.Context, []parley.FencedVersion) (parley.Appended, error) {
-	return parley.Appended{}, nil
+// AppendVersions implements store.Turns: the text is in the hub.
+func (m *Memory) AppendVersions(context.Context, []store.FencedVersion) (store.Appended, error) {
+	return store.Appended{}, nil
 }
 
-// SettleStep implements parley.TurnStore.
-func (m *Memory) SettleStep(_ context.Context, fence parley.Fence, settle parley.StepSettle) (parley.StepSettled, error) {
-	return transact(m, func(tx *transition.Tx) (parley.StepSettled, error) { return tx.SettleStep(fence, settle) })
+// SettleStep implements store.Turns.
+func (m *Memory) SettleStep(_ context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
+	return transact(m, func(tx *transition.Tx) (store.StepSettled, error) { return tx.SettleStep(fence, settle) })
 }
 
-// SettleTool implements parley.TurnStore.
-func (m *Memory) SettleTool(_ context.Context, fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+// SettleTool implements store.Turns.
+func (m *Memory) SettleTool(_ context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
 	return transact(m, func(tx *transition.Tx) (parley.Message, error) { return tx.SettleTool(fence, settle) })
 }
 
-// ParkTurn implements parley.TurnStore.
-func (m *Memory) ParkTurn(_ context.Context, fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+// ParkTurn implements store.Turns.
+func (m *Memory) ParkTurn(_ context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	return transact(m, func(tx *transition.Tx) (parley.Turn, error) { return tx.ParkTurn(fence, reason) })
 }
 
-// FinishTurn implements parley.TurnStore.
-func (m *Memory) FinishTurn(_ context.Context, fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
-	return transact(m, func(tx *transition.Tx) (parley.StepSettled, error) { return tx.FinishTurn(fence, end) })
+// FinishTurn implements store.Turns.
+func (m *Memory) FinishTurn(_ context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
+	return transact(m, func(tx *transition.Tx) (store.StepSettled, error) { return tx.FinishTurn(fence, end) })
 }
 
-// ReleaseTurn implements parley.TurnStore.
-func (m *Memory) ReleaseTurn(_ context.Context, fence parley.Fence) error {
+// ReleaseTurn implements store.Turns.
+func (m *Memory) ReleaseTurn(_ context.Context, fence store.Fence) error {
 	return m.write(func(tx *transition.Tx) error { return tx.ReleaseTurn(fence) })
 }
 
-// OpenChild implements parley.ChildStore: a dry run opens no session.
-func (m *Memory) OpenChild(context.Context, parley.Fence, parley.NewSession) (parley.Session, error) {
+// OpenChild implements store.Children: a dry run opens no session.
+func (m *Memory) OpenChild(context.Context, store.Fence, store.NewSession) (parley.Session, error) {
 	return parley.Session{}, parley.Errorf(parley.CodeConflict, "a dry run opens no tool session")
 }
 
-// UseApprovals implements parley.ApprovalStore: a dry run asks nobody.
-func (m *Memory) UseApprovals(context.Context, parley.Fence, []parley.ApprovalUse) error { return nil }
+// UseApprovals implements store.Approvals: a dry run asks nobody.
+func (m *Memory) UseApprovals(context.Context, store.Fence, []store.ApprovalUse) error { return nil }
 
-// WarnLimit implements parley.BudgetStore.
-func (m *Memory) WarnLimit(_ context.Context, fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+// WarnLimit implements store.Budgets.
+func (m *Memory) WarnLimit(_ context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	return m.write(func(tx *transition.Tx) error { return tx.WarnLimit(fence, warning, subject) })
 }
 
-// ParkRefused implements parley.BudgetStore.
-func (m *Memory) ParkRefused(_ context.Context, fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+// ParkRefused implements store.Budgets.
+func (m *Memory) ParkRefused(_ context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
 	return transact(m, func(tx *transition.Tx) (parley.Turn, error) { return tx.ParkRefused(fence, refusal) })
 }
 
-// MakeBudgets implements parley.BudgetStore: Budgets has them all.
-func (m *Memory) MakeBudgets(context.Context, parley.ID, []parley.BudgetSubject) error { return nil }
+// MakeBudgets implements store.Budgets: Budgets has them all.
+func (m *Memory) MakeBudgets(context.Context, parley.ID, []store.BudgetSubject) error { return nil }
 
-// TakeRate implements parley.BudgetStore: nothing is counted.
+// TakeRate implements store.Budgets: nothing is counted.
 func (m *Memory) TakeRate(context.Context, parley.ID, parley.ID, int) (time.Duration, error) {
 	return 0, nil
 }
 
-// RateWait implements parley.BudgetStore.
+// RateWait implements store.Budgets.
 func (m *Memory) RateWait(context.Context, parley.ID, parley.ID, int) (time.Duration, error) {
 	return 0, nil
 }
@@ -250,44 +251,44 @@ func errNoProcess() error {
 	return parley.Errorf(parley.CodeInternal, "a dry run has no process, no lease and no outbox")
 }
 
-// RegisterProcess implements parley.LeaseStore.
-func (m *Memory) RegisterProcess(context.Context, parley.Process, time.Duration) error {
+// RegisterProcess implements store.Leases.
+func (m *Memory) RegisterProcess(context.Context, store.Process, time.Duration) error {
 	return errNoProcess()
 }
 
-// RenewLease implements parley.LeaseStore.
+// RenewLease implements store.Leases.
 func (m *Memory) RenewLease(context.Context, parley.ID, time.Duration) ([]parley.ID, error) {
 	return nil, errNoProcess()
 }
 
-// ReleaseProcess implements parley.LeaseStore.
+// ReleaseProcess implements store.Leases.
 func (m *Memory) ReleaseProcess(context.Context, parley.ID) error { return errNoProcess() }
 
-// HeldTurns implements parley.LeaseStore.
-func (m *Memory) HeldTurns(context.Context, parley.ID) ([]parley.Fence, error) {
+// HeldTurns implements store.Leases.
+func (m *Memory) HeldTurns(context.Context, parley.ID) ([]store.Fence, error) {
 	return nil, errNoProcess()
 }
 
-// NextExpiry implements parley.LeaseStore.
+// NextExpiry implements store.Leases.
 func (m *Memory) NextExpiry(context.Context) (time.Duration, error) { return 0, errNoProcess() }
 
-// Sweep implements parley.LeaseStore.
+// Sweep implements store.Leases.
 func (m *Memory) Sweep(context.Context) (int, error) { return 0, errNoProcess() }
 
-// ThinVersions implements parley.RetentionStore.
+// ThinVersions implements store.Retention.
 func (m *Memory) ThinVersions(context.Context, parley.Time) (bool, error) {
 	return false, errNoProcess()
 }
 
-// ExpireClients implements parley.ClientSweep.
+// ExpireClients implements store.ClientSweep.
 func (m *Memory) ExpireClients(context.Context, parley.Time) (bool, error) {
 	return false, errNoProcess()
 }
 
-// ApplyOutbox implements parley.OutboxStore.
+// ApplyOutbox implements store.Outbox.
 func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errNoProcess() }
 
-// Claim implements parley.TurnStore.
-func (m *Memory) Claim(context.Context, parley.ID, int, parley.Occupancy) ([]parley.Claim, error) {
+// Claim implements store.Turns.
+func (m *Memory) Claim(context.Context, parley.ID, int, store.Occupancy) ([]store.Claim, error) {
 	return nil, errNoProcess()
 }

@@ -13,7 +13,8 @@ import (
 	"parley/internal/transfer"
 	"parley/postgres"
 	"parley/sqlite"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // TestServersAtWork: a database on which a server works is neither copied nor
@@ -25,7 +26,7 @@ func TestServersAtWork(t *testing.T) {
 	url := databases.New(t)
 	server, err := postgres.Open(t.Context(), url, postgres.Options{})
 	must(t, err)
-	process := parley.Process{ID: parley.NewID(), Name: "web-1:4711"}
+	process := store.Process{ID: parley.NewID(), Name: "web-1:4711"}
 	must(t, server.RegisterProcess(t.Context(), process, time.Hour))
 	away, _ := place{"postgres", url}.open(t)
 	_, err = transfer.Copy(t.Context(), from, away, nil)
@@ -71,22 +72,22 @@ func TestHeldTurnsGoOn(t *testing.T) {
 	}
 	end()
 
-	store, err := sqlite.Open(t.Context(), back.at, sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), back.at, sqlite.Options{})
 	must(t, err)
 	for _, session := range filled.Sessions {
 		if session == filled.Running {
 			continue
 		}
-		if diff := cmp.Diff(snapshot(t, server, filled.Scope, session), snapshot(t, store, filled.Scope, session)); diff != "" {
+		if diff := cmp.Diff(snapshot(t, server, filled.Scope, session), snapshot(t, db, filled.Scope, session)); diff != "" {
 			t.Errorf("session %s (-source +copy):\n%s", session, diff)
 		}
 	}
-	turns, err := store.Turns(t.Context(), filled.Scope, filled.Running, parley.TurnQuery{Limit: 10})
+	turns, err := db.Turns(t.Context(), filled.Scope, filled.Running, store.TurnQuery{Limit: 10})
 	must(t, err)
 	if !slices.ContainsFunc(turns, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
 		t.Errorf("no turn is ready again: %+v", turns)
 	}
-	must(t, errors.Join(store.Close(), server.Close()))
+	must(t, errors.Join(db.Close(), server.Close()))
 }
 
 // measured notes the largest transaction of a copy.

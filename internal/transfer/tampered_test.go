@@ -16,11 +16,12 @@ import (
 	"parley/engine"
 	"parley/postgres"
 	"parley/sqlite"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // hold opens a place as a server does, until the test ends.
-func (p place) hold(t *testing.T) parley.Store {
+func (p place) hold(t *testing.T) store.Store {
 	t.Helper()
 	if p.kind == "sqlite" {
 		store, err := sqlite.Open(t.Context(), p.at, sqlite.Options{})
@@ -80,7 +81,7 @@ func (p place) yes() string {
 }
 
 // verified makes a whole verification, and demands that it ends.
-func verified(t *testing.T, store parley.VerifyStore, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
+func verified(t *testing.T, store store.Verifiable, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
 	t.Helper()
 	var place parley.VerifyPlace
 	for range 10_000 {
@@ -192,7 +193,7 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 	})
 }
 
-func audited(t *testing.T, store parley.Store, filled storetest.Filled, n int) (entries []parley.AuditEntry) {
+func audited(t *testing.T, store store.Store, filled storetest.Filled, n int) (entries []parley.AuditEntry) {
 	t.Helper()
 	for i := range n {
 		entries = append(entries, parley.AuditEntry{ID: parley.NewID(), WorkspaceID: filled.Scope.WorkspaceID, At: parley.Time(1000 + 10*i), PrincipalID: parley.NewID(),
@@ -202,7 +203,7 @@ func audited(t *testing.T, store parley.Store, filled storetest.Filled, n int) (
 	return entries
 }
 
-func link(t *testing.T, store parley.Store) {
+func link(t *testing.T, store store.Store) {
 	t.Helper()
 	linker := parley.NewID()
 	for range 1000 {

@@ -19,7 +19,8 @@ import (
 	"parley/internal/transfer"
 	"parley/postgres"
 	"parley/sqlite"
-	"parley/storetest"
+	"parley/store"
+	"parley/store/storetest"
 )
 
 // databases are migrated PostgreSQL databases.
@@ -203,14 +204,14 @@ func sameSessions(t *testing.T, home, back string, filled storetest.Filled) {
 			t.Errorf("session %s (-source +copy):\n%s", session, diff)
 		}
 	}
-	running, err := copied.Turns(t.Context(), filled.Scope, filled.Running, parley.TurnQuery{Limit: 10})
+	running, err := copied.Turns(t.Context(), filled.Scope, filled.Running, store.TurnQuery{Limit: 10})
 	if err != nil || !slices.ContainsFunc(running, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
 		t.Errorf("the turn that ran at the crash is not ready: %+v, %v", running, err)
 	}
 	must(t, errors.Join(source.Close(), copied.Close()))
 }
 
-func snapshot(t *testing.T, store parley.Store, scope parley.Scope, session parley.ID) storetest.Snapshot {
+func snapshot(t *testing.T, store store.Store, scope store.Scope, session parley.ID) storetest.Snapshot {
 	t.Helper()
 	s, err := storetest.TakeSnapshot(t.Context(), store, scope, session)
 	must(t, err)

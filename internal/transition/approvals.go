@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // TellRoot is the errand of an approval of a tool session: the session at the
@@ -31,7 +32,7 @@ type ToldRoot struct {
 
 // ask records the questions of a step that settles: each with the exact call as
 // it stands in the record from now on.
-func (t *Tx) ask(h *Head, turn *parley.Turn, asks []parley.Ask, rows []OpenRow, blocks []parley.BlockSettled) error {
+func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, blocks []store.BlockSettled) error {
 	for _, ask := range asks {
 		at := rowOfCall(rows, ask.ToolCallID)
 		if at < 0 {
@@ -87,7 +88,7 @@ func (t *Tx) tellApproval(h *Head, kind parley.EventType, a *parley.Approval) {
 }
 
 // lockApproval locks the session of an approval and reads it.
-func (t *Tx) lockApproval(scope parley.Scope, id parley.ID) (*Head, *parley.Approval, error) {
+func (t *Tx) lockApproval(scope store.Scope, id parley.ID) (*Head, *parley.Approval, error) {
 	sessionID, err := t.rows.SessionOfApproval(scope.WorkspaceID, id)
 	if err != nil {
 		return nil, nil, err
@@ -108,8 +109,8 @@ func (t *Tx) lockApproval(scope parley.Scope, id parley.ID) (*Head, *parley.Appr
 	return h, a, err
 }
 
-// DecideApproval is the transition of parley.ApprovalStore.
-func (t *Tx) DecideApproval(scope parley.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (decided parley.Decided, err error) {
+// DecideApproval is the transition of store.Approvals.
+func (t *Tx) DecideApproval(scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (decided store.Decided, err error) {
 	h, a, err := t.lockApproval(scope, id)
 	if err != nil {
 		return decided, err
@@ -255,7 +256,7 @@ func (t *Tx) resolved(h *Head, a *parley.Approval) {
 
 // wakeDecided makes a turn that waits for what people and other systems answer
 // ready, once one of its approvals was settled, and claims it if it may.
-func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*parley.Claim, error) {
+func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*store.Claim, error) {
 	if h.TurnID != turnID || h.TurnStatus != parley.TurnWaiting {
 		return nil, nil
 	}
@@ -267,7 +268,7 @@ func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*parley.Claim, err
 }
 
 // wake makes a waiting turn ready and claims it for a process that has a place.
-func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*parley.Claim, error) {
+func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*store.Claim, error) {
 	if err := t.answer(h, turn); err != nil {
 		return nil, err
 	}
@@ -284,7 +285,7 @@ func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*parley.Claim,
 
 // resultArrived follows the result of a call that came from outside: a turn that
 // waits is ready once none of its calls is open, else it says what it waits for now.
-func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, claimBy parley.ID) (*parley.Claim, error) {
+func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, claimBy parley.ID) (*store.Claim, error) {
 	if turn.Status != parley.TurnWaiting || !turn.WaitReason.Answered() {
 		return nil, nil
 	}
@@ -321,8 +322,8 @@ func openReason(open []parley.Message) parley.WaitReason {
 	return reason
 }
 
-// UseApprovals is the transition of parley.ApprovalStore.
-func (t *Tx) UseApprovals(fence parley.Fence, uses []parley.ApprovalUse) error {
+// UseApprovals is the transition of store.Approvals.
+func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return err

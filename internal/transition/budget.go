@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"parley"
+	"parley/store"
 )
 
 // WakeSession is the kind of an errand that lets a turn go on which waits for
@@ -34,7 +35,7 @@ type Spent struct {
 // Parked makes a session one that waits for room in budgets. The write is void
 // when a budget's revision is another one, or when none refuses any more.
 type Parked struct {
-	Refusal parley.Refusal
+	Refusal store.Refusal
 }
 
 // Warned notes that a budget's limit was warned of; void if it was before.
@@ -61,7 +62,7 @@ func JoinIDs(ids []parley.ID) (joined []byte) {
 
 // reserve holds a call's estimate, or refuses it. The store's write of the new
 // call charges the budgets.
-func (t *Tx) reserve(h *Head, begin *parley.StepBegin) (OpenCall, error) {
+func (t *Tx) reserve(h *Head, begin *store.StepBegin) (OpenCall, error) {
 	call := OpenCall{ID: begin.Call.ID}
 	if begin.Reservation == nil {
 		return call, nil
@@ -91,7 +92,7 @@ func OverBudget() error {
 }
 
 // spend ends the reservation of an open call.
-func (h *Head) spend(open OpenCall, call *parley.CallSettled) {
+func (h *Head) spend(open OpenCall, call *store.CallSettled) {
 	if open.Reserved == nil {
 		return
 	}
@@ -102,8 +103,8 @@ func (h *Head) spend(open OpenCall, call *parley.CallSettled) {
 	h.Changes.Spent = append(h.Changes.Spent, Spent{CallID: open.ID, From: open.From, Reserved: *open.Reserved, Used: used, Estimated: estimated})
 }
 
-// WarnLimit is the transition of parley.BudgetStore.
-func (t *Tx) WarnLimit(fence parley.Fence, warning parley.LimitWarning, subject parley.ID) error {
+// WarnLimit is the transition of store.Budgets.
+func (t *Tx) WarnLimit(fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	h, err := t.Holds(fence)
 	if err != nil {
 		return err
@@ -127,9 +128,9 @@ func WarnedBefore() error {
 	return parley.Errorf(parley.CodeConflict, "this limit was warned of before")
 }
 
-// ParkRefused is the transition of parley.BudgetStore. A steer does not keep a
+// ParkRefused is the transition of store.Budgets. A steer does not keep a
 // turn from waiting: it could not be shown to the model either.
-func (t *Tx) ParkRefused(fence parley.Fence, refusal parley.Refusal) (parley.Turn, error) {
+func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Turn{}, err
@@ -200,7 +201,7 @@ func (t *Tx) relimited(h *Head, before *parley.Session) error {
 }
 
 // refusedData is the data of session.waiting for budget and rate_limit.
-func refusedData(turnID parley.ID, refusal *parley.Refusal) json.RawMessage {
+func refusedData(turnID parley.ID, refusal *store.Refusal) json.RawMessage {
 	out := parley.AppendJSONString(append(turnData(turnID), `,"reason":`...), string(refusal.Reason))
 	out = append(out, `,"limit":`...)
 	if refusal.Limit == "" {
@@ -224,7 +225,7 @@ func (t *Tx) abandon(h *Head) error {
 			return err
 		}
 		if open != nil {
-			h.spend(*open, &parley.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted})
+			h.spend(*open, &store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted})
 		}
 	}
 	if h.TurnID.IsZero() {
@@ -239,7 +240,7 @@ func (t *Tx) abandon(h *Head) error {
 		return err
 	}
 	for _, call := range open.Calls {
-		h.spend(call, &parley.CallSettled{CallID: call.ID, Outcome: parley.CallInterrupted})
+		h.spend(call, &store.CallSettled{CallID: call.ID, Outcome: parley.CallInterrupted})
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ type Rated struct {
 
 // keepRate counts a message that asks for a turn, if the session or its agent
 // takes only so many.
-func (t *Tx) keepRate(h *Head, m *parley.Message, posting parley.NewMessage, posted *parley.Posted) error {
+func (t *Tx) keepRate(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if m.Role != parley.RoleUser || posting.TurnID.IsZero() || h.Changes.New != nil {
 		return nil
 	}
@@ -279,7 +280,7 @@ func (t *Tx) keepRate(h *Head, m *parley.Message, posting parley.NewMessage, pos
 }
 
 // agentOf is the session's agent in its current version: a claim has it at hand.
-func (t *Tx) agentOf(h *Head, posted *parley.Posted) (*parley.Agent, error) {
+func (t *Tx) agentOf(h *Head, posted *store.Posted) (*parley.Agent, error) {
 	if posted.Claim != nil {
 		return &posted.Claim.Agent, nil
 	}

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
-// RequestCancel is the transition of parley.TurnStore.
-func (t *Tx) RequestCancel(scope parley.Scope, sessionID, turnID parley.ID, alsoQueued bool) (cancelled parley.Cancelled, err error) {
+// RequestCancel is the transition of store.Turns.
+func (t *Tx) RequestCancel(scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (cancelled store.Cancelled, err error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return cancelled, err
@@ -18,7 +19,7 @@ func (t *Tx) RequestCancel(scope parley.Scope, sessionID, turnID parley.ID, also
 	}
 	switch {
 	case target.Status == parley.TurnCancelled:
-		return parley.Cancelled{Turn: target, Before: true}, nil
+		return store.Cancelled{Turn: target, Before: true}, nil
 	case target.Status.Finished():
 		return cancelled, parley.Conflict(target.Status, "the turn had ended before: it is %s", target.Status)
 	}
@@ -37,7 +38,7 @@ func (t *Tx) RequestCancel(scope parley.Scope, sessionID, turnID parley.ID, also
 	}
 	if held {
 		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
-		return parley.Cancelled{Turn: target, Held: true}, nil
+		return store.Cancelled{Turn: target, Held: true}, nil
 	}
 	return t.settleCancelled(h)
 }
@@ -83,32 +84,32 @@ func (t *Tx) held(h *Head) (bool, error) {
 // settleCancelled ends the first unfinished turn as cancelled, whoever holds it:
 // its rows from their versions, its open tools as "effect unknown". What waited
 // in the queue comes next.
-func (t *Tx) settleCancelled(h *Head) (parley.Cancelled, error) {
+func (t *Tx) settleCancelled(h *Head) (store.Cancelled, error) {
 	turn, err := t.currentTurn(h)
 	if err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	if !h.Holder.IsZero() {
 		h.Epoch++
 	}
 	settled, err := t.settleOpen(h, turn, parley.MessageCancelled, parley.CallCancelled, nil)
 	if err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	results, err := t.settleTools(h, turn)
 	if err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	if err := t.enterUnbegun(h, turn); err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
-	if err := t.end(h, turn, parley.TurnEnd{Status: parley.TurnCancelled}); err != nil {
-		return parley.Cancelled{}, err
+	if err := t.end(h, turn, store.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+		return store.Cancelled{}, err
 	}
-	return parley.Cancelled{Turn: *turn, Settled: append(settled, results...)}, nil
+	return store.Cancelled{Turn: *turn, Settled: append(settled, results...)}, nil
 }
 
 // enterUnbegun has the record take what a turn was about to begin with: a stop that
@@ -166,27 +167,27 @@ func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
 	return nil
 }
 
-// TakeCancel is the transition of parley.TurnStore.
-func (t *Tx) TakeCancel(scope parley.Scope, sessionID, turnID parley.ID) (parley.Cancelled, error) {
+// TakeCancel is the transition of store.Turns.
+func (t *Tx) TakeCancel(scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	turn, err := t.readTurn(h, turnID)
 	if err != nil {
-		return parley.Cancelled{}, err
+		return store.Cancelled{}, err
 	}
 	switch {
 	case turn.Status.Finished():
-		return parley.Cancelled{Turn: *turn}, nil
+		return store.Cancelled{Turn: *turn}, nil
 	case h.TurnID != turnID || h.Cancel != turnID:
-		return parley.Cancelled{}, parley.Errorf(parley.CodeConflict, "nobody asked this turn to stop")
+		return store.Cancelled{}, parley.Errorf(parley.CodeConflict, "nobody asked this turn to stop")
 	}
 	return t.settleCancelled(h)
 }
 
-// EditQueued is the transition of parley.TurnStore.
-func (t *Tx) EditQueued(scope parley.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+// EditQueued is the transition of store.Turns.
+func (t *Tx) EditQueued(scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return parley.Message{}, err
@@ -209,8 +210,8 @@ func (t *Tx) EditQueued(scope parley.Scope, author, messageID parley.ID, content
 	return *m, nil
 }
 
-// RemoveQueued is the transition of parley.TurnStore.
-func (t *Tx) RemoveQueued(scope parley.Scope, messageID parley.ID) (parley.Message, error) {
+// RemoveQueued is the transition of store.Turns.
+func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return parley.Message{}, err
@@ -238,7 +239,7 @@ func (t *Tx) RemoveQueued(scope parley.Scope, messageID parley.ID) (parley.Messa
 
 // lockQueued locks the session of a queued message: CodeConflict once it is in
 // the record or was removed.
-func (t *Tx) lockQueued(scope parley.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
+func (t *Tx) lockQueued(scope store.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
 	h, m, err := t.lockMessage(scope, messageID)
 	if err != nil {
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // Changes are the writes of one transition to one session, each kind together,
@@ -43,9 +44,9 @@ type Changes struct {
 	Turns    []*parley.Turn // all that may change in a turn, but for
 	Suspect  *parley.Turn   // who caught and who accused it
 
-	Replay   *parley.NewReplay // of NewCalls: its row
+	Replay   *store.NewReplay // of NewCalls: its row
 	NewCalls []NewCall
-	Calls    []parley.CallSettled // open calls of the turn that end
+	Calls    []store.CallSettled // open calls of the turn that end
 
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
@@ -80,7 +81,7 @@ func (c *Changes) Any() bool {
 
 // Creation is how a session came to be.
 type Creation struct {
-	Idempotency parley.Idempotency
+	Idempotency store.Idempotency
 	Inherited   *Inherited       // of a fork
 	Accepted    *parley.Accepted // by the owner, with the session
 }
@@ -89,7 +90,7 @@ type Creation struct {
 type NewMessage struct {
 	*parley.Message
 	PostedEvent int64 // the session's last event before the post, to rebuild its answer
-	Idempotency parley.Idempotency
+	Idempotency store.Idempotency
 }
 
 // NewLoop is a loop with what only its row holds. The idempotency columns belong
@@ -98,7 +99,7 @@ type NewLoop struct {
 	*parley.Loop
 	Content     json.RawMessage // of its messages
 	PostedEvent int64
-	Idempotency parley.Idempotency
+	Idempotency store.Idempotency
 }
 
 // Resumed is what a turn that takes up another one has more than others.
@@ -106,7 +107,7 @@ type Resumed struct {
 	TurnID      parley.ID
 	ContinuesID parley.ID
 	PostedEvent int64 // the session's last event before, to rebuild the answer
-	Idempotency parley.Idempotency
+	Idempotency store.Idempotency
 }
 
 // Marked is a message with the marks that it has from now on.
@@ -117,7 +118,7 @@ type Marked struct {
 
 // SettledRow is what a streaming message becomes.
 type SettledRow struct {
-	parley.BlockSettled
+	store.BlockSettled
 	ContentHash  parley.Hash // next of the chain
 	ChainVersion int         // what it covers
 }
@@ -125,7 +126,7 @@ type SettledRow struct {
 // NewCall is a call to insert with outcome open and created_at At. The texts
 // behind its hashes are kept once per workspace and hash.
 type NewCall struct {
-	parley.StepBegin
+	store.StepBegin
 	TurnID parley.ID
 }
 

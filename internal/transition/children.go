@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // The kinds of errands between a session and the tool sessions of its calls. The
@@ -48,9 +49,9 @@ func childOf(call *parley.Message) parley.ID {
 	return linked.SessionID
 }
 
-// OpenChild is the transition of parley.ChildStore. It locks the child; of the
+// OpenChild is the transition of store.Children. It locks the child; of the
 // parent it needs the claim and the open call to last until it is committed.
-func (t *Tx) OpenChild(fence parley.Fence, wanted parley.NewSession) (parley.Session, error) {
+func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Session, error) {
 	parent, err := t.Holds(fence)
 	if err != nil {
 		return parley.Session{}, err

@@ -2,11 +2,12 @@ package transition
 
 import (
 	"parley"
+	"parley/store"
 )
 
-// Claim is the transition of parley.TurnStore: round robin over the workspaces
+// Claim is the transition of store.Turns: round robin over the workspaces
 // that wait, beginning behind the one served last, the oldest session of each.
-func (t *Tx) Claim(processID parley.ID, n int, occupancy parley.Occupancy, waiting Waiting) ([]parley.Claim, error) {
+func (t *Tx) Claim(processID parley.ID, n int, occupancy store.Occupancy, waiting Waiting) ([]store.Claim, error) {
 	allowed, err := t.mayClaim(processID)
 	if err != nil {
 		return nil, err
@@ -18,9 +19,9 @@ func (t *Tx) Claim(processID parley.ID, n int, occupancy parley.Occupancy, waiti
 	if err != nil {
 		return nil, err
 	}
-	n = min(n, parley.MaxClaims)
+	n = min(n, store.MaxClaims)
 	picker := newPicker(waiting, n, occupancy, suspects)
-	var claims []parley.Claim
+	var claims []store.Claim
 	for len(claims) < n {
 		id, err := picker.next(t.LastServed)
 		if err != nil || id.IsZero() {
@@ -83,33 +84,33 @@ func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
 
 // claim makes a process the holder of a session's queued turn: its trigger
 // enters the record if it waited in the queue.
-func (t *Tx) claim(h *Head, processID parley.ID) (parley.Claim, error) {
+func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 	turn, err := t.currentTurn(h)
 	if err != nil {
-		return parley.Claim{}, err
+		return store.Claim{}, err
 	}
 	h.unready()
 	trigger := h.Changes.made(turn.TriggerMessageID)
 	if trigger == nil {
 		if trigger, err = t.rows.Message(h.WorkspaceID, turn.TriggerMessageID); err != nil {
-			return parley.Claim{}, err
+			return store.Claim{}, err
 		}
 	}
 	if trigger == nil {
-		return parley.Claim{}, NotFound("message")
+		return store.Claim{}, NotFound("message")
 	}
 	if trigger.Status == parley.MessageQueued {
 		if err := t.enterRecord(h, trigger); err != nil {
-			return parley.Claim{}, err
+			return store.Claim{}, err
 		}
 	}
 	if err := t.start(h, turn, processID); err != nil {
-		return parley.Claim{}, err
+		return store.Claim{}, err
 	}
 	h.saveTurn(turn)
 	claim, err := t.claimOf(h, turn, trigger)
 	if err != nil {
-		return parley.Claim{}, err
+		return store.Claim{}, err
 	}
 	return *claim, nil
 }
@@ -140,7 +141,7 @@ func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 }
 
 // claimOf is what a worker gets.
-func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*parley.Claim, error) {
+func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*store.Claim, error) {
 	agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
 	if err != nil {
 		return nil, err
@@ -148,8 +149,8 @@ func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*parl
 	if agent == nil {
 		return nil, NotFound("agent")
 	}
-	claim := &parley.Claim{
-		Fence:   parley.Fence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: turn.ID, Epoch: h.Epoch},
+	claim := &store.Claim{
+		Fence:   store.Fence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: turn.ID, Epoch: h.Epoch},
 		Session: h.Session, Agent: *agent, Turn: *turn, Trigger: *trigger, Steers: h.Steers > 0,
 	}
 	if !turn.LoopID.IsZero() {

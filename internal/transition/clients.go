@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
-// SetClientSession is the transition of parley.ClientStore.
-func (t *Tx) SetClientSession(scope parley.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
+// SetClientSession is the transition of store.Clients.
+func (t *Tx) SetClientSession(scope store.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return err

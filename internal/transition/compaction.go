@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/store"
 )
 
-// RequestCompaction is the transition of parley.CompactionStore.
-func (t *Tx) RequestCompaction(scope parley.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+// RequestCompaction is the transition of store.Compactions.
+func (t *Tx) RequestCompaction(scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return parley.Compaction{}, err
@@ -64,7 +65,7 @@ func (h *Head) saveCompaction(c *parley.Compaction) {
 }
 
 // holdsCompaction locks the session of a claimed compaction, or is CodeFenced.
-func (t *Tx) holdsCompaction(fence parley.CompactionFence) (*Head, *parley.Compaction, error) {
+func (t *Tx) holdsCompaction(fence store.CompactionFence) (*Head, *parley.Compaction, error) {
 	fenced := func() error {
 		return parley.Errorf(parley.CodeFenced, "the claim of this compaction has passed to someone else")
 	}
@@ -87,8 +88,8 @@ func (t *Tx) holdsCompaction(fence parley.CompactionFence) (*Head, *parley.Compa
 }
 
 // ClaimCompaction makes a process the holder of a session's compaction, as
-// parley.CompactionStore.ClaimCompactions says; nil when it is nobody's to take.
-func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID) bool) (*parley.CompactionClaim, error) {
+// store.Compactions.ClaimCompactions says; nil when it is nobody's to take.
+func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID) bool) (*store.CompactionClaim, error) {
 	allowed, err := t.mayClaim(processID)
 	if err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID
 	if agent == nil {
 		return nil, NotFound("agent")
 	}
-	return &parley.CompactionClaim{
-		Fence:      parley.CompactionFence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, CompactionID: c.ID, Epoch: c.Epoch},
+	return &store.CompactionClaim{
+		Fence:      store.CompactionFence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, CompactionID: c.ID, Epoch: c.Epoch},
 		Compaction: *c, Session: h.Session, Agent: *agent,
 	}, nil
 }
@@ -163,13 +164,13 @@ func (t *Tx) breakOff(h *Head, c *parley.Compaction) error {
 	if err != nil || open == nil {
 		return err
 	}
-	h.settleApart(*open, parley.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
+	h.settleApart(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
 	return nil
 }
 
 // settleApart ends the record of a call that is no turn's and counts its usage
 // into the session.
-func (h *Head) settleApart(open OpenCall, call parley.CallSettled) {
+func (h *Head) settleApart(open OpenCall, call store.CallSettled) {
 	h.spend(open, &call)
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	h.Statistics.Add(call.Usage)
@@ -182,8 +183,8 @@ func (h *Head) settleApart(open OpenCall, call parley.CallSettled) {
 	h.Statistics.Cost += *call.Cost
 }
 
-// BeginCompaction is the transition of parley.CompactionStore.
-func (t *Tx) BeginCompaction(fence parley.CompactionFence, begin parley.CompactionBegin) error {
+// BeginCompaction is the transition of store.Compactions.
+func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.CompactionBegin) error {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (t *Tx) BeginCompaction(fence parley.CompactionFence, begin parley.Compacti
 	} else if open != nil {
 		return parley.Errorf(parley.CodeConflict, "the call of this attempt is open already")
 	}
-	step := parley.StepBegin{Call: begin.Call, System: begin.System, Middleware: begin.Middleware, Reservation: begin.Reservation}
+	step := store.StepBegin{Call: begin.Call, System: begin.System, Middleware: begin.Middleware, Reservation: begin.Reservation}
 	if _, err := t.reserve(h, &step); err != nil {
 		return err
 	}
@@ -205,8 +206,8 @@ func (t *Tx) BeginCompaction(fence parley.CompactionFence, begin parley.Compacti
 	return nil
 }
 
-// SettleCompaction is the transition of parley.CompactionStore.
-func (t *Tx) SettleCompaction(fence parley.CompactionFence, settle parley.CompactionSettle) (parley.Compaction, error) {
+// SettleCompaction is the transition of store.Compactions.
+func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
 		return parley.Compaction{}, err
@@ -240,7 +241,7 @@ func (t *Tx) SettleCompaction(fence parley.CompactionFence, settle parley.Compac
 
 // enterSummary has a summary enter the record, or wait at the front of the queue
 // for the turn to end.
-func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle parley.CompactionSettle) error {
+func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.CompactionSettle) error {
 	origin, err := json.Marshal(parley.SummaryOrigin{AbsorbsID: c.AbsorbsID, CallID: c.CallID, CompactionID: c.ID, CoversFrom: c.CoversFrom})
 	if err != nil {
 		return err
@@ -258,9 +259,9 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle parley.Compactio
 		m.Usage = &settle.Call.Usage
 	}
 	if h.TurnID.IsZero() {
-		return t.record(h, m, parley.Idempotency{})
+		return t.record(h, m, store.Idempotency{})
 	}
-	t.enqueue(h, m, h.takeFront(), parley.Idempotency{})
+	t.enqueue(h, m, h.takeFront(), store.Idempotency{})
 	return nil
 }
 
@@ -277,8 +278,8 @@ func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Fai
 	t.event(h, parley.EventCompactionFailed, parley.ID{}, compactionFailedData(c, more))
 }
 
-// ReleaseCompaction is the transition of parley.CompactionStore.
-func (t *Tx) ReleaseCompaction(fence parley.CompactionFence) error {
+// ReleaseCompaction is the transition of store.Compactions.
+func (t *Tx) ReleaseCompaction(fence store.CompactionFence) error {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
 		return err
@@ -293,8 +294,8 @@ func (t *Tx) ReleaseCompaction(fence parley.CompactionFence) error {
 	return nil
 }
 
-// EnterSummary is the transition of parley.CompactionStore.
-func (t *Tx) EnterSummary(fence parley.Fence) (*parley.Message, error) {
+// EnterSummary is the transition of store.Compactions.
+func (t *Tx) EnterSummary(fence store.Fence) (*parley.Message, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return nil, err

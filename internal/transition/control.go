@@ -4,23 +4,24 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
-// SendQueued is the transition of parley.ControlStore.
-func (t *Tx) SendQueued(scope parley.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (parley.Posted, error) {
+// SendQueued is the transition of store.Control.
+func (t *Tx) SendQueued(scope store.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (store.Posted, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	if m.TurnID.IsZero() {
-		return parley.Posted{}, parley.Conflict(m.Status, "this message starts no turn: it enters the record by itself when the running turn has ended")
+		return store.Posted{}, parley.Conflict(m.Status, "this message starts no turn: it enters the record by itself when the running turn has ended")
 	}
 	if _, err := t.queueOf(h, true); err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
-	posted := parley.Posted{EventSequence: h.LastEvent}
+	posted := store.Posted{EventSequence: h.LastEvent}
 	if how == parley.DuringSteer && h.WaitReason == parley.WaitOutside {
-		return parley.Posted{}, parley.Conflict(m.Status, "an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt")
+		return store.Posted{}, parley.Conflict(m.Status, "an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt")
 	}
 	switch {
 	case m.TurnID == h.TurnID && (!m.Steer || how == parley.DuringSteer): // it is on its way
@@ -31,7 +32,7 @@ func (t *Tx) SendQueued(scope parley.Scope, messageID parley.ID, how parley.Duri
 		err = t.sendFirst(h, m, claimBy, &posted)
 	}
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	posted.Message = *m
 	if posted.Turn != nil { // the head keeps its own
@@ -43,7 +44,7 @@ func (t *Tx) SendQueued(scope parley.Scope, messageID parley.ID, how parley.Duri
 
 // sendAsSteer takes a queued message's own turn from it and gives it to the
 // first unfinished one.
-func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *parley.Posted) error {
+func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error {
 	own, err := t.readTurn(h, m.TurnID)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *parley.Posted) erro
 
 // sendFirst puts a queued message before all others and has the first unfinished
 // turn stopped.
-func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *store.Posted) error {
 	if m.Steer {
 		posted.Turn = &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID,
 			Status: parley.TurnQueued, Iteration: m.Iteration, CreatedAt: t.now}
@@ -98,8 +99,8 @@ func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *pa
 	return nil
 }
 
-// MoveQueued is the transition of parley.ControlStore.
-func (t *Tx) MoveQueued(scope parley.Scope, messageID, before parley.ID) (parley.Message, error) {
+// MoveQueued is the transition of store.Control.
+func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return parley.Message{}, err
@@ -162,6 +163,6 @@ func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 	}
 	t.event(h, parley.EventSessionCancelled, turn.ID, data)
 	h.saveTurn(turn)
-	_, err = t.iterate(h, turn, parley.TurnEnd{Status: parley.TurnCancelled})
+	_, err = t.iterate(h, turn, store.TurnEnd{Status: parley.TurnCancelled})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // The kinds of errands.
@@ -14,8 +15,8 @@ const (
 	DeleteSessions = "delete_project_sessions" // or delete them
 )
 
-// DeleteSession is the transition of parley.TurnStore.
-func (t *Tx) DeleteSession(scope parley.Scope, sessionID parley.ID) error {
+// DeleteSession is the transition of store.Turns.
+func (t *Tx) DeleteSession(scope store.Scope, sessionID parley.ID) error {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return err

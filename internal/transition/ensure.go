@@ -2,24 +2,25 @@ package transition
 
 import (
 	"parley"
+	"parley/store"
 )
 
-// EnsureSession is the transition of parley.TurnStore.
-func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy parley.ID) (parley.Opened, error) {
+// EnsureSession is the transition of store.Turns.
+func (t *Tx) EnsureSession(scope store.Scope, wanted store.NewSession, claimBy parley.ID) (store.Opened, error) {
 	if opened, err := t.openedBefore(scope, wanted); err != nil || opened != nil {
 		if opened == nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		return *opened, err
 	}
 	h, err := t.byKey(scope, wanted.Session.Key)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
-	opened := parley.Opened{Created: h == nil}
+	opened := store.Opened{Created: h == nil}
 	if h == nil {
 		if err := t.checkNew(scope, &wanted); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		h = t.createSession(wanted)
 	}
@@ -30,13 +31,13 @@ func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy
 		}
 		posted, err := t.post(h, first, claimBy)
 		if err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		opened.Posted, opened.Replayed = &posted, posted.Replayed
 	}
 	if wanted.ClientID != "" {
 		if err := t.activate(h, wanted.Session.OwnerID, wanted.ClientID); err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 	}
 	if opened.Created {
@@ -47,7 +48,7 @@ func (t *Tx) EnsureSession(scope parley.Scope, wanted parley.NewSession, claimBy
 }
 
 // openedBefore rebuilds the first answer to an idempotency key of a creation.
-func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley.Opened, error) {
+func (t *Tx) openedBefore(scope store.Scope, wanted store.NewSession) (*store.Opened, error) {
 	if wanted.Idempotency.Key == "" {
 		return nil, nil
 	}
@@ -62,7 +63,7 @@ func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley
 	if err != nil {
 		return nil, err
 	}
-	opened := &parley.Opened{Session: h.Session, Created: true, Replayed: true}
+	opened := &store.Opened{Session: h.Session, Created: true, Replayed: true}
 	if wanted.First == nil {
 		return opened, nil
 	}
@@ -70,7 +71,7 @@ func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley
 	if err != nil || first == nil {
 		return opened, err
 	}
-	posted := parley.Posted{Message: *first, Replayed: true}
+	posted := store.Posted{Message: *first, Replayed: true}
 	if !first.TurnID.IsZero() {
 		if posted.Turn, err = t.readTurn(h, first.TurnID); err != nil {
 			return nil, err
@@ -81,7 +82,7 @@ func (t *Tx) openedBefore(scope parley.Scope, wanted parley.NewSession) (*parley
 }
 
 // byKey locks the session that has a key; nil when none has it.
-func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
+func (t *Tx) byKey(scope store.Scope, key string) (*Head, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -94,7 +95,7 @@ func (t *Tx) byKey(scope parley.Scope, key string) (*Head, error) {
 
 // checkNew refuses what a new session may not name, and gives a tool session its
 // place below its parent.
-func (t *Tx) checkNew(scope parley.Scope, wanted *parley.NewSession) error {
+func (t *Tx) checkNew(scope store.Scope, wanted *store.NewSession) error {
 	session := &wanted.Session
 	if err := t.checkQuota(session, wanted.Quota); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (t *Tx) checkProject(workspaceID, projectID parley.ID) error {
 }
 
 // createSession makes a session and its head.
-func (t *Tx) createSession(wanted parley.NewSession) *Head {
+func (t *Tx) createSession(wanted store.NewSession) *Head {
 	s := wanted.Session
 	s.Status, s.WaitReason, s.Statistics, s.ArchivedAt = parley.SessionPending, "", parley.Statistics{}, 0
 	s.LastSequence, s.LastEvent, s.TurnID, s.StartedAt, s.FinishedAt = 0, 0, parley.ID{}, 0, 0

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/store"
 )
 
 // The data of events, written by hand: they are on the path of every turn.
@@ -73,7 +74,7 @@ func stepStartedData(call *parley.Call, turnID parley.ID) json.RawMessage {
 	return append(out, '}')
 }
 
-func retryingData(turnID parley.ID, step int, notice parley.RetryNotice) json.RawMessage {
+func retryingData(turnID parley.ID, step int, notice store.RetryNotice) json.RawMessage {
 	out := strconv.AppendInt(append(turnData(turnID), `,"step":`...), int64(step), 10)
 	out = strconv.AppendInt(append(out, `,"attempt":`...), int64(notice.Attempt), 10)
 	out = parley.AppendJSONString(append(out, `,"class":`...), string(notice.Class))
@@ -94,7 +95,7 @@ func warningData(turnID parley.ID, warning parley.LimitWarning) json.RawMessage 
 	return append(strconv.AppendFloat(out, warning.Share(), 'f', 3, 64), '}')
 }
 
-func progressData(turnID parley.ID, note parley.ProgressNote) json.RawMessage {
+func progressData(turnID parley.ID, note store.ProgressNote) json.RawMessage {
 	out := parley.AppendJSONString(append(turnData(turnID), `,"tool_call_id":`...), note.ToolCallID)
 	out = parley.AppendJSONString(append(out, `,"name":`...), note.ToolName)
 	out = strconv.AppendFloat(append(out, `,"progress":`...), note.Progress, 'f', -1, 64)

@@ -1,6 +1,9 @@
 package transition
 
-import "parley"
+import (
+	"parley"
+	"parley/store"
+)
 
 // picker chooses the sessions of one Claim: round robin over the workspaces that
 // wait and that the process's occupancy admits, beginning behind the one served
@@ -8,7 +11,7 @@ import "parley"
 type picker struct {
 	waiting    Waiting
 	asked      int // sessions wanted
-	occupancy  parley.Occupancy
+	occupancy  store.Occupancy
 	ranks      []Rank // still to be looked at; the first is the one at hand
 	suspects   Suspects
 	workspaces []parley.ID
@@ -20,7 +23,7 @@ type picker struct {
 	listed     bool
 }
 
-func newPicker(waiting Waiting, n int, occupancy parley.Occupancy, suspects Suspects) *picker {
+func newPicker(waiting Waiting, n int, occupancy store.Occupancy, suspects Suspects) *picker {
 	return &picker{waiting: waiting, asked: n, occupancy: occupancy.Clone(), ranks: suspects.ranks(), suspects: suspects, offered: map[parley.ID]Ready{}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // cutReach bounds how many rows behind a message are looked at for the end of
@@ -35,58 +36,58 @@ type Inherited struct {
 	Own   parley.ID // that session's log: what it wrote itself has its marks in the messages
 }
 
-// Fork is the transition of parley.HistoryStore.
-func (t *Tx) Fork(scope parley.Scope, wanted parley.NewFork, claimBy parley.ID) (parley.Opened, error) {
+// Fork is the transition of store.History.
+func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (store.Opened, error) {
 	if opened, err := t.forkedBefore(scope, wanted); err != nil || opened != nil {
 		if opened == nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		return *opened, err
 	}
 	parent, err := t.lock(scope, wanted.Session.ParentSessionID)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if err := t.checkQuota(&wanted.Session, wanted.Quota); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if err := t.checkAgent(scope.WorkspaceID, wanted.Session.AgentID); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	if err := t.checkProject(scope.WorkspaceID, wanted.Session.ProjectID); err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	parts, err := t.parts(parent)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	at, err := t.forkedAt(parent, parts, wanted)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	cut, err := t.cut(parent, parts, at, wanted.Before)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
-	if parts = upTo(parts, cut.Sequence); len(parts) >= parley.MaxForkedLogs {
-		return parley.Opened{}, parley.Errorf(parley.CodeConflict, "this conversation was forked %d times over; fork an earlier one, or at an earlier message", parley.MaxForkedLogs)
+	if parts = upTo(parts, cut.Sequence); len(parts) >= store.MaxForkedLogs {
+		return store.Opened{}, parley.Errorf(parley.CodeConflict, "this conversation was forked %d times over; fork an earlier one, or at an earlier message", store.MaxForkedLogs)
 	}
 	tally, err := t.tally(parent, parts, cut.Sequence)
 	if err != nil {
-		return parley.Opened{}, err
+		return store.Opened{}, err
 	}
 	wanted.Session.ParentMessageID = at.ID
 	if wanted.Session.OwnerID == parent.OwnerID && wanted.Session.AgentID == parent.AgentID {
 		if wanted.Session.Accepted, err = t.rows.Accepted(parent); err != nil { // to go on elsewhere accepts nothing new
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 	}
 	h := t.createFork(parent, wanted, parts, cut, tally)
-	opened := parley.Opened{Created: true}
+	opened := store.Opened{Created: true}
 	if wanted.First != nil {
 		posted, err := t.post(h, *wanted.First, claimBy)
 		if err != nil {
-			return parley.Opened{}, err
+			return store.Opened{}, err
 		}
 		opened.Posted = &posted
 	}
@@ -96,15 +97,15 @@ func (t *Tx) Fork(scope parley.Scope, wanted parley.NewFork, claimBy parley.ID) 
 }
 
 // forkedBefore rebuilds the first answer to an idempotency key.
-func (t *Tx) forkedBefore(scope parley.Scope, wanted parley.NewFork) (*parley.Opened, error) {
-	return t.openedBefore(scope, parley.NewSession{First: wanted.First, Idempotency: wanted.Idempotency})
+func (t *Tx) forkedBefore(scope store.Scope, wanted store.NewFork) (*store.Opened, error) {
+	return t.openedBefore(scope, store.NewSession{First: wanted.First, Idempotency: wanted.Idempotency})
 }
 
 // createFork makes a session that goes on behind a cut.
-func (t *Tx) createFork(parent *Head, wanted parley.NewFork, parts []Part, cut Link, tally Tally) *Head {
+func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Link, tally Tally) *Head {
 	through := cut.Sequence
 	wanted.Session.ForkedThrough = &through
-	h := t.createSession(parley.NewSession{Session: wanted.Session, Idempotency: wanted.Idempotency})
+	h := t.createSession(store.NewSession{Session: wanted.Session, Idempotency: wanted.Idempotency})
 	h.LastSequence, h.LastHash, h.NextCall = cut.Sequence, cut.ContentHash, tally.Calls+1
 	h.Statistics.Messages, h.Statistics.UserFacing = cut.Sequence, cut.Sequence-tally.Internal
 	h.Context = contextAt(parent, cut.Sequence)
@@ -126,7 +127,7 @@ func contextAt(parent *Head, sequence int64) parley.Context {
 }
 
 // forkedAt finds the message that a fork is cut at.
-func (t *Tx) forkedAt(parent *Head, parts []Part, wanted parley.NewFork) (Link, error) {
+func (t *Tx) forkedAt(parent *Head, parts []Part, wanted store.NewFork) (Link, error) {
 	from := wanted.Sequence
 	if !wanted.At.IsZero() {
 		m, err := t.rows.Message(parent.WorkspaceID, wanted.At)

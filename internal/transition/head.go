@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // Head is a session as its transitions see it: its listed row, its head row,
@@ -35,7 +36,7 @@ type Head struct {
 
 	outside *Outside // the message that an agent outside streams, once read
 
-	hint   parley.Commit
+	hint   store.Commit
 	status parley.SessionStatus // as it was before the transition
 	reason parley.WaitReason
 	claim  claim
@@ -131,7 +132,7 @@ type OpenRow struct {
 
 // settled is the row's message as a block settles it, as far as the hash chain
 // sees it.
-func (r *OpenRow) settled(block *parley.BlockSettled) parley.Message {
+func (r *OpenRow) settled(block *store.BlockSettled) parley.Message {
 	m := parley.Message{
 		Role: r.Role, Status: block.Status, Content: block.Content, CallOrdinal: r.Ordinal, ProviderData: block.ProviderData,
 		Author: r.Author, Model: r.Model, Metadata: r.Metadata, CreatedAt: r.CreatedAt,

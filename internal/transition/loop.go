@@ -4,31 +4,32 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/store"
 )
 
-// StartLoop is the transition of parley.LoopStore.
-func (t *Tx) StartLoop(scope parley.Scope, sessionID parley.ID, starting parley.NewLoop, claimBy parley.ID) (parley.LoopStarted, error) {
+// StartLoop is the transition of store.Loops.
+func (t *Tx) StartLoop(scope store.Scope, sessionID parley.ID, starting store.NewLoop, claimBy parley.ID) (store.LoopStarted, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	if earlier, err := t.startedBefore(h, starting.Idempotency); err != nil || earlier != nil {
 		if earlier == nil {
-			return parley.LoopStarted{}, err
+			return store.LoopStarted{}, err
 		}
 		return *earlier, err
 	}
 	if h.ArchivedAt != 0 {
-		return parley.LoopStarted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then start the loop again")
+		return store.LoopStarted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then start the loop again")
 	}
 	running, err := t.rows.RunningLoop(h)
 	if err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	if running != nil {
-		return parley.LoopStarted{}, parley.Conflict(running.State, "a loop runs in this session already (iteration %d of %d); stop it first", running.Iteration, running.Max)
+		return store.LoopStarted{}, parley.Conflict(running.State, "a loop runs in this session already (iteration %d of %d); stop it first", running.Iteration, running.Max)
 	}
-	started := parley.LoopStarted{EventSequence: h.LastEvent}
+	started := store.LoopStarted{EventSequence: h.LastEvent}
 	loop := starting.Loop
 	loop.WorkspaceID, loop.SessionID, loop.State, loop.Iteration, loop.CreatedAt = h.WorkspaceID, h.ID, parley.LoopRunning, 1, t.now
 	loop.TurnID = starting.First.TurnID
@@ -39,7 +40,7 @@ func (t *Tx) StartLoop(scope parley.Scope, sessionID parley.ID, starting parley.
 	first.LoopID, first.Iteration, first.During = loop.ID, 1, parley.DuringQueue
 	posted, err := t.post(h, first, claimBy)
 	if err != nil {
-		return parley.LoopStarted{}, err
+		return store.LoopStarted{}, err
 	}
 	started.Loop, started.Claim = loop, posted.Claim
 	t.about.TargetID = loop.ID
@@ -48,7 +49,7 @@ func (t *Tx) StartLoop(scope parley.Scope, sessionID parley.ID, starting parley.
 
 // startedBefore rebuilds the first answer to an idempotency key; nil when the key
 // is new.
-func (t *Tx) startedBefore(h *Head, idempotency parley.Idempotency) (*parley.LoopStarted, error) {
+func (t *Tx) startedBefore(h *Head, idempotency store.Idempotency) (*store.LoopStarted, error) {
 	if idempotency.Key == "" {
 		return nil, nil
 	}
@@ -63,11 +64,11 @@ func (t *Tx) startedBefore(h *Head, idempotency parley.Idempotency) (*parley.Loo
 	if err != nil {
 		return nil, err
 	}
-	return &parley.LoopStarted{Loop: *loop.Loop, EventSequence: earlier.PostedEvent, Replayed: true}, nil
+	return &store.LoopStarted{Loop: *loop.Loop, EventSequence: earlier.PostedEvent, Replayed: true}, nil
 }
 
-// StopLoop is the transition of parley.LoopStore.
-func (t *Tx) StopLoop(scope parley.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
+// StopLoop is the transition of store.Loops.
+func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return parley.Loop{}, err
@@ -148,7 +149,7 @@ func (t *Tx) endLoop(h *Head, loop *parley.Loop, state parley.LoopState, reason 
 // iterate goes on with the loop of a turn that has ended: to the next iteration,
 // or to the loop's end. It reports whether the session is to be archived. The
 // queue has been read.
-func (t *Tx) iterate(h *Head, turn *parley.Turn, end parley.TurnEnd) (archive bool, err error) {
+func (t *Tx) iterate(h *Head, turn *parley.Turn, end store.TurnEnd) (archive bool, err error) {
 	if turn.LoopID.IsZero() {
 		return false, nil
 	}
@@ -193,7 +194,7 @@ func (t *Tx) next(h *Head, loop *NewLoop) error {
 	t.enqueue(h, &parley.Message{
 		ID: turn.TriggerMessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: turn.ID, Role: parley.RoleUser, Author: loop.Author,
 		Content: loop.Content, ContextNote: note, Iteration: loop.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
-	}, h.takeBack(), parley.Idempotency{})
+	}, h.takeBack(), store.Idempotency{})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // Outside is the message of a session that an agent outside streams: at most one.
@@ -32,7 +33,7 @@ type Grown struct {
 }
 
 // postOutside opens a message that an agent outside streams, on an idle session.
-func (t *Tx) postOutside(h *Head, m *parley.Message, posting parley.NewMessage, posted *parley.Posted) error {
+func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if !h.TurnID.IsZero() {
 		return parley.Errorf(parley.CodeBusy, "a turn of this session is unfinished; wait for it or cancel it, then open the message")
 	}
@@ -62,7 +63,7 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting parley.NewMessage, 
 
 // lockOutside locks the session of an open message. Of another message it returns
 // the message without its Outside.
-func (t *Tx) lockOutside(scope parley.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
+func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
 	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -111,8 +112,8 @@ func notOpen(m *parley.Message) error {
 	return parley.Conflict(m.Status, "this message is %s and not one that was opened from outside", m.Status)
 }
 
-// AppendOutside is the transition of parley.OutsideStore.
-func (t *Tx) AppendOutside(scope parley.Scope, messageID parley.ID, piece parley.OutsideAppend) (parley.OutsideGrown, error) {
+// AppendOutside is the transition of store.Outside.
+func (t *Tx) AppendOutside(scope store.Scope, messageID parley.ID, piece store.OutsideAppend) (parley.OutsideGrown, error) {
 	h, o, m, err := t.lockOutside(scope, messageID)
 	if err != nil {
 		return parley.OutsideGrown{}, err
@@ -140,7 +141,7 @@ func (t *Tx) AppendOutside(scope parley.Scope, messageID parley.ID, piece parley
 		*end += len(fresh)
 		o.Versions++
 		grown.Version = parley.Version{MessageID: messageID, N: o.Versions, Kind: piece.Kind, Offset: from, End: *end, Chunks: o.Versions, Text: fresh, CreatedAt: t.now}
-		h.hint.Pieces = append(h.hint.Pieces, parley.StreamPiece{
+		h.hint.Pieces = append(h.hint.Pieces, store.StreamPiece{
 			WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: o.TurnID, MessageID: messageID, Epoch: h.Epoch, After: h.LastEvent,
 			Kind: piece.Kind, Offset: from, Text: fresh,
 		})
@@ -155,7 +156,7 @@ func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
 
 // news is what of a piece is not there yet: CodeConflict for a hole, and for a
 // piece that differs from what is there.
-func (t *Tx) news(h *Head, o *Outside, piece parley.OutsideAppend) (string, error) {
+func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
 	end := *o.end(piece.Kind)
 	if piece.Offset > end {
 		return "", &parley.Error{Code: parley.CodeConflict, End: &end, Message: "the " + string(piece.Kind) + " ends before this offset; append from its end"}
@@ -174,44 +175,44 @@ func (t *Tx) news(h *Head, o *Outside, piece parley.OutsideAppend) (string, erro
 	return piece.Text[known:], nil
 }
 
-// SettleOutside is the transition of parley.OutsideStore.
-func (t *Tx) SettleOutside(scope parley.Scope, messageID parley.ID, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+// SettleOutside is the transition of store.Outside.
+func (t *Tx) SettleOutside(scope store.Scope, messageID parley.ID, settle store.OutsideSettle) (store.OutsideSettled, error) {
 	h, o, m, err := t.lockOutside(scope, messageID)
 	if err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
 	if o == nil {
 		return t.settledBefore(h, m, settle)
 	}
 	if m, err = t.rows.Message(h.WorkspaceID, messageID); err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
 	turn, err := t.currentTurn(h)
 	if err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
 	open, err := t.openOf(h, turn)
 	if err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
 	block, err := t.deliveredBlock(h, o, settle)
 	if err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
-	if err := t.settleRows(h, turn, turn.Step, open, []parley.BlockSettled{block}, settle.Failure); err != nil {
-		return parley.OutsideSettled{}, err
+	if err := t.settleRows(h, turn, turn.Step, open, []store.BlockSettled{block}, settle.Failure); err != nil {
+		return store.OutsideSettled{}, err
 	}
-	settled := parley.OutsideSettled{}
+	settled := store.OutsideSettled{}
 	for i := range settle.Calls {
 		call := t.messageOf(h, settle.Calls[i])
-		if err := t.record(h, call, parley.Idempotency{}); err != nil {
-			return parley.OutsideSettled{}, err
+		if err := t.record(h, call, store.Idempotency{}); err != nil {
+			return store.OutsideSettled{}, err
 		}
 		settled.Calls = append(settled.Calls, *call)
 	}
 	h.countOutside(turn, settle)
-	if err := t.end(h, turn, parley.TurnEnd{Status: turnStatusOf(settle.Status), Failure: settle.Failure}); err != nil {
-		return parley.OutsideSettled{}, err
+	if err := t.end(h, turn, store.TurnEnd{Status: turnStatusOf(settle.Status), Failure: settle.Failure}); err != nil {
+		return store.OutsideSettled{}, err
 	}
 	h.Changes.Settled[0].apply(m, t.now)
 	settled.Message, settled.Turn = *m, *turn
@@ -231,24 +232,24 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 
 // settledBefore answers a settle of a message that is settled: again when it is
 // the same.
-func (t *Tx) settledBefore(h *Head, m *parley.Message, settle parley.OutsideSettle) (parley.OutsideSettled, error) {
+func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
 	if m.Status != settle.Status || m.TurnID.IsZero() || settle.Content != nil && string(settle.Content) != string(m.Content) {
-		return parley.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
 	if err != nil {
-		return parley.OutsideSettled{}, err
+		return store.OutsideSettled{}, err
 	}
 	if !turn.Outside() || turn.TriggerMessageID != m.ID {
-		return parley.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m)
 	}
-	return parley.OutsideSettled{Message: *m, Turn: *turn}, nil
+	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
 }
 
 // deliveredBlock is how the open row settles: with the content that its agent
 // gives, or with what was appended.
-func (t *Tx) deliveredBlock(h *Head, o *Outside, settle parley.OutsideSettle) (parley.BlockSettled, error) {
-	block := parley.BlockSettled{MessageID: o.MessageID, Status: settle.Status, Error: settle.Failure, Usage: settle.Usage, Model: settle.Model, Chunks: o.Versions}
+func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (store.BlockSettled, error) {
+	block := store.BlockSettled{MessageID: o.MessageID, Status: settle.Status, Error: settle.Failure, Usage: settle.Usage, Model: settle.Model, Chunks: o.Versions}
 	texts, _, err := t.textsOf(h, o.MessageID)
 	if err != nil {
 		return block, err
@@ -276,7 +277,7 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle parley.OutsideSettle) (p
 
 // countOutside counts what an agent outside says that it used into turn and
 // session. It is counted only: what Parley may spend is not touched by it.
-func (h *Head) countOutside(turn *parley.Turn, settle parley.OutsideSettle) {
+func (h *Head) countOutside(turn *parley.Turn, settle store.OutsideSettle) {
 	if settle.Usage == nil {
 		return
 	}
@@ -313,9 +314,9 @@ func (t *Tx) ExpireOutside(sessionID parley.ID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	failure := &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.OutsideSilent}
+	failure := &parley.Failure{Class: parley.ClassInterrupted, Sentence: store.OutsideSilent}
 	if _, err := t.settleOpen(h, turn, parley.MessageFailed, parley.CallInterrupted, failure); err != nil {
 		return false, err
 	}
-	return true, t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	return true, t.end(h, turn, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 }

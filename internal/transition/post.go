@@ -4,42 +4,43 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
-// PostMessage is the transition of parley.TurnStore.
-func (t *Tx) PostMessage(scope parley.Scope, sessionID parley.ID, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+// PostMessage is the transition of store.Turns.
+func (t *Tx) PostMessage(scope store.Scope, sessionID parley.ID, posting store.NewMessage, claimBy parley.ID) (store.Posted, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	return t.post(h, posting, claimBy)
 }
 
 // post applies a message to a locked session.
-func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley.Posted, error) {
+func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.Posted, error) {
 	if posted, err := t.postedBefore(h, posting.Idempotency); err != nil || posted != nil {
 		if posted == nil {
-			return parley.Posted{}, err
+			return store.Posted{}, err
 		}
 		return *posted, err
 	}
 	if h.ArchivedAt != 0 {
-		return parley.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
+		return store.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
 	}
 	if posting.Role == parley.RoleUser && !posting.Internal {
 		var err error
 		if posting.ContextNote, err = t.contextNote(h, posting.Author, posting.ContextNote); err != nil {
-			return parley.Posted{}, err
+			return store.Posted{}, err
 		}
 	}
 	m := t.messageOf(h, posting)
 	t.about.TargetID = m.ID
 	if m.Role == parley.RoleUser {
 		if err := t.file(h, m.ID, m.Content); err != nil {
-			return parley.Posted{}, err
+			return store.Posted{}, err
 		}
 	}
-	posted := parley.Posted{EventSequence: h.LastEvent}
+	posted := store.Posted{EventSequence: h.LastEvent}
 	t.touch(h)
 	titled := h.Title == "" && posting.Title != ""
 	if titled {
@@ -62,10 +63,10 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 		}
 	}
 	if err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	if err := t.keepRate(h, m, posting, &posted); err != nil {
-		return parley.Posted{}, err
+		return store.Posted{}, err
 	}
 	if titled {
 		t.updatedFeed(h)
@@ -79,7 +80,7 @@ func (t *Tx) post(h *Head, posting parley.NewMessage, claimBy parley.ID) (parley
 }
 
 // messageOf makes a message of what was posted.
-func (t *Tx) messageOf(h *Head, posting parley.NewMessage) *parley.Message {
+func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	return &parley.Message{
 		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
 		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
@@ -90,7 +91,7 @@ func (t *Tx) messageOf(h *Head, posting parley.NewMessage) *parley.Message {
 
 // postedBefore rebuilds the first answer to an idempotency key; nil when the key
 // is new, CodeKeyReused when its body was another one.
-func (t *Tx) postedBefore(h *Head, idempotency parley.Idempotency) (*parley.Posted, error) {
+func (t *Tx) postedBefore(h *Head, idempotency store.Idempotency) (*store.Posted, error) {
 	if idempotency.Key == "" || h.Changes.New != nil {
 		return nil, nil
 	}
@@ -108,7 +109,7 @@ func (t *Tx) postedBefore(h *Head, idempotency parley.Idempotency) (*parley.Post
 	if m == nil {
 		return nil, NotFound("message")
 	}
-	posted := &parley.Posted{Message: *m, EventSequence: earlier.PostedEvent, Replayed: true}
+	posted := &store.Posted{Message: *m, EventSequence: earlier.PostedEvent, Replayed: true}
 	if !m.TurnID.IsZero() {
 		if posted.Turn, err = t.readTurn(h, m.TurnID); err != nil {
 			return nil, err
@@ -119,7 +120,7 @@ func (t *Tx) postedBefore(h *Head, idempotency parley.Idempotency) (*parley.Post
 
 // postAlone records a message that starts nothing: at once when no turn is
 // unfinished, else through the queue.
-func (t *Tx) postAlone(h *Head, m *parley.Message, posting parley.NewMessage) error {
+func (t *Tx) postAlone(h *Head, m *parley.Message, posting store.NewMessage) error {
 	if h.TurnID.IsZero() {
 		return t.record(h, m, posting.Idempotency)
 	}
@@ -131,7 +132,7 @@ func (t *Tx) postAlone(h *Head, m *parley.Message, posting parley.NewMessage) er
 }
 
 // postTurn records a message that starts a turn, or joins the unfinished one.
-func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) postTurn(h *Head, m *parley.Message, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
 	turn := &parley.Turn{
 		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
 		LoopID: posting.LoopID, Iteration: posting.Iteration, CreatedAt: t.now,
@@ -170,7 +171,7 @@ func (t *Tx) postTurn(h *Head, m *parley.Message, posting parley.NewMessage, cla
 }
 
 // interrupt puts a message before all others and has the running turn stopped.
-func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
 	held, err := t.held(h)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting pa
 }
 
 // postIdle starts a turn at once.
-func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
 	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
@@ -221,7 +222,7 @@ func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting par
 }
 
 // claimPosted claims a queued turn that became the first one by this very post.
-func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *store.Posted) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil || !claimed {
 		return err
@@ -235,7 +236,7 @@ func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *parley.Posted) erro
 }
 
 // postResult records a client's answer to a tool call.
-func (t *Tx) postResult(h *Head, m *parley.Message, posting parley.NewMessage, claimBy parley.ID, posted *parley.Posted) error {
+func (t *Tx) postResult(h *Head, m *parley.Message, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
 	call, err := t.unanswered(h, m.ToolCallID)
 	if err != nil {
 		return err

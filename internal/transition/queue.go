@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // queueWindow is how many entries of a queue are read when only its beginning
@@ -170,7 +171,7 @@ func estimate(m *parley.Message) {
 }
 
 // record places a new message in the record.
-func (t *Tx) record(h *Head, m *parley.Message, idempotency parley.Idempotency) error {
+func (t *Tx) record(h *Head, m *parley.Message, idempotency store.Idempotency) error {
 	estimate(m)
 	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
 	return t.place(h, m)
@@ -204,7 +205,7 @@ func (c *Changes) made(id parley.ID) *parley.Message {
 }
 
 // enqueue puts a new message into the queue at a position.
-func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency parley.Idempotency) {
+func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency store.Idempotency) {
 	estimate(m)
 	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
 	m.Status, m.Position = parley.MessageQueued, &position

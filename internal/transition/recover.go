@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/store"
 )
 
-// RecoverTurn is the transition of parley.TurnStore.
-func (t *Tx) RecoverTurn(fence parley.Fence) (state parley.TurnState, err error) {
+// RecoverTurn is the transition of store.Turns.
+func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return state, err
@@ -60,7 +61,7 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 	if err != nil {
 		return nil, err
 	}
-	blocks := make([]parley.BlockSettled, 0, len(open.Rows))
+	blocks := make([]store.BlockSettled, 0, len(open.Rows))
 	ids := make([]parley.ID, 0, len(open.Rows))
 	for i := range open.Rows {
 		row := &open.Rows[i]
@@ -74,7 +75,7 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 			told.Detail = keptDetail(kept)
 			why = &told
 		}
-		blocks = append(blocks, parley.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: why, Chunks: chunks})
+		blocks = append(blocks, store.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: why, Chunks: chunks})
 		ids = append(ids, row.ID)
 	}
 	if len(blocks) > 0 {
@@ -86,7 +87,7 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 		return ids, nil
 	}
 	for len(open.Calls) > 0 {
-		h.settleCall(turn, open, parley.CallSettled{CallID: open.Calls[0].ID, Outcome: outcome, Error: failure})
+		h.settleCall(turn, open, store.CallSettled{CallID: open.Calls[0].ID, Outcome: outcome, Error: failure})
 	}
 	h.saveTurn(turn)
 	return ids, nil

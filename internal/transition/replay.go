@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
-// RecordReplay is the transition of parley.ReplayStore. The call is opened and
+// RecordReplay is the transition of store.Replays. The call is opened and
 // ended at once: what it used is known, so there is nothing to hold for it.
-func (t *Tx) RecordReplay(scope parley.Scope, replay parley.NewReplay) error {
+func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 	h, err := t.lock(scope, replay.Call.SessionID)
 	if err != nil {
 		return err
@@ -25,7 +26,7 @@ func (t *Tx) RecordReplay(scope parley.Scope, replay parley.NewReplay) error {
 	t.event(h, parley.EventCallReplayed, parley.ID{}, data)
 	call := replay.Call
 	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent, parley.ID{}, parley.ID{}
-	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: parley.StepBegin{Call: call, System: replay.System, Tools: replay.Tools, Middleware: replay.Layers}})
+	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: store.StepBegin{Call: call, System: replay.System, Tools: replay.Tools, Middleware: replay.Layers}})
 	h.Changes.Replay = &replay
 	if len(replay.Charged) > 0 {
 		used, estimated := replay.Settled.Charged(replay.Estimate)

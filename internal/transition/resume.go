@@ -2,10 +2,11 @@ package transition
 
 import (
 	"parley"
+	"parley/store"
 )
 
-// RetryTurn is the transition of parley.ControlStore.
-func (t *Tx) RetryTurn(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+// RetryTurn is the transition of store.Control.
+func (t *Tx) RetryTurn(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
 	if err != nil || earlier != nil {
 		return resumedOr(earlier), err
@@ -13,18 +14,18 @@ func (t *Tx) RetryTurn(scope parley.Scope, sessionID, turnID parley.ID, again pa
 	switch turn.Status {
 	case parley.TurnFailed, parley.TurnCancelled:
 		if turn.Outside() {
-			return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn was an agent's outside, which alone can try it again; post a message instead")
+			return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn was an agent's outside, which alone can try it again; post a message instead")
 		}
 	case parley.TurnCompleted:
-		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate", turn.TriggerMessageID)
+		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate", turn.TriggerMessageID)
 	default:
-		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and has not ended; cancel it first, or let it go on", turn.Status)
+		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and has not ended; cancel it first, or let it go on", turn.Status)
 	}
 	return t.takeUp(h, turn, again, claimBy)
 }
 
-// ContinueTurn is the transition of parley.ControlStore.
-func (t *Tx) ContinueTurn(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+// ContinueTurn is the transition of store.Control.
+func (t *Tx) ContinueTurn(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
 	if err != nil || earlier != nil {
 		return resumedOr(earlier), err
@@ -33,24 +34,24 @@ func (t *Tx) ContinueTurn(scope parley.Scope, sessionID, turnID parley.ID, again
 	case turn.Status == parley.TurnWaiting && (turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
 		return t.goOn(h, turn, claimBy)
 	case turn.Status == parley.TurnWaiting:
-		return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn waits for %s, not at a limit", turn.WaitReason)
+		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn waits for %s, not at a limit", turn.WaitReason)
 	case turn.Status == parley.TurnFailed && turn.Error != nil && turn.Error.Class == parley.ClassLimit:
 		return t.takeUp(h, turn, again, claimBy)
 	}
-	return parley.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and did not stop at a limit; nothing is left to continue", turn.Status)
+	return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and did not stop at a limit; nothing is left to continue", turn.Status)
 }
 
 // resumedOr is an answer that was given before, or none.
-func resumedOr(resumed *parley.TurnResumed) parley.TurnResumed {
+func resumedOr(resumed *store.TurnResumed) store.TurnResumed {
 	if resumed == nil {
-		return parley.TurnResumed{}
+		return store.TurnResumed{}
 	}
 	return *resumed
 }
 
 // lockEnded locks a session and reads the turn that is to go on, or the answer
 // that was given before under the same key.
-func (t *Tx) lockEnded(scope parley.Scope, sessionID, turnID parley.ID, again parley.TurnAgain) (*Head, *parley.Turn, *parley.TurnResumed, error) {
+func (t *Tx) lockEnded(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain) (*Head, *parley.Turn, *store.TurnResumed, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -71,7 +72,7 @@ func (t *Tx) lockEnded(scope parley.Scope, sessionID, turnID parley.ID, again pa
 
 // resumedBefore rebuilds the first answer to an idempotency key; nil when the key
 // is new.
-func (t *Tx) resumedBefore(h *Head, idempotency parley.Idempotency) (*parley.TurnResumed, error) {
+func (t *Tx) resumedBefore(h *Head, idempotency store.Idempotency) (*store.TurnResumed, error) {
 	if idempotency.Key == "" {
 		return nil, nil
 	}
@@ -86,12 +87,12 @@ func (t *Tx) resumedBefore(h *Head, idempotency parley.Idempotency) (*parley.Tur
 	if err != nil {
 		return nil, err
 	}
-	return &parley.TurnResumed{Turn: *turn, EventSequence: earlier.PostedEvent, Replayed: true}, nil
+	return &store.TurnResumed{Turn: *turn, EventSequence: earlier.PostedEvent, Replayed: true}, nil
 }
 
 // goOn makes a turn ready that waits at a limit.
-func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (parley.TurnResumed, error) {
-	resumed := parley.TurnResumed{EventSequence: h.LastEvent}
+func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResumed, error) {
+	resumed := store.TurnResumed{EventSequence: h.LastEvent}
 	t.touch(h)
 	if err := t.answer(h, turn); err != nil {
 		return resumed, err
@@ -101,18 +102,18 @@ func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (parley.TurnRes
 }
 
 // takeUp begins a new turn on the message of an ended one.
-func (t *Tx) takeUp(h *Head, ended *parley.Turn, again parley.TurnAgain, claimBy parley.ID) (parley.TurnResumed, error) {
+func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	if !h.TurnID.IsZero() {
-		return parley.TurnResumed{}, parley.Conflict(h.TurnStatus, "another turn of this session is unfinished (it is %s); wait for it or cancel it first", h.TurnStatus)
+		return store.TurnResumed{}, parley.Conflict(h.TurnStatus, "another turn of this session is unfinished (it is %s); wait for it or cancel it first", h.TurnStatus)
 	}
 	last, err := t.rows.TurnAtEnd(h)
 	if err != nil {
-		return parley.TurnResumed{}, err
+		return store.TurnResumed{}, err
 	}
 	if last == nil || last.ID != ended.ID {
-		return parley.TurnResumed{}, parley.Conflict(ended.Status, "the conversation has gone on since this %s turn, or its message was removed; post the message again instead", ended.Status)
+		return store.TurnResumed{}, parley.Conflict(ended.Status, "the conversation has gone on since this %s turn, or its message was removed; post the message again instead", ended.Status)
 	}
-	resumed := parley.TurnResumed{EventSequence: h.LastEvent}
+	resumed := store.TurnResumed{EventSequence: h.LastEvent}
 	turn := &parley.Turn{ID: again.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: ended.TriggerMessageID, ContinuesID: ended.ID,
 		Status: parley.TurnQueued, Iteration: ended.Iteration, CreatedAt: t.now}
 	if err := t.takeUpLoop(h, ended, turn); err != nil {
@@ -129,10 +130,10 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again parley.TurnAgain, claimBy
 }
 
 // claimResumed claims the turn if it may run at once.
-func (t *Tx) claimResumed(h *Head, turn *parley.Turn, claimBy parley.ID, resumed *parley.TurnResumed) error {
+func (t *Tx) claimResumed(h *Head, turn *parley.Turn, claimBy parley.ID, resumed *store.TurnResumed) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err == nil && claimed {
-		var claim parley.Claim
+		var claim store.Claim
 		if claim, err = t.claim(h, claimBy); err == nil {
 			resumed.Claim = &claim
 		}

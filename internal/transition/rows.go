@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/store"
 )
 
 // Rows is what a store reads for a transition. Every method sees the rows as
@@ -64,7 +65,7 @@ type Rows interface {
 	Tally(h *Head, parts []Part) (Tally, error)
 	// SharedMarks reads the marks that a fork has on a message that it shares.
 	SharedMarks(h *Head, sequence int64) (parley.Marks, error)
-	// ToolCall reads the latest tool_call with an id of other systems, and whether
+	// tool.Call reads the latest tool_call with an id of other systems, and whether
 	// it has a result that was not cancelled.
 	ToolCall(h *Head, callID string) (call *parley.Message, answered bool, err error)
 	// OpenToolCalls reads the completed tool_calls of the first unfinished turn
@@ -113,8 +114,8 @@ type Rows interface {
 	// Fits reports whether a budget has room for an estimate; Refuses whether what a
 	// turn was refused for still holds; Warned whether a budget's limit was warned of.
 	// A store may leave that to the write, which is void then.
-	Fits(workspaceID parley.ID, charge *parley.Charge, estimate parley.Reserved) (bool, error)
-	Refuses(workspaceID parley.ID, refusal *parley.Refusal) (bool, error)
+	Fits(workspaceID parley.ID, charge *store.Charge, estimate parley.Reserved) (bool, error)
+	Refuses(workspaceID parley.ID, refusal *store.Refusal) (bool, error)
 	Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, error)
 	// Rate is how long a subject has to wait for its next request; 0 when the store
 	// leaves that to the write.

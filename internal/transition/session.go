@@ -5,11 +5,12 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/store"
 )
 
-// UpdateSession is the transition of parley.SessionStore. It is not activity:
+// UpdateSession is the transition of store.Sessions. It is not activity:
 // updated_at stays, and the feed alone tells of it.
-func (t *Tx) UpdateSession(scope parley.Scope, id parley.ID, change parley.SessionChange) (parley.Session, error) {
+func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
 	h, err := t.lock(scope, id)
 	if err != nil {
 		return parley.Session{}, err
@@ -33,7 +34,7 @@ func (t *Tx) UpdateSession(scope parley.Scope, id parley.ID, change parley.Sessi
 }
 
 // applyChange changes the session in memory after checking what only the store can.
-func (t *Tx) applyChange(session *parley.Session, change parley.SessionChange) error {
+func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) error {
 	if change.Archived != nil {
 		switch {
 		case *change.Archived && !session.TurnID.IsZero():
@@ -75,8 +76,8 @@ func set[T any](field, value *T) {
 	}
 }
 
-// ClearContext is the transition of parley.MessageStore.
-func (t *Tx) ClearContext(scope parley.Scope, id parley.ID) (parley.Session, error) {
+// ClearContext is the transition of store.Messages.
+func (t *Tx) ClearContext(scope store.Scope, id parley.ID) (parley.Session, error) {
 	h, err := t.lock(scope, id)
 	if err != nil || h.Context.Cleared {
 		return sessionOf(h), err
@@ -98,7 +99,7 @@ func sessionOf(h *Head) parley.Session {
 
 // MarkMessage changes the marks that a session has on a message. Marks that are
 // as they were leave no event.
-func (t *Tx) MarkMessage(scope parley.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+func (t *Tx) MarkMessage(scope store.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
 	h, m, err := t.lockMarked(scope, sessionID, id)
 	if err != nil {
 		return parley.Message{}, err
@@ -123,7 +124,7 @@ func (t *Tx) MarkMessage(scope parley.Scope, sessionID, id parley.ID, change par
 
 // lockMarked locks the session that is to mark a message and reads the message
 // with its marks there.
-func (t *Tx) lockMarked(scope parley.Scope, sessionID, id parley.ID) (*Head, *parley.Message, error) {
+func (t *Tx) lockMarked(scope store.Scope, sessionID, id parley.ID) (*Head, *parley.Message, error) {
 	if sessionID.IsZero() {
 		return t.lockMessage(scope, id)
 	}

@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
-// SettleStep is the transition of parley.TurnStore.
-func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled parley.StepSettled, err error) {
+// SettleStep is the transition of store.Turns.
+func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled store.StepSettled, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return settled, err
@@ -53,7 +54,7 @@ func (t *Tx) SettleStep(fence parley.Fence, settle parley.StepSettle) (settled p
 
 // checkBlocks refuses a settle that does not name exactly the open rows, in
 // order and with legal states.
-func checkBlocks(rows []OpenRow, settle parley.StepSettle) error {
+func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	if len(rows) != len(settle.Blocks) {
 		return parley.Errorf(parley.CodeConflict, "the step has %d open rows and %d were settled", len(rows), len(settle.Blocks))
 	}
@@ -73,7 +74,7 @@ func checkBlocks(rows []OpenRow, settle parley.StepSettle) error {
 }
 
 // settleRows settles open rows: contents, the hash chain, the settle event.
-func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks []parley.BlockSettled, failure *parley.Failure) error {
+func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks []store.BlockSettled, failure *parley.Failure) error {
 	rows := open.Rows
 	open.Rows = nil
 	if turn.WaitReason == parley.WaitOutside {
@@ -131,7 +132,7 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 
 // settleCall ends a call's record and counts its usage into turn and session.
 // A call settled before counts nothing. The caller saves the turn.
-func (h *Head) settleCall(turn *parley.Turn, open *Open, call parley.CallSettled) {
+func (h *Head) settleCall(turn *parley.Turn, open *Open, call store.CallSettled) {
 	at := slices.IndexFunc(open.Calls, func(c OpenCall) bool { return c.ID == call.CallID })
 	if at < 0 {
 		return
@@ -155,8 +156,8 @@ func (h *Head) settleCall(turn *parley.Turn, open *Open, call parley.CallSettled
 	turn.Cost = &sum
 }
 
-// SettleTool is the transition of parley.TurnStore.
-func (t *Tx) SettleTool(fence parley.Fence, settle parley.ToolSettle) (parley.Message, error) {
+// SettleTool is the transition of store.Turns.
+func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
 	h, err := t.Holds(fence)
 	if err != nil {
 		return parley.Message{}, err
@@ -201,15 +202,15 @@ func (t *Tx) recordResult(h *Head, m *parley.Message) error {
 	if err != nil {
 		return parley.WrapError(parley.CodeInvalid, err, "content: is not a tool result")
 	}
-	if err := t.record(h, m, parley.Idempotency{}); err != nil {
+	if err := t.record(h, m, store.Idempotency{}); err != nil {
 		return err
 	}
 	t.event(h, parley.EventToolCompleted, m.TurnID, data)
 	return nil
 }
 
-// ParkTurn is the transition of parley.TurnStore.
-func (t *Tx) ParkTurn(fence parley.Fence, reason parley.WaitReason) (parley.Turn, error) {
+// ParkTurn is the transition of store.Turns.
+func (t *Tx) ParkTurn(fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Turn{}, err
@@ -256,32 +257,32 @@ func (t *Tx) stillOpen(h *Head, turn *parley.Turn) error {
 	return nil
 }
 
-// FinishTurn is the transition of parley.TurnStore.
-func (t *Tx) FinishTurn(fence parley.Fence, end parley.TurnEnd) (parley.StepSettled, error) {
+// FinishTurn is the transition of store.Turns.
+func (t *Tx) FinishTurn(fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
-		return parley.StepSettled{}, err
+		return store.StepSettled{}, err
 	}
 	if !end.Status.Finished() {
-		return parley.StepSettled{}, parley.Errorf(parley.CodeConflict, "a turn cannot end as %s", end.Status)
+		return store.StepSettled{}, parley.Errorf(parley.CodeConflict, "a turn cannot end as %s", end.Status)
 	}
 	if open, err := t.openOf(h, turn); err != nil {
-		return parley.StepSettled{}, err
+		return store.StepSettled{}, err
 	} else if len(open.Rows) > 0 {
-		return parley.StepSettled{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it with the turn")
+		return store.StepSettled{}, parley.Errorf(parley.CodeConflict, "a step is open; settle it with the turn")
 	}
 	if end.Status == parley.TurnCompleted && h.Steers > 0 {
-		return parley.StepSettled{Turn: *turn, More: true}, nil
+		return store.StepSettled{Turn: *turn, More: true}, nil
 	}
 	if _, err := t.settleApprovals(h, turn); err != nil {
-		return parley.StepSettled{}, err
+		return store.StepSettled{}, err
 	}
 	err = t.end(h, turn, end)
-	return parley.StepSettled{Turn: *turn}, err
+	return store.StepSettled{Turn: *turn}, err
 }
 
-// ReleaseTurn is the transition of parley.TurnStore.
-func (t *Tx) ReleaseTurn(fence parley.Fence) error {
+// ReleaseTurn is the transition of store.Turns.
+func (t *Tx) ReleaseTurn(fence store.Fence) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return err

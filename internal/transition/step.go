@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // emptyAssistant is the content of a row that has just been opened.
 var emptyAssistant = json.RawMessage(`{"text":""}`) //nolint:gochecknoglobals // never written
 
-// PendingSteers is the reading of parley.TurnStore.
-func (t *Tx) PendingSteers(fence parley.Fence) ([]parley.Message, error) {
+// PendingSteers is the reading of store.Turns.
+func (t *Tx) PendingSteers(fence store.Fence) ([]parley.Message, error) {
 	h, err := t.Holds(fence)
 	if err != nil || h.Steers == 0 {
 		return nil, err
@@ -31,8 +32,8 @@ func idsOf(entries []Entry) []parley.ID {
 	return ids
 }
 
-// BeginStep is the transition of parley.TurnStore.
-func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley.StepBegun, err error) {
+// BeginStep is the transition of store.Turns.
+func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.StepBegun, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return begun, err
@@ -71,7 +72,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
 		AgentType: begin.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
 	}
-	if err := t.openRow(h, open, m, parley.Idempotency{}); err != nil {
+	if err := t.openRow(h, open, m, store.Idempotency{}); err != nil {
 		return begun, err
 	}
 	begun.Message = *m
@@ -83,7 +84,7 @@ func (t *Tx) BeginStep(fence parley.Fence, begin parley.StepBegin) (begun parley
 }
 
 // openRow records a streaming message of the running step.
-func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency parley.Idempotency) error {
+func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency store.Idempotency) error {
 	if err := t.record(h, m, idempotency); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency parley.
 }
 
 // openCall opens the record of a call.
-func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begin parley.StepBegin) {
+func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begin store.StepBegin) {
 	t.event(h, parley.EventStepStarted, turnID, stepStartedData(&begin.Call, turnID))
 	begin.Call.Ordinal = h.LastEvent
 	open.Calls = append(open.Calls, call)
@@ -105,7 +106,7 @@ func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begi
 
 // namedSteers reads the steers that a request holds: CodeMore when one was
 // edited or removed since the worker read it.
-func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []parley.Steered) ([]parley.Message, error) {
+func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]parley.Message, error) {
 	if len(named) == 0 {
 		return nil, nil
 	}
@@ -130,8 +131,8 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []parley.Steered) ([]p
 	return steers, nil
 }
 
-// NoteProgress is the transition of parley.TurnStore.
-func (t *Tx) NoteProgress(fence parley.Fence, note parley.ProgressNote) error {
+// NoteProgress is the transition of store.Turns.
+func (t *Tx) NoteProgress(fence store.Fence, note store.ProgressNote) error {
 	h, _, err := t.lockTurn(fence)
 	if err != nil {
 		return err
@@ -140,8 +141,8 @@ func (t *Tx) NoteProgress(fence parley.Fence, note parley.ProgressNote) error {
 	return nil
 }
 
-// RetryCall is the transition of parley.TurnStore.
-func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, notice parley.RetryNotice) error {
+// RetryCall is the transition of store.Turns.
+func (t *Tx) RetryCall(fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return err
@@ -159,8 +160,8 @@ func (t *Tx) RetryCall(fence parley.Fence, step int, failed parley.CallSettled, 
 	return nil
 }
 
-// BeginCall is the transition of parley.TurnStore.
-func (t *Tx) BeginCall(fence parley.Fence, begin parley.StepBegin) error {
+// BeginCall is the transition of store.Turns.
+func (t *Tx) BeginCall(fence store.Fence, begin store.StepBegin) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return err
@@ -180,8 +181,8 @@ func (t *Tx) BeginCall(fence parley.Fence, begin parley.StepBegin) error {
 	return nil
 }
 
-// OpenBlock is the transition of parley.TurnStore.
-func (t *Tx) OpenBlock(fence parley.Fence, block parley.BlockOpen) (parley.Message, error) {
+// OpenBlock is the transition of store.Turns.
+func (t *Tx) OpenBlock(fence store.Fence, block store.BlockOpen) (parley.Message, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Message{}, err
@@ -206,6 +207,6 @@ func (t *Tx) OpenBlock(fence parley.Fence, block parley.BlockOpen) (parley.Messa
 			return parley.Message{}, err
 		}
 	}
-	err = t.openRow(h, open, m, parley.Idempotency{})
+	err = t.openRow(h, open, m, store.Idempotency{})
 	return *m, err
 }

@@ -1,6 +1,9 @@
 package transition
 
-import "parley"
+import (
+	"parley"
+	"parley/store"
+)
 
 // A turn that ran when its process died is suspected of having killed it. The
 // rule is in docs/turn-states.md, with the proof that it finds every turn that
@@ -132,6 +135,6 @@ func (t *Tx) convict(h *Head, turn *parley.Turn) error {
 	if _, err := t.settleTools(h, turn); err != nil {
 		return err
 	}
-	return t.end(h, turn, parley.TurnEnd{Status: parley.TurnFailed,
+	return t.end(h, turn, store.TurnEnd{Status: parley.TurnFailed,
 		Failure: &parley.Failure{Class: parley.ClassCrashLoop, Sentence: parley.ClassCrashLoop.Sentence(), Attempts: turn.Attempt}})
 }

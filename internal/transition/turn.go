@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/store"
 )
 
 // addTurn makes a turn the newest of its session.
@@ -90,7 +91,7 @@ func (t *Tx) release(h *Head, turn *parley.Turn) error {
 
 // end finishes the session's first unfinished turn: its terminal event, its
 // undelivered steers, and what comes next in the queue.
-func (t *Tx) end(h *Head, turn *parley.Turn, end parley.TurnEnd) error {
+func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	move := parley.MoveFinish
 	kind := parley.EventSessionCompleted
 	switch end.Status {

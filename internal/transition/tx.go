@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"parley"
+	"parley/store"
 )
 
 // Tx is one transition at a time: the sessions that it locked and what it found.
@@ -53,7 +54,7 @@ func (t *Tx) Locked() []*Head { return t.locked }
 
 // Finish completes the changes of a transition that was not refused, and returns
 // what the listeners are told once they are committed.
-func (t *Tx) Finish() (commits []parley.Commit) {
+func (t *Tx) Finish() (commits []store.Commit) {
 	for _, h := range t.locked {
 		if commit, tells := t.complete(h); tells {
 			commits = append(commits, commit)
@@ -64,7 +65,7 @@ func (t *Tx) Finish() (commits []parley.Commit) {
 
 // complete derives what follows from the rest: the kinds of updates and the
 // status for the feed.
-func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
+func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	c := &h.Changes
 	c.Claim = c.Head && h.claimed() != h.claim
 	if h.Status != h.status || h.WaitReason != h.reason {
@@ -80,7 +81,7 @@ func (t *Tx) complete(h *Head) (commit parley.Commit, tells bool) {
 	}
 	h.queue.trim()
 	commit = h.hint
-	h.hint = parley.Commit{}
+	h.hint = store.Commit{}
 	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox)+len(c.Spent) > 0 || c.Relimited
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
@@ -112,7 +113,7 @@ func (t *Tx) load(id parley.ID) (*Head, error) {
 }
 
 func (t *Tx) take(h *Head) {
-	h.Changes, h.hint, h.claim = Changes{At: t.now}, parley.Commit{}, h.claimed()
+	h.Changes, h.hint, h.claim = Changes{At: t.now}, store.Commit{}, h.claimed()
 	if h.queue != nil {
 		h.queue.changed = false
 	}
@@ -121,7 +122,7 @@ func (t *Tx) take(h *Head) {
 
 // lock locks a session for someone who looks through a scope: CodeNotFound for
 // what does not exist, is deleted or may not be seen.
-func (t *Tx) lock(scope parley.Scope, id parley.ID) (*Head, error) {
+func (t *Tx) lock(scope store.Scope, id parley.ID) (*Head, error) {
 	h, err := t.load(id)
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (t *Tx) lock(scope parley.Scope, id parley.ID) (*Head, error) {
 }
 
 // Holds locks a session for the holder of a claim, or is CodeFenced.
-func (t *Tx) Holds(fence parley.Fence) (*Head, error) {
+func (t *Tx) Holds(fence store.Fence) (*Head, error) {
 	h, err := t.load(fence.SessionID)
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (t *Tx) Holds(fence parley.Fence) (*Head, error) {
 }
 
 // lockTurn locks a claimed session and reads the turn that the claim is for.
-func (t *Tx) lockTurn(fence parley.Fence) (*Head, *parley.Turn, error) {
+func (t *Tx) lockTurn(fence store.Fence) (*Head, *parley.Turn, error) {
 	h, err := t.Holds(fence)
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +160,7 @@ func (t *Tx) lockTurn(fence parley.Fence) (*Head, *parley.Turn, error) {
 }
 
 // lockMessage locks the session of a message and reads the message.
-func (t *Tx) lockMessage(scope parley.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
+func (t *Tx) lockMessage(scope store.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
 	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
 	if err != nil {
 		return nil, nil, err
@@ -181,7 +182,7 @@ func (t *Tx) lockMessage(scope parley.Scope, messageID parley.ID) (*Head, *parle
 }
 
 // visible reports whether a scope shows a session.
-func visible(scope parley.Scope, s *parley.Session) bool {
+func visible(scope store.Scope, s *parley.Session) bool {
 	return s.WorkspaceID == scope.WorkspaceID &&
 		(scope.ViewerID.IsZero() || s.OwnerID == scope.ViewerID || s.Visibility == parley.VisibilityWorkspace)
 }
@@ -245,7 +246,7 @@ func (t *Tx) eventStored(h *Head, kind parley.EventType, turnID parley.ID, data,
 
 // feed adds a hint for the workspace feed.
 func (t *Tx) feed(h *Head, kind parley.EventType, data json.RawMessage) {
-	h.hint.Feed = append(h.hint.Feed, parley.FeedEvent{
+	h.hint.Feed = append(h.hint.Feed, store.FeedEvent{
 		WorkspaceID: h.WorkspaceID, SessionID: h.ID, Type: kind, OwnerID: h.OwnerID, Visibility: h.Visibility, Data: data,
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"parley"
+	"parley/store"
 )
 
 // Entry is a text as an index keeps it.
@@ -82,7 +82,7 @@ const (
 
 // Score says how well an entry that was found fits: the more often the words occur
 // in a shorter text the better. counts are of the entry.
-func Score(counts []byte, terms []parley.SearchTerm) float64 {
+func Score(counts []byte, terms []store.SearchTerm) float64 {
 	length, n := binary.Uvarint(counts)
 	if n <= 0 {
 		return 0

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
 )
 
 // Log is a log as an index finds it: what it holds, and how far that is indexed.
@@ -107,7 +108,7 @@ type Place struct {
 
 // Scopes are the groups of words that say where a query looks; of each one has to be
 // there.
-func (p Place) Scopes(scope parley.Scope, q *parley.SearchQuery) [][]string {
+func (p Place) Scopes(scope store.Scope, q *store.SearchQuery) [][]string {
 	groups := [][]string{{Scoped(ofWorkspace, scope.WorkspaceID[:])}}
 	if len(q.Roles) > 0 {
 		group := make([]string, len(q.Roles))
@@ -165,7 +166,7 @@ func (c *Candidate) ID() parley.ID {
 // cuts the page that a query asks for. Titles of sessions that have a message among
 // the matches are left out. The page begins behind the hit that the query names, at
 // the place that this has now; if that is gone, at the place that it had.
-func Rank(matches []Candidate, q *parley.SearchQuery) (page []Candidate, best float64, more bool) {
+func Rank(matches []Candidate, q *store.SearchQuery) (page []Candidate, best float64, more bool) {
 	spoken := map[parley.ID]bool{}
 	for i := range matches {
 		if matches[i].Score = Score(matches[i].Counts, q.Terms); !matches[i].MessageID.IsZero() {
@@ -192,7 +193,7 @@ func Rank(matches []Candidate, q *parley.SearchQuery) (page []Candidate, best fl
 	}
 	limit := q.Limit
 	if limit <= 0 {
-		limit = parley.DefaultHits
+		limit = store.DefaultHits
 	}
 	return matches[:min(limit, len(matches))], best, len(matches) > limit
 }

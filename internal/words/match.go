@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"parley/store"
 )
 
 // FTS5 writes a query for SQLite, over the columns words and scope. Only prepared
 // words and those of Scoped come into it, each between quotes. scopes are groups of
 // which one word each must be there.
-func FTS5(terms []parley.SearchTerm, scopes [][]string) string {
+func FTS5(terms []store.SearchTerm, scopes [][]string) string {
 	var with, without []string
 	for _, term := range terms {
 		text := quotedBy(`"`, strings.Join(term.Words, " "))
@@ -38,7 +38,7 @@ func FTS5(terms []parley.SearchTerm, scopes [][]string) string {
 }
 
 // TSQuery writes the same query for PostgreSQL, as text of a tsquery.
-func TSQuery(terms []parley.SearchTerm, scopes [][]string) string {
+func TSQuery(terms []store.SearchTerm, scopes [][]string) string {
 	parts := make([]string, 0, len(terms)+len(scopes))
 	for _, term := range terms {
 		lexemes := make([]string, len(term.Words))

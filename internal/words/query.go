@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/store"
 )
 
 // The bounds of a query.
@@ -21,14 +22,14 @@ const (
 // phrase whose quote is still open, unless a space or a quote stands behind it or it
 // is shorter than MinPrefix. CodeInvalid, by field q, for what nothing can be found
 // by, with a sentence that says what to write.
-func Parse(query string) ([]parley.SearchTerm, error) {
+func Parse(query string) ([]store.SearchTerm, error) {
 	switch {
 	case len(query) > MaxQueryBytes:
 		return nil, parley.InvalidField("q", "is longer than %d bytes; a few words are enough", MaxQueryBytes)
 	case strings.TrimSpace(query) == "":
 		return nil, parley.InvalidField("q", `is empty; write words that occur in a message, "a phrase", or -without`)
 	}
-	var terms []parley.SearchTerm
+	var terms []store.SearchTerm
 	total := 0
 	for rest := query; ; {
 		var piece piece
@@ -94,8 +95,8 @@ func cut(query string) (piece, string) {
 // term is what a piece asks for. The last character of a run asks for nothing that
 // the pair before it has not asked for; a character alone asks for every pair that
 // begins with it.
-func (p piece) term() parley.SearchTerm {
-	term := parley.SearchTerm{Without: p.without}
+func (p piece) term() store.SearchTerm {
+	term := store.SearchTerm{Without: p.without}
 	words := Split(p.text)
 	if end := len(words) - 1; end >= 0 && words[end].Last {
 		if end > 0 && words[end-1].Pair && words[end-1].To == words[end].To {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley"
+	"parley/store"
 )
 
 // The size of a snippet, in characters.
@@ -20,7 +20,7 @@ type Mark [2]int
 // Snippet cuts the piece out of a text that shows the most of what was looked for,
 // white space made one space, and marks it there. A text that holds nothing of it is
 // shown from its beginning.
-func Snippet(text string, terms []parley.SearchTerm) (snippet string, marks []Mark) {
+func Snippet(text string, terms []store.SearchTerm) (snippet string, marks []Mark) {
 	text = Clipped(text)
 	found := occurrences(Split(text), terms)
 	from := 0
@@ -120,7 +120,7 @@ const maxOccurrences = 512
 
 // occurrences are the places of what is looked for, in order and apart from each
 // other.
-func occurrences(words []Word, terms []parley.SearchTerm) (found []occurrence) {
+func occurrences(words []Word, terms []store.SearchTerm) (found []occurrence) {
 	for at := 0; at < len(words) && len(found) < maxOccurrences; at++ {
 		length, of := 0, 0
 		for i, term := range terms {
@@ -142,7 +142,7 @@ func occurrences(words []Word, terms []parley.SearchTerm) (found []occurrence) {
 }
 
 // stands reports whether a text goes on with a term.
-func stands(words []Word, term parley.SearchTerm) bool {
+func stands(words []Word, term store.SearchTerm) bool {
 	if len(words) < len(term.Words) {
 		return false
 	}

@@ -1,6 +1,9 @@
 package words
 
-import "parley"
+import (
+	"parley"
+	"parley/store"
+)
 
 // Stretch is a piece of a log that is being indexed.
 type Stretch struct {
@@ -20,7 +23,7 @@ type Budget struct{ messages, bytes int }
 
 // NewBudget is that of a whole transaction.
 func NewBudget() Budget {
-	return Budget{messages: parley.SearchBatch, bytes: parley.SearchBatchBytes}
+	return Budget{messages: store.SearchBatch, bytes: store.SearchBatchBytes}
 }
 
 // Spent reports whether nothing more fits.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley"
+	"parley/store"
 )
 
 func textsOf(words []Word) []string {
@@ -76,7 +77,7 @@ func TestWordsStandWhereTheySay(t *testing.T) {
 
 func TestQueriesAreRead(t *testing.T) {
 	t.Parallel()
-	show := func(terms []parley.SearchTerm) string {
+	show := func(terms []store.SearchTerm) string {
 		var parts []string
 		for _, term := range terms {
 			text := strings.Join(term.Words, " ")

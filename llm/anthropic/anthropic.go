@@ -1,4 +1,4 @@
-// Package anthropic is parley.Model over Anthropic's Messages wire.
+// Package anthropic is model.Model over Anthropic's Messages wire.
 //
 // It owns that format: requests into bytes, events into chunks, thinking blocks
 // with their signatures byte for byte. What a failure means, deadlines and
@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // DefaultBaseURL is Anthropic's own.
@@ -41,7 +42,7 @@ type Model struct {
 	endpoint *wire.Endpoint
 }
 
-var _ parley.Model = (*Model)(nil)
+var _ model.Model = (*Model)(nil)
 
 // New makes the Model of a provider; CodeInvalid when its base URL is none.
 func New(o Options) (*Model, error) {
@@ -72,14 +73,14 @@ func (m *Model) Name() string { return m.name }
 // Close closes the connections that no answer uses.
 func (m *Model) Close() { m.endpoint.Close() }
 
-// Stream sends an encoded request and yields its answer, see parley.Model. A
+// Stream sends an encoded request and yields its answer, see model.Model. A
 // redacted thinking block comes as a ChunkReasoning with empty text, which
 // opens its block, and its ChunkProviderData.
-func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{run: none} })
 }
 
-// Warms implements parley.Model: what is marked is kept for everybody with
+// Warms implements model.Model: what is marked is kept for everybody with
 // the same credential, from 1,024 tokens on (some models: from 2,048 or 4,096 on).
 func (m *Model) Warms(parley.ModelID) (least int, why string) { return leastCached, "" }
 

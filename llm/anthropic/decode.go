@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/llm/sse"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // none is the number of no block.
@@ -66,7 +67,7 @@ type startedBlock struct {
 }
 
 // Decode takes one event in.
-func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
+func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bool, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 {
 		return chunks, false, nil
@@ -89,7 +90,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 		return d.stop(chunks, e.index), false, nil
 	case "message_start":
 		if started := d.usage.started(); !started.IsZero() {
-			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: started})
+			chunks = append(chunks, model.Chunk{Kind: model.ChunkUsage, Usage: started})
 		}
 	case "message_delta":
 		if len(e.stopReason) > 0 {
@@ -108,7 +109,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 func (d *decoder) Complete() bool { return d.stopped }
 
 // End refuses a wire without message_stop, after what was held back.
-func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
+func (d *decoder) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	for _, s := range d.slots {
 		chunks = s.flush(chunks)
 	}
@@ -116,7 +117,7 @@ func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
 }
 
 // begin opens a content block.
-func (d *decoder) begin(chunks []parley.Chunk, e *event) []parley.Chunk {
+func (d *decoder) begin(chunks []model.Chunk, e *event) []model.Chunk {
 	b := &e.block
 	chunks = d.stop(chunks, e.index) // a block that was never stopped
 	s := &slot{index: e.index, kind: kindOf(b.kind), block: none}
@@ -133,7 +134,7 @@ func (d *decoder) begin(chunks []parley.Chunk, e *event) []parley.Chunk {
 	case blockRedacted:
 		d.number(s)
 		s.redacted = string(b.data)
-		return append(chunks, parley.Chunk{Kind: parley.ChunkReasoning, Block: s.block})
+		return append(chunks, model.Chunk{Kind: model.ChunkReasoning, Block: s.block})
 	case blockToolUse:
 		d.called = true
 		d.number(s)
@@ -141,7 +142,7 @@ func (d *decoder) begin(chunks []parley.Chunk, e *event) []parley.Chunk {
 		if trimmed := bytes.Trim(b.input, "{} \t\r\n"); len(trimmed) > 0 {
 			s.given = bytes.Clone(b.input)
 		}
-		return append(chunks, parley.Chunk{Kind: parley.ChunkToolCall, Block: s.block, CallID: s.id, Name: valid(b.name)})
+		return append(chunks, model.Chunk{Kind: model.ChunkToolCall, Block: s.block, CallID: s.id, Name: valid(b.name)})
 	}
 	return chunks
 }
@@ -153,7 +154,7 @@ func (d *decoder) number(s *slot) {
 	d.run = none
 }
 
-func (d *decoder) delta(chunks []parley.Chunk, e *event) []parley.Chunk {
+func (d *decoder) delta(chunks []model.Chunk, e *event) []model.Chunk {
 	s := d.slot(e.index)
 	if s == nil || s.closed && s.kind != blockText {
 		return chunks
@@ -166,7 +167,7 @@ func (d *decoder) delta(chunks []parley.Chunk, e *event) []parley.Chunk {
 	case "input_json_delta":
 		if s.kind == blockToolUse && len(e.partial) > 0 {
 			s.arguments = append(s.arguments, e.partial...)
-			chunks = s.append(chunks, parley.ChunkArguments, e.partial)
+			chunks = s.append(chunks, model.ChunkArguments, e.partial)
 		}
 	case "thinking_delta":
 		if s.kind == blockThinking {
@@ -179,7 +180,7 @@ func (d *decoder) delta(chunks []parley.Chunk, e *event) []parley.Chunk {
 }
 
 // text appends to a text block, which is numbered when it first says something.
-func (d *decoder) text(chunks []parley.Chunk, s *slot, fragment []byte) []parley.Chunk {
+func (d *decoder) text(chunks []model.Chunk, s *slot, fragment []byte) []model.Chunk {
 	if len(fragment) == 0 {
 		return chunks
 	}
@@ -187,11 +188,11 @@ func (d *decoder) text(chunks []parley.Chunk, s *slot, fragment []byte) []parley
 		d.number(s)
 		d.run = s.block
 	}
-	return s.append(chunks, parley.ChunkText, fragment)
+	return s.append(chunks, model.ChunkText, fragment)
 }
 
 // thinking appends to a thinking block.
-func (d *decoder) thinking(chunks []parley.Chunk, s *slot, fragment []byte) []parley.Chunk {
+func (d *decoder) thinking(chunks []model.Chunk, s *slot, fragment []byte) []model.Chunk {
 	if s.block == none {
 		d.number(s)
 	}
@@ -199,31 +200,31 @@ func (d *decoder) thinking(chunks []parley.Chunk, s *slot, fragment []byte) []pa
 		return chunks
 	}
 	s.thinking = append(s.thinking, fragment...)
-	return s.append(chunks, parley.ChunkReasoning, fragment)
+	return s.append(chunks, model.ChunkReasoning, fragment)
 }
 
 // append appends what a fragment completes.
-func (s *slot) append(chunks []parley.Chunk, kind parley.ChunkKind, fragment []byte) []parley.Chunk {
+func (s *slot) append(chunks []model.Chunk, kind model.ChunkKind, fragment []byte) []model.Chunk {
 	if text := s.runes.Join(fragment); text != "" {
-		chunks = append(chunks, parley.Chunk{Kind: kind, Block: s.block, Text: text})
+		chunks = append(chunks, model.Chunk{Kind: kind, Block: s.block, Text: text})
 	}
 	return chunks
 }
 
 // flush appends what was held back.
-func (s *slot) flush(chunks []parley.Chunk) []parley.Chunk {
+func (s *slot) flush(chunks []model.Chunk) []model.Chunk {
 	text := s.runes.End()
 	if text == "" {
 		return chunks
 	}
-	kind := parley.ChunkText
+	kind := model.ChunkText
 	switch s.kind {
 	case blockThinking:
-		kind = parley.ChunkReasoning
+		kind = model.ChunkReasoning
 	case blockToolUse:
-		kind = parley.ChunkArguments
+		kind = model.ChunkArguments
 	}
-	return append(chunks, parley.Chunk{Kind: kind, Block: s.block, Text: text})
+	return append(chunks, model.Chunk{Kind: kind, Block: s.block, Text: text})
 }
 
 func (d *decoder) slot(index int64) *slot {
@@ -236,7 +237,7 @@ func (d *decoder) slot(index int64) *slot {
 }
 
 // stop closes the content block at an index, if one is open there.
-func (d *decoder) stop(chunks []parley.Chunk, index int64) []parley.Chunk {
+func (d *decoder) stop(chunks []model.Chunk, index int64) []model.Chunk {
 	s := d.slot(index)
 	if s == nil {
 		return chunks
@@ -245,7 +246,7 @@ func (d *decoder) stop(chunks []parley.Chunk, index int64) []parley.Chunk {
 }
 
 // close appends the rest of a block, and what the way back needs.
-func (s *slot) close(chunks []parley.Chunk) []parley.Chunk {
+func (s *slot) close(chunks []model.Chunk) []model.Chunk {
 	if s.closed {
 		return s.flush(chunks)
 	}
@@ -255,14 +256,14 @@ func (s *slot) close(chunks []parley.Chunk) []parley.Chunk {
 		if len(s.given) > 0 {
 			s.arguments = s.given
 		}
-		chunks = s.append(chunks, parley.ChunkArguments, s.arguments)
+		chunks = s.append(chunks, model.ChunkArguments, s.arguments)
 	}
 	chunks = s.flush(chunks)
 	var data []byte
 	switch s.kind {
 	case blockThinking:
 		if len(s.thinking) == 0 { // its text is withheld, its signature is not
-			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkReasoning, Block: s.block})
+			chunks = append(chunks, model.Chunk{Kind: model.ChunkReasoning, Block: s.block})
 		}
 		data = thinkingData(valid(s.thinking), valid(s.signature))
 	case blockRedacted:
@@ -272,16 +273,16 @@ func (s *slot) close(chunks []parley.Chunk) []parley.Chunk {
 	default:
 		return chunks
 	}
-	return append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: s.block, Data: data})
+	return append(chunks, model.Chunk{Kind: model.ChunkProviderData, Block: s.block, Data: data})
 }
 
 // end appends the rest of a complete message.
-func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) end(chunks []model.Chunk) []model.Chunk {
 	for _, s := range d.slots {
 		chunks = s.close(chunks)
 	}
 	if total := d.usage.total(); !total.IsZero() {
-		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: total})
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkUsage, Usage: total})
 	}
 	finish := d.finish
 	switch {
@@ -293,7 +294,7 @@ func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
 	case finish == parley.FinishToolCalls && !d.called:
 		finish = parley.FinishStop
 	}
-	return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: finish})
+	return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: finish})
 }
 
 func kindOf(name []byte) blockKind {

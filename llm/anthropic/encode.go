@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // EncoderVersion is the version of the bytes that Encode makes. A change of
@@ -38,14 +39,14 @@ const openingText = "(The conversation began earlier.)"
 // The wire's rules, and what follows from them here: a temperature goes up to
 // 1 (CodeInvalid beyond), does not go with thinking (left out) and not with
 // top_p (left out beside a temperature); seeds are unknown (left out).
-func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(EncoderVersion, request)
 }
 
 // EncodeAs is Encode as a version of it was.
-func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > EncoderVersion {
-		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
+		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
 	}
 	first := version == 1
 	if first {
@@ -55,32 +56,32 @@ func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.Encod
 	var err error
 	if !first {
 		if b, err = appendTools(b, request); err != nil {
-			return parley.EncodedRequest{}, err
+			return model.EncodedRequest{}, err
 		}
 	}
 	b = appendSystem(b, request, first)
 	if b, err = appendMessages(append(b, `,"messages":[`...), request); err != nil {
-		return parley.EncodedRequest{}, err
+		return model.EncodedRequest{}, err
 	}
 	b = append(b, ']')
 	if first {
 		if b, err = appendTools(b, request); err != nil {
-			return parley.EncodedRequest{}, err
+			return model.EncodedRequest{}, err
 		}
 	}
 	plan := planThinking(request)
 	b = strconv.AppendInt(wire.AppendField(b, "max_tokens"), int64(plan.maxTokens), 10)
 	b = plan.append(b)
 	if b, err = appendSampling(b, request.Parameters, plan.on); err != nil {
-		return parley.EncodedRequest{}, err
+		return model.EncodedRequest{}, err
 	}
 	b = append(b, `,"stream":true}`...)
-	return parley.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
+	return model.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
 }
 
 // appendSystem appends the system prompt: as the one block of a list, which can be
 // marked, or as the string that it was first.
-func appendSystem(b []byte, request parley.ModelRequest, first bool) []byte {
+func appendSystem(b []byte, request model.Request, first bool) []byte {
 	if request.System == "" || !first && strings.TrimSpace(request.System) == "" { // the wire refuses blank blocks
 		return b
 	}
@@ -148,13 +149,13 @@ func (w *writer) end() {
 }
 
 // lastBlock is the last part of a message that the wire makes a block of, -1 for none.
-func lastBlock(message parley.RequestMessage) int {
+func lastBlock(message model.Message) int {
 	for i := len(message.Parts) - 1; i >= 0; i-- {
 		part := &message.Parts[i]
 		switch part.Kind {
-		case parley.PartImage, parley.PartToolResult:
+		case model.PartImage, model.PartToolResult:
 			return i
-		case parley.PartText:
+		case model.PartText:
 			if strings.TrimSpace(part.Text) != "" {
 				return i
 			}
@@ -163,7 +164,7 @@ func lastBlock(message parley.RequestMessage) int {
 	return -1
 }
 
-func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
+func appendMessages(b []byte, request model.Request) ([]byte, error) {
 	w := writer{b: b}
 	before, last := -1, -1
 	if request.CacheKey != "" {
@@ -172,8 +173,8 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 	for i, message := range request.Messages {
 		role := "user"
 		switch message.Role {
-		case parley.RequestUser, parley.RequestTool:
-		case parley.RequestAssistant:
+		case model.RoleUser, model.RoleTool:
+		case model.RoleAssistant:
 			role = "assistant"
 		default:
 			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
@@ -196,30 +197,30 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 	return append(w.b, "]}"...), nil
 }
 
-func (w *writer) part(role string, part parley.RequestPart) error {
+func (w *writer) part(role string, part model.Part) error {
 	switch part.Kind {
-	case parley.PartText:
+	case model.PartText:
 		if strings.TrimSpace(part.Text) != "" { // the wire refuses blank blocks
 			w.block(role)
 			w.text(part.Text)
 		}
-	case parley.PartImage:
+	case model.PartImage:
 		w.block(role)
 		w.b = append(append(w.b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
 		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, `","data":"`...), part.Data), `"}`...)
 		w.end()
-	case parley.PartReasoning:
+	case model.PartReasoning:
 		if role == "assistant" && ownThinking(part.ProviderData) {
 			w.block(role)
 			w.b = append(w.b, part.ProviderData...)
 		}
-	case parley.PartToolCall:
+	case model.PartToolCall:
 		w.block(role)
 		data, _ := wire.ReadCallData(part.ProviderData)
 		w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_use","id":`...), w.ids.Call(part.CallID, data.ID))
 		w.b = parley.AppendJSONString(wire.AppendField(w.b, "name"), part.Name)
 		w.b = append(appendInput(wire.AppendField(w.b, "input"), part, data.Arguments), '}')
-	case parley.PartToolResult:
+	case model.PartToolResult:
 		id, err := w.ids.Result(part.CallID)
 		if err != nil {
 			return err
@@ -238,7 +239,7 @@ func (w *writer) part(role string, part parley.RequestPart) error {
 // appendInput appends a call's arguments, which must be an object here: the
 // provider's exact text, else Parley's, and malformed ones as a text that the
 // model can see.
-func appendInput(b []byte, part parley.RequestPart, exact string) []byte {
+func appendInput(b []byte, part model.Part, exact string) []byte {
 	if wire.IsObject([]byte(exact)) {
 		return append(b, strings.TrimSpace(exact)...)
 	}
@@ -267,7 +268,7 @@ func ownThinking(data []byte) bool {
 	return block.Type == "thinking" && block.Signature != "" || block.Type == "redacted_thinking" && block.Data != ""
 }
 
-func appendTools(b []byte, request parley.ModelRequest) ([]byte, error) {
+func appendTools(b []byte, request model.Request) ([]byte, error) {
 	if len(request.Tools) == 0 && !request.Search {
 		return b, nil
 	}

@@ -6,18 +6,19 @@ import (
 
 	"parley"
 	"parley/llm/llmtest"
+	"parley/model"
 )
 
 func TestEncode(t *testing.T) {
-	model := newModel(t, llmtest.Options{BaseURL: "http://127.0.0.1:1"})
-	hello := func(id parley.ModelID, p parley.Parameters) parley.ModelRequest {
-		return parley.ModelRequest{Model: id, Messages: []parley.RequestMessage{llmtest.Say("Hello")}, Parameters: p}
+	adapter := newModel(t, llmtest.Options{BaseURL: "http://127.0.0.1:1"})
+	hello := func(id parley.ModelID, p parley.Parameters) model.Request {
+		return model.Request{Model: id, Messages: []model.Message{llmtest.Say("Hello")}, Parameters: p}
 	}
-	with := func(r parley.ModelRequest, change func(*parley.ModelRequest)) parley.ModelRequest {
+	with := func(r model.Request, change func(*model.Request)) model.Request {
 		change(&r)
 		return r
 	}
-	think := func(r *parley.ModelRequest) { r.Think = true }
+	think := func(r *model.Request) { r.Think = true }
 	const older, newer = parley.ModelID("anthropic/claude-sonnet-4-5-20250929"), parley.ModelID("anthropic/claude-opus-4-8")
 	signed := []byte(`{"type":"thinking","thinking":"Two calls.","signature":"EqQB/+="}`)
 	effort := func(e string, maxTokens int) parley.Parameters {
@@ -27,14 +28,14 @@ func TestEncode(t *testing.T) {
 		}
 		return p
 	}
-	caching := func(r *parley.ModelRequest) { r.CacheKey = "0f0f" }
+	caching := func(r *model.Request) { r.CacheKey = "0f0f" }
 	cases := []llmtest.EncodeCase{
-		{Name: "image", Request: parley.ModelRequest{Model: "anthropic/claude-sonnet-4-5", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
+		{Name: "image", Request: model.Request{Model: "anthropic/claude-sonnet-4-5", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
 		{Name: "hello", Request: hello(older, parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation(older, signed)},
 		{Name: "conversation thinking", Request: with(llmtest.Conversation(older, signed), think)},
 		{Name: "conversation from elsewhere", Request: llmtest.Conversation(older, []byte(`{"field":"reasoning"}`))},
-		{Name: "thinking in the middle of a step", Request: with(llmtest.Conversation(older, signed), func(r *parley.ModelRequest) {
+		{Name: "thinking in the middle of a step", Request: with(llmtest.Conversation(older, signed), func(r *model.Request) {
 			r.Think, r.Messages = true, r.Messages[:3]
 		})},
 		{Name: "parameters", Request: hello(older, parley.Parameters{Temperature: llmtest.Of(0.5), TopP: llmtest.Of(0.9), MaxTokens: llmtest.Of(100), Seed: llmtest.Of(int64(7))})},
@@ -46,38 +47,38 @@ func TestEncode(t *testing.T) {
 		{Name: "effort high in a small bound", Request: hello(older, effort("high", 4000))},
 		{Name: "effort high in too small a bound", Request: hello(older, effort("high", 1024))},
 		{Name: "think before thinking", Request: with(hello("anthropic/claude-3-5-haiku-latest", parley.Parameters{}), think)},
-		{Name: "search", Request: with(hello(older, parley.Parameters{}), func(r *parley.ModelRequest) { r.Search = true })},
-		{Name: "window from an answer", Request: parley.ModelRequest{Model: older, Messages: []parley.RequestMessage{
+		{Name: "search", Request: with(hello(older, parley.Parameters{}), func(r *model.Request) { r.Search = true })},
+		{Name: "window from an answer", Request: model.Request{Model: older, Messages: []model.Message{
 			llmtest.Answer(llmtest.Text("Earlier.")), llmtest.Say("One"), llmtest.Say("  "), llmtest.Say("Two"),
 		}}},
-		{Name: "redacted", Request: parley.ModelRequest{Model: older, Messages: []parley.RequestMessage{
-			llmtest.Say("Hello"), llmtest.Answer(parley.RequestPart{Kind: parley.PartReasoning, ProviderData: []byte(`{"type":"redacted_thinking","data":"Em/+"}`)}, llmtest.Text("Hi.")), llmtest.Say("Go on"),
+		{Name: "redacted", Request: model.Request{Model: older, Messages: []model.Message{
+			llmtest.Say("Hello"), llmtest.Answer(model.Part{Kind: model.PartReasoning, ProviderData: []byte(`{"type":"redacted_thinking","data":"Em/+"}`)}, llmtest.Text("Hi.")), llmtest.Say("Go on"),
 		}}},
 		{Name: "hot", Request: hello(older, parley.Parameters{Temperature: llmtest.Of(1.5)}), Invalid: "temperature"},
-		{Name: "blank", Request: parley.ModelRequest{Model: older, Messages: []parley.RequestMessage{llmtest.Say(" ")}}, Invalid: "messages"},
-		{Name: "orphan result", Request: with(hello(older, parley.Parameters{}), func(r *parley.ModelRequest) {
+		{Name: "blank", Request: model.Request{Model: older, Messages: []model.Message{llmtest.Say(" ")}}, Invalid: "messages"},
+		{Name: "orphan result", Request: with(hello(older, parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
 		}), Invalid: "messages"},
-		{Name: "schema", Request: with(hello(older, parley.Parameters{}), func(r *parley.ModelRequest) {
+		{Name: "schema", Request: with(hello(older, parley.Parameters{}), func(r *model.Request) {
 			r.Tools = []parley.ToolDefinition{{Name: "x", Parameters: []byte(`{`)}}
 		}), Invalid: "tools"},
 	}
-	llmtest.RunEncode(t, "1", llmtest.As(1, model), cases)
-	llmtest.RunEncode(t, "2", model, append(cases, []llmtest.EncodeCase{
+	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
+	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
 		{Name: "cached", Request: with(llmtest.Conversation(older, signed), caching)},
 		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
-		{Name: "cached image", Request: with(parley.ModelRequest{Model: older, System: " ", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?"), llmtest.Say(" ")}}, caching)},
+		{Name: "cached image", Request: with(model.Request{Model: older, System: " ", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?"), llmtest.Say(" ")}}, caching)},
 	}...))
 	t.Run("leaves", func(t *testing.T) {
 		// Reasoning and a call's arguments go as they came; who thinks takes no sampling, others one of the two kinds.
 		signed := []byte(`{"type":"thinking","thinking":"A call.","signature":"EqQB/+0="}`)
 		unsent := []string{".Messages[0].Parts[0].Name", ".Messages[0].Parts[0].Width", ".Messages[0].Parts[0].Height", ".Messages[0].Parts[0].Sequence", ".Messages[1].Parts[0].Text", ".Messages[1].Parts[2].Arguments",
 			".Parameters.Seed", ".Think", ".CacheKey"}
-		llmtest.RunLeaves(t, model, "anthropic/claude-sonnet-4-5", signed, append(unsent, ".Parameters.Temperature", ".Parameters.TopP")...)
-		llmtest.RunLeaves(t, model, "anthropic/claude-3-5-haiku-latest", signed, append(unsent, ".Parameters.TopP", ".Parameters.ReasoningEffort")...)
+		llmtest.RunLeaves(t, adapter, "anthropic/claude-sonnet-4-5", signed, append(unsent, ".Parameters.Temperature", ".Parameters.TopP")...)
+		llmtest.RunLeaves(t, adapter, "anthropic/claude-3-5-haiku-latest", signed, append(unsent, ".Parameters.TopP", ".Parameters.ReasoningEffort")...)
 	})
 	t.Run("prefix", func(t *testing.T) {
-		llmtest.RunPrefix(t, model, with(llmtest.Conversation(older, signed), caching))
+		llmtest.RunPrefix(t, adapter, with(llmtest.Conversation(older, signed), caching))
 	})
 }
 

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"testing"
 
-	"parley"
 	"parley/llm/anthropic"
 	"parley/llm/llmtest"
+	"parley/model"
 )
 
 // FuzzAnswer: any stream of bytes is an answer that ends, or an error.
 func FuzzAnswer(f *testing.F) {
-	llmtest.AnyBytes(f, func(c *http.Client) (parley.Model, error) {
+	llmtest.AnyBytes(f, func(c *http.Client) (model.Model, error) {
 		return anthropic.New(anthropic.Options{BaseURL: "http://provider.test/v1", HTTPClient: c})
 	})
 }

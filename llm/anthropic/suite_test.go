@@ -5,16 +5,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
 	"parley/llm/anthropic"
 	"parley/llm/llmtest"
+	"parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.Anthropic, newModel) }
 
-func newModel(t testing.TB, o llmtest.Options) parley.Model {
+func newModel(t testing.TB, o llmtest.Options) model.Model {
 	t.Helper()
 	model, err := anthropic.New(anthropic.Options{BaseURL: o.BaseURL, APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // Budgets of thinking in tokens, by effort. The least is the wire's.
@@ -32,7 +33,7 @@ type thinkingPlan struct {
 // does not where the wire would refuse it: with a max_tokens that leaves no room
 // for the least budget, with models from before thinking, and in the middle of
 // a step that another model, without thinking blocks, began.
-func planThinking(request parley.ModelRequest) thinkingPlan {
+func planThinking(request model.Request) thinkingPlan {
 	p := request.Parameters
 	plan := thinkingPlan{maxTokens: DefaultMaxTokens}
 	if p.MaxTokens != nil {
@@ -119,16 +120,16 @@ func adaptive(name string) bool {
 // begunWithoutThinking reports that the step under way, the assistant's calls
 // after the last user's message, does not begin with a thinking block, as the
 // wire asks of a request with thinking.
-func begunWithoutThinking(messages []parley.RequestMessage) bool {
+func begunWithoutThinking(messages []model.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		switch messages[i].Role {
-		case parley.RequestUser:
+		case model.RoleUser:
 			return false
-		case parley.RequestAssistant:
+		case model.RoleAssistant:
 			thought, called := false, false
 			for _, part := range messages[i].Parts {
-				thought = thought || !called && part.Kind == parley.PartReasoning && ownThinking(part.ProviderData)
-				called = called || part.Kind == parley.PartToolCall
+				thought = thought || !called && part.Kind == model.PartReasoning && ownThinking(part.ProviderData)
+				called = called || part.Kind == model.PartToolCall
 			}
 			if called && !thought {
 				return true

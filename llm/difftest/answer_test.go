@@ -9,6 +9,7 @@ import (
 
 	"parley"
 	"parley/llm/llmtest"
+	"parley/model"
 )
 
 // answer is what both sides can say of a stream.
@@ -36,7 +37,7 @@ func serve(t *testing.T, wire []byte) string {
 }
 
 // ours folds the adapter's answer.
-func ours(t *testing.T, format llmtest.Format, model parley.Model) (answer, llmtest.Fold) {
+func ours(t *testing.T, format llmtest.Format, model model.Model) (answer, llmtest.Fold) {
 	t.Helper()
 	encoded, err := model.Encode(llmtest.Request(format))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/llm/anthropic"
 	"parley/llm/openai"
+	"parley/model"
 )
 
 // The images of a message are sent as the vendors' SDKs send them: in their places
@@ -19,20 +20,20 @@ import (
 func TestImagesAreSentAsTheSDKsDo(t *testing.T) {
 	t.Parallel()
 	png, jpeg := []byte("\x89PNG\r\n\x1a\n\x00\xff\xfe"), []byte("\xff\xd8\xff\xe0not long")
-	request := parley.ModelRequest{Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{
-		{Kind: parley.PartText, Text: "What \"is\" this?"},
-		{Kind: parley.PartImage, Name: "a.png", MediaType: "image/png", Data: png, Width: 1, Height: 1},
-		{Kind: parley.PartText, Text: "And that?"},
-		{Kind: parley.PartImage, Name: "b.jpg", MediaType: "image/jpeg", Data: jpeg, Width: 1, Height: 1},
+	request := model.Request{Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{
+		{Kind: model.PartText, Text: "What \"is\" this?"},
+		{Kind: model.PartImage, Name: "a.png", MediaType: "image/png", Data: png, Width: 1, Height: 1},
+		{Kind: model.PartText, Text: "And that?"},
+		{Kind: model.PartImage, Name: "b.jpg", MediaType: "image/jpeg", Data: jpeg, Width: 1, Height: 1},
 	}}}}
 	text := base64.StdEncoding.EncodeToString
 	for name, c := range map[string]struct {
-		model  func() (parley.Model, error)
+		model  func() (model.Model, error)
 		id     parley.ModelID
 		theirs any
 	}{
 		"openai": {
-			func() (parley.Model, error) { return openai.New(openai.Options{BaseURL: "http://localhost/v1"}) }, "openai/gpt-5",
+			func() (model.Model, error) { return openai.New(openai.Options{BaseURL: "http://localhost/v1"}) }, "openai/gpt-5",
 			[]gpt.ChatCompletionMessageParamUnion{gpt.UserMessage([]gpt.ChatCompletionContentPartUnionParam{
 				gpt.TextContentPart("What \"is\" this?"),
 				gpt.ImageContentPart(gpt.ChatCompletionContentPartImageImageURLParam{URL: "data:image/png;base64," + text(png)}),
@@ -41,7 +42,7 @@ func TestImagesAreSentAsTheSDKsDo(t *testing.T) {
 			})},
 		},
 		"anthropic": {
-			func() (parley.Model, error) { return anthropic.New(anthropic.Options{BaseURL: "http://localhost"}) }, "anthropic/claude-sonnet-4-5",
+			func() (model.Model, error) { return anthropic.New(anthropic.Options{BaseURL: "http://localhost"}) }, "anthropic/claude-sonnet-4-5",
 			[]claude.MessageParam{claude.NewUserMessage(
 				claude.NewTextBlock("What \"is\" this?"), claude.NewImageBlockBase64("image/png", text(png)),
 				claude.NewTextBlock("And that?"), claude.NewImageBlockBase64("image/jpeg", text(jpeg)),

@@ -3,7 +3,7 @@ package llmtest
 import (
 	"testing"
 
-	"parley"
+	"parley/model"
 )
 
 // Bench measures relaying one chunk of an answer of many: connection, frames
@@ -11,8 +11,8 @@ import (
 // number of its text chunks.
 func Bench(b *testing.B, format Format, factory Factory, wire string, chunks int) {
 	whole := []byte(wire)
-	model := factory(b, Options{BaseURL: serve(b, Serve(whole, all(whole)))})
-	encoded, err := model.Encode(Request(format))
+	adapter := factory(b, Options{BaseURL: serve(b, Serve(whole, all(whole)))})
+	encoded, err := adapter.Encode(Request(format))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -20,11 +20,11 @@ func Bench(b *testing.B, format Format, factory Factory, wire string, chunks int
 	b.ResetTimer()
 	for n := 0; n < b.N; n += chunks {
 		seen := 0
-		for chunk, err := range model.Stream(b.Context(), encoded) {
+		for chunk, err := range adapter.Stream(b.Context(), encoded) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if chunk.Kind == parley.ChunkText {
+			if chunk.Kind == model.ChunkText {
 				seen++
 			}
 		}

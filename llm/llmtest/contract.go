@@ -8,14 +8,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
+	"parley/model"
 )
 
 // RunContract checks what every Model must do with a request that it answers
 // with several chunks of text: any adapter, and the simulator.
-func RunContract(t *testing.T, model parley.Model, request parley.ModelRequest) {
+func RunContract(t *testing.T, adapter model.Model, request model.Request) {
 	t.Run("encode is pure", func(t *testing.T) {
-		first, second := encode(t, model, request), encode(t, model, request)
+		first, second := encode(t, adapter, request), encode(t, adapter, request)
 		if !bytes.Equal(first.Body, second.Body) || first.Version != second.Version {
 			t.Error("the same request gave other bytes")
 		}
@@ -23,15 +23,15 @@ func RunContract(t *testing.T, model parley.Model, request parley.ModelRequest) 
 			t.Errorf("model %q, version %d, %d bytes", first.Model, first.Version, len(first.Body))
 		}
 	})
-	encoded := encode(t, model, request)
+	encoded := encode(t, adapter, request)
 	t.Run("a whole answer", func(t *testing.T) {
-		fold, err := Collect(model.Stream(t.Context(), encoded))
+		fold, err := Collect(adapter.Stream(t.Context(), encoded))
 		if err != nil || fold.Error != nil || len(fold.Blocks) == 0 || fold.Finish == "" {
 			t.Errorf("%+v, %v", fold, err)
 		}
 	})
 	t.Run("the sequence can be ranged again", func(t *testing.T) {
-		answer := model.Stream(t.Context(), encoded)
+		answer := adapter.Stream(t.Context(), encoded)
 		for range 2 {
 			if fold, err := Collect(answer); err != nil || fold.Error != nil {
 				t.Errorf("%+v, %v", fold.Error, err)
@@ -40,7 +40,7 @@ func RunContract(t *testing.T, model parley.Model, request parley.ModelRequest) 
 	})
 	t.Run("break", func(t *testing.T) {
 		defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-		for _, err := range model.Stream(t.Context(), encoded) {
+		for _, err := range adapter.Stream(t.Context(), encoded) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -56,14 +56,14 @@ func RunContract(t *testing.T, model parley.Model, request parley.ModelRequest) 
 				cancel(cause)
 			}
 			seen, failures := 0, 0
-			for chunk, err := range model.Stream(ctx, encoded) {
+			for chunk, err := range adapter.Stream(ctx, encoded) {
 				switch {
 				case err != nil:
 					failures++
 					if !errors.Is(err, cause) {
 						t.Errorf("after %d chunks: %v, want the context's cause", after, err)
 					}
-				case chunk.Kind == parley.ChunkFinish:
+				case chunk.Kind == model.ChunkFinish:
 					t.Errorf("after %d chunks: the answer went on to its end", after)
 				}
 				if seen++; seen == after {

@@ -10,19 +10,20 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // EncodeCase is a request whose bytes are held in a file.
 type EncodeCase struct {
 	Name    string
-	Request parley.ModelRequest
+	Request model.Request
 	Invalid string // the field of the CodeInvalid that Encode must give instead
 }
 
 // RunEncode checks the bytes of requests against testdata/encode/<version>-<name>.json
 // of the package under test; -update writes missing files only, because bytes
 // of a version never change.
-func RunEncode(t *testing.T, version string, model parley.Model, cases []EncodeCase) {
+func RunEncode(t *testing.T, version string, model model.Model, cases []EncodeCase) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			encoded, err := model.Encode(c.Request)
@@ -55,14 +56,14 @@ func RunEncode(t *testing.T, version string, model parley.Model, cases []EncodeC
 }
 
 // As is a model whose Encode is that of an older version.
-func As(version int, model parley.Model) parley.Model { return older{model, version} }
+func As(version int, model model.Model) model.Model { return older{model, version} }
 
 type older struct {
-	parley.Model
+	model.Model
 	version int
 }
 
-func (o older) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (o older) Encode(request model.Request) (model.EncodedRequest, error) {
 	return o.EncodeAs(o.version, request)
 }
 
@@ -70,44 +71,44 @@ func (o older) Encode(request parley.ModelRequest) (parley.EncodedRequest, error
 func Of[T any](v T) *T { return &v }
 
 // Say is a user's message of one text.
-func Say(text string) parley.RequestMessage {
-	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
+func Say(text string) model.Message {
+	return model.Message{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}
 }
 
 // Show is a user's message of a text file, an image and a text.
-func Show() parley.RequestMessage {
-	image := parley.RequestPart{Kind: parley.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n \xff\xfe"), Width: 1, Height: 1}
-	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{Text("<file name=\"a.txt\">\nmilk & eggs\n</file>"), image, Text("What is this?")}}
+func Show() model.Message {
+	image := model.Part{Kind: model.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n \xff\xfe"), Width: 1, Height: 1}
+	return model.Message{Role: model.RoleUser, Parts: []model.Part{Text("<file name=\"a.txt\">\nmilk & eggs\n</file>"), image, Text("What is this?")}}
 }
 
 // Answer is an assistant's message.
-func Answer(parts ...parley.RequestPart) parley.RequestMessage {
-	return parley.RequestMessage{Role: parley.RequestAssistant, Parts: parts}
+func Answer(parts ...model.Part) model.Message {
+	return model.Message{Role: model.RoleAssistant, Parts: parts}
 }
 
 // Text is a part of text.
-func Text(text string) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartText, Text: text}
+func Text(text string) model.Part {
+	return model.Part{Kind: model.PartText, Text: text}
 }
 
 // Call is a tool call; data are its provider's, nil for none.
-func Call(id, name, arguments string, data []byte) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartToolCall, CallID: id, Name: name, Arguments: []byte(arguments), ProviderData: data}
+func Call(id, name, arguments string, data []byte) model.Part {
+	return model.Part{Kind: model.PartToolCall, CallID: id, Name: name, Arguments: []byte(arguments), ProviderData: data}
 }
 
 // Results is a message of tool results, each for its call.
-func Results(results ...parley.RequestPart) parley.RequestMessage {
-	return parley.RequestMessage{Role: parley.RequestTool, Parts: results}
+func Results(results ...model.Part) model.Message {
+	return model.Message{Role: model.RoleTool, Parts: results}
 }
 
 // Result is what a tool gave.
-func Result(id, text string, isError bool) parley.RequestPart {
-	return parley.RequestPart{Kind: parley.PartToolResult, CallID: id, Text: text, IsError: isError}
+func Result(id, text string, isError bool) model.Part {
+	return model.Part{Kind: model.PartToolResult, CallID: id, Text: text, IsError: isError}
 }
 
 // Conversation is a request with everything in it that any wire can carry: tools,
 // parallel calls with provider data, duplicate ids, errors, text of all kinds.
-func Conversation(model parley.ModelID, reasoning []byte) parley.ModelRequest {
+func Conversation(modelID parley.ModelID, reasoning []byte) model.Request {
 	data := func(id, arguments string) []byte {
 		b, err := json.Marshal(map[string]string{"id": id, "arguments": arguments})
 		if err != nil {
@@ -115,16 +116,16 @@ func Conversation(model parley.ModelID, reasoning []byte) parley.ModelRequest {
 		}
 		return b
 	}
-	return parley.ModelRequest{
-		Model:  model,
+	return model.Request{
+		Model:  modelID,
 		System: "Be brief.\n\"Quote\" <&> é 😀",
 		Tools: []parley.ToolDefinition{
 			{Name: "add", Description: "Adds numbers.", Parameters: json.RawMessage(`{ "type": "object", "properties": { "b": {"type":"number"}, "a": {"type":"number"} } }`)},
 			{Name: "now"},
 		},
-		Messages: []parley.RequestMessage{
+		Messages: []model.Message{
 			Say("What is 1 + 2, and the time?\x01"),
-			Answer(parley.RequestPart{Kind: parley.PartReasoning, Text: "Two calls.", ProviderData: reasoning}, Text("Let me see."),
+			Answer(model.Part{Kind: model.PartReasoning, Text: "Two calls.", ProviderData: reasoning}, Text("Let me see."),
 				Call("own-1", "add", `{"a":1,"b":2}`, data("call_0", `{"b": 2, "a": 1}`)), Call("own-2", "now", `{}`, data("call_0", "{}"))),
 			Results(Result("own-1", "3", false), Result("own-2", "no clock", true)),
 			Answer(Text("It is 3.")),
@@ -141,7 +142,7 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 // RunPrefix checks that every shorter conversation's messages are the beginning
 // of the longer one's, and that the fields before them do not move.
-func RunPrefix(t *testing.T, model parley.Model, request parley.ModelRequest) {
+func RunPrefix(t *testing.T, model model.Model, request model.Request) {
 	var before []byte
 	for n := 1; n <= len(request.Messages); n++ {
 		part := request

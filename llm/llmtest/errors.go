@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 // errorCase is an answer that is no stream, and what it means.
@@ -120,10 +121,10 @@ func httpErrors(t *testing.T, format Format, factory Factory) {
 }
 
 // oneError is the error of an answer that has nothing else.
-func oneError(t *testing.T, format Format, model parley.Model) *parley.ModelError {
+func oneError(t *testing.T, format Format, adapter model.Model) *model.Error {
 	t.Helper()
-	var got *parley.ModelError
-	for chunk, err := range model.Stream(t.Context(), encode(t, model, Request(format))) {
+	var got *model.Error
+	for chunk, err := range adapter.Stream(t.Context(), encode(t, adapter, Request(format))) {
 		if err == nil {
 			t.Fatalf("a chunk: %+v", chunk)
 		}
@@ -137,7 +138,7 @@ func oneError(t *testing.T, format Format, model parley.Model) *parley.ModelErro
 	return got
 }
 
-func checkError(t *testing.T, got *parley.ModelError, want errorCase) {
+func checkError(t *testing.T, got *model.Error, want errorCase) {
 	t.Helper()
 	if got.Class != want.class || got.Retryable != want.retryable || got.Status != want.status || got.RetryAfter != want.retryAfter {
 		t.Errorf("class %s, retryable %t, status %d, wait %s; want %s, %t, %d, %s",

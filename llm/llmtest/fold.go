@@ -1,4 +1,4 @@
-// Package llmtest is the suite that every parley.Model passes: recorded wire
+// Package llmtest is the suite that every model.Model passes: recorded wire
 // streams of both formats, each failure of a provider's stream among them, what
 // each must fold to, the table of HTTP errors, and the rules of the port itself.
 //
@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
 )
 
 // Block is one folded block of an answer.
@@ -41,24 +42,24 @@ type Fold struct {
 }
 
 // opens names the kind of block that a chunk can open, "" for none.
-func opens(kind parley.ChunkKind) string {
+func opens(kind model.ChunkKind) string {
 	switch kind {
-	case parley.ChunkText:
+	case model.ChunkText:
 		return "text"
-	case parley.ChunkReasoning:
+	case model.ChunkReasoning:
 		return "reasoning"
-	case parley.ChunkRefusal:
+	case model.ChunkRefusal:
 		return "refusal"
-	case parley.ChunkToolCall:
+	case model.ChunkToolCall:
 		return "tool_call"
 	default:
 		return ""
 	}
 }
 
-// Collect folds an answer. err tells of a broken rule of parley.Model: order,
+// Collect folds an answer. err tells of a broken rule of model.Model: order,
 // numbering of blocks, UTF-8, the end.
-func Collect(answer iter.Seq2[parley.Chunk, error]) (fold Fold, err error) {
+func Collect(answer iter.Seq2[model.Chunk, error]) (fold Fold, err error) {
 	fold.Blocks = []Block{}
 	over := false
 	for chunk, failed := range answer {
@@ -67,7 +68,7 @@ func Collect(answer iter.Seq2[parley.Chunk, error]) (fold Fold, err error) {
 		}
 		if failed != nil {
 			over = true
-			var known *parley.ModelError
+			var known *model.Error
 			if !errors.As(failed, &known) {
 				return fold, fmt.Errorf("not a ModelError: %w", failed)
 			}
@@ -84,15 +85,15 @@ func Collect(answer iter.Seq2[parley.Chunk, error]) (fold Fold, err error) {
 	return fold, nil
 }
 
-func (f *Fold) add(c parley.Chunk) (over bool, err error) {
+func (f *Fold) add(c model.Chunk) (over bool, err error) {
 	if !utf8.ValidString(c.Text) {
 		return false, fmt.Errorf("text %q is not UTF-8", c.Text)
 	}
 	switch c.Kind {
-	case parley.ChunkUsage:
+	case model.ChunkUsage:
 		f.Usage = c.Usage
 		return false, nil
-	case parley.ChunkFinish:
+	case model.ChunkFinish:
 		f.Finish = c.Finish
 		if c.Finish == "" {
 			return true, errors.New("ChunkFinish without a reason")
@@ -109,9 +110,9 @@ func (f *Fold) add(c parley.Chunk) (over bool, err error) {
 	}
 	block := &f.Blocks[c.Block]
 	switch {
-	case c.Kind == parley.ChunkProviderData:
+	case c.Kind == model.ChunkProviderData:
 		block.Data = string(c.Data)
-	case c.Kind == parley.ChunkArguments && block.Kind == "tool_call", kind == block.Kind && c.Kind != parley.ChunkToolCall:
+	case c.Kind == model.ChunkArguments && block.Kind == "tool_call", kind == block.Kind && c.Kind != model.ChunkToolCall:
 		block.Text += c.Text
 	default:
 		return false, fmt.Errorf("chunk of kind %d for the %s block %d", c.Kind, block.Kind, c.Block)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // anything is a provider that answers with these bytes.
@@ -22,21 +23,21 @@ func (s anything) RoundTrip(r *http.Request) (*http.Response, error) {
 // AnyBytes fuzzes a wire whose provider may say anything: a stream of bytes is an
 // answer that ends, or an error. open makes a model that asks by the client, which
 // reaches no network.
-func AnyBytes(f *testing.F, open func(*http.Client) (parley.Model, error)) {
+func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"))
 	f.Add([]byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n" +
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		model, err := open(&http.Client{Transport: anything(raw)})
+		adapter, err := open(&http.Client{Transport: anything(raw)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended, bytes := 0, 0
-		for chunk, err := range model.Stream(t.Context(), parley.EncodedRequest{}) {
+		for chunk, err := range adapter.Stream(t.Context(), model.EncodedRequest{}) {
 			if ended > 0 {
 				t.Fatalf("%q goes on behind its end", raw)
 			}
-			if err != nil || chunk.Kind == parley.ChunkFinish {
+			if err != nil || chunk.Kind == model.ChunkFinish {
 				ended++
 			}
 			bytes += len(chunk.Text)

@@ -11,18 +11,19 @@ import (
 	"testing"
 
 	"parley"
+	"parley/model"
 )
 
 // everything is a request with every field set that a wire may carry, anew each
 // time. Where provider data say what is sent, another part goes without.
-func everything(model parley.ModelID, reasoning []byte) parley.ModelRequest {
-	image := parley.RequestPart{Kind: parley.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG"), Width: 1, Height: 1, Sequence: 1}
-	return parley.ModelRequest{
-		Model: model, System: "Be brief.", Think: true, Search: true, CacheKey: "session",
+func everything(modelID parley.ModelID, reasoning []byte) model.Request {
+	image := model.Part{Kind: model.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG"), Width: 1, Height: 1, Sequence: 1}
+	return model.Request{
+		Model: modelID, System: "Be brief.", Think: true, Search: true, CacheKey: "session",
 		Tools: []parley.ToolDefinition{{Name: "add", Description: "Adds.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"}}}`)}},
-		Messages: []parley.RequestMessage{
-			{Role: parley.RequestUser, Parts: []parley.RequestPart{image, Text("What is 1 + 2?")}},
-			Answer(parley.RequestPart{Kind: parley.PartReasoning, Text: "A call.", ProviderData: reasoning}, Text("Let me see."),
+		Messages: []model.Message{
+			{Role: model.RoleUser, Parts: []model.Part{image, Text("What is 1 + 2?")}},
+			Answer(model.Part{Kind: model.PartReasoning, Text: "A call.", ProviderData: reasoning}, Text("Let me see."),
 				Call("own-1", "add", `{"a":1}`, []byte(`{"id":"call_0","arguments":"{\"a\": 1}"}`)), Call("own-2", "add", `{"a":2}`, nil)),
 			Results(Result("own-1", "3", false), Result("own-2", "no", true)),
 			Say("And again?"),
@@ -96,12 +97,12 @@ func changed(data []byte) []byte {
 // answer is kept changes with it, or the request cannot be sent. unsent are the
 // fields that are no part of what this wire sends, with the indexes left out: those
 // and no others change nothing.
-func RunLeaves(t *testing.T, model parley.Model, id parley.ModelID, reasoning []byte, unsent ...string) {
+func RunLeaves(t *testing.T, adapter model.Model, id parley.ModelID, reasoning []byte, unsent ...string) {
 	t.Helper()
-	keyOf := func(request parley.ModelRequest) (parley.Hash, error) {
+	keyOf := func(request model.Request) (parley.Hash, error) {
 		request.CacheKey = ""
-		encoded, err := model.Encode(request)
-		return parley.ResponseKey(encoded), err
+		encoded, err := adapter.Encode(request)
+		return model.ResponseKey(encoded), err
 	}
 	before, err := keyOf(everything(id, reasoning))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/model"
 )
 
 // Options are what a Factory needs to know.
@@ -27,7 +28,7 @@ type Options struct {
 }
 
 // Factory makes the Model under test; it closes it with the test.
-type Factory func(t testing.TB, o Options) parley.Model
+type Factory func(t testing.TB, o Options) model.Model
 
 // testKey looks like nothing that a provider gives out.
 const testKey = "not-a-real-key-0123456789"
@@ -36,13 +37,13 @@ const testKey = "not-a-real-key-0123456789"
 var update = flag.Bool("update", false, "rewrite the expected folds of the recordings")
 
 // Request is a small request for a model of a format's provider.
-func Request(format Format) parley.ModelRequest {
+func Request(format Format) model.Request {
 	name := parley.ModelID("openai/gpt-5")
 	if format == Anthropic {
 		name = "anthropic/claude-sonnet-4-5"
 	}
-	return parley.ModelRequest{Model: name, Messages: []parley.RequestMessage{
-		{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "Hello"}}},
+	return model.Request{Model: name, Messages: []model.Message{
+		{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Hello"}}},
 	}}
 }
 
@@ -70,7 +71,7 @@ func serve(t testing.TB, h http.Handler) string {
 }
 
 // encode is Encode for requests that must be fine.
-func encode(t *testing.T, model parley.Model, request parley.ModelRequest) parley.EncodedRequest {
+func encode(t *testing.T, model model.Model, request model.Request) model.EncodedRequest {
 	t.Helper()
 	encoded, err := model.Encode(request)
 	if err != nil {
@@ -80,7 +81,7 @@ func encode(t *testing.T, model parley.Model, request parley.ModelRequest) parle
 }
 
 // ask folds the answer to a small request.
-func ask(t *testing.T, format Format, model parley.Model) Fold {
+func ask(t *testing.T, format Format, model model.Model) Fold {
 	t.Helper()
 	fold, err := Collect(model.Stream(t.Context(), encode(t, model, Request(format))))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"parley"
 	"parley/llm/sse"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // none is the number of no block.
@@ -18,9 +19,9 @@ type decoder struct {
 	scan     wire.Scanner
 	last     repeated
 	blocks   int
-	current  int              // the run of text, reasoning or refusal that goes on, or none
-	kind     parley.ChunkKind // its kind
-	runes    wire.Runes       // what its last delta left over
+	current  int             // the run of text, reasoning or refusal that goes on, or none
+	kind     model.ChunkKind // its kind
+	runes    wire.Runes      // what its last delta left over
 	thoughts []thought
 	calls    []*call
 	usage    parley.Usage
@@ -52,7 +53,7 @@ type deltaFields struct {
 }
 
 // Decode takes one frame in.
-func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
+func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bool, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 {
 		return chunks, false, nil
@@ -65,7 +66,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 	}
 	if text, ok := d.last.match(data); ok {
 		if len(text) > 0 {
-			chunks = d.run(chunks, parley.ChunkText, text)
+			chunks = d.run(chunks, model.ChunkText, text)
 		}
 		return chunks, false, nil
 	}
@@ -110,7 +111,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk
 func (d *decoder) Complete() bool { return d.finish != "" }
 
 // End accepts a wire that ends after its finish reason.
-func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
+func (d *decoder) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	if !d.Complete() {
 		return d.flush(chunks), wire.ErrUnfinished
 	}
@@ -119,7 +120,7 @@ func (d *decoder) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
 
 // choice takes an element of choices in. Parley asks for one; others are
 // passed over.
-func (d *decoder) choice(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) choice(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	var index int64
 	for more := s.Object(); more; {
@@ -149,7 +150,7 @@ func (d *decoder) choice(chunks []parley.Chunk) []parley.Chunk {
 	return chunks
 }
 
-func (d *decoder) delta(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) delta(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	var f deltaFields
 	for more := s.Object(); more; {
@@ -196,7 +197,7 @@ func (d *decoder) delta(chunks []parley.Chunk) []parley.Chunk {
 
 // parts takes content in that is a list of parts, as Mistral's reasoning models
 // send it: {"type":"text","text":…} and {"type":"thinking","thinking":[…]}.
-func (d *decoder) parts(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) parts(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	for more := s.Array(); more; {
 		if more = s.Element(); !more {
@@ -232,47 +233,47 @@ func (d *decoder) parts(chunks []parley.Chunk) []parley.Chunk {
 }
 
 // texts appends what a delta says, and empties f.
-func (d *decoder) texts(chunks []parley.Chunk, f *deltaFields) []parley.Chunk {
+func (d *decoder) texts(chunks []model.Chunk, f *deltaFields) []model.Chunk {
 	if len(f.reasoning) > 0 {
-		if f.field != "" && (d.kind != parley.ChunkReasoning || d.current == none) {
+		if f.field != "" && (d.kind != model.ChunkReasoning || d.current == none) {
 			d.thoughts = append(d.thoughts, thought{block: d.blocks, field: f.field})
 		}
-		chunks = d.run(chunks, parley.ChunkReasoning, f.reasoning)
+		chunks = d.run(chunks, model.ChunkReasoning, f.reasoning)
 	}
 	if len(f.content) > 0 {
-		chunks = d.run(chunks, parley.ChunkText, f.content)
+		chunks = d.run(chunks, model.ChunkText, f.content)
 	}
 	if len(f.refusal) > 0 {
 		d.refused = true
-		chunks = d.run(chunks, parley.ChunkRefusal, f.refusal)
+		chunks = d.run(chunks, model.ChunkRefusal, f.refusal)
 	}
 	*f = deltaFields{}
 	return chunks
 }
 
 // run appends a fragment to the run of its kind, or begins one.
-func (d *decoder) run(chunks []parley.Chunk, kind parley.ChunkKind, fragment []byte) []parley.Chunk {
+func (d *decoder) run(chunks []model.Chunk, kind model.ChunkKind, fragment []byte) []model.Chunk {
 	if d.current == none || d.kind != kind {
 		chunks = d.endRun(chunks)
 		d.current, d.kind = d.blocks, kind
 		d.blocks++
 	}
 	if text := d.runes.Join(fragment); text != "" {
-		chunks = append(chunks, parley.Chunk{Kind: kind, Block: d.current, Text: text})
+		chunks = append(chunks, model.Chunk{Kind: kind, Block: d.current, Text: text})
 	}
 	return chunks
 }
 
-func (d *decoder) endRun(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) endRun(chunks []model.Chunk) []model.Chunk {
 	if text := d.runes.End(); text != "" {
-		chunks = append(chunks, parley.Chunk{Kind: d.kind, Block: d.current, Text: text})
+		chunks = append(chunks, model.Chunk{Kind: d.kind, Block: d.current, Text: text})
 	}
 	d.current = none
 	return chunks
 }
 
 // toolCall takes one delta of one call in.
-func (d *decoder) toolCall(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) toolCall(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	index := int64(none)
 	var id, name, arguments, extra []byte
@@ -353,16 +354,16 @@ func (d *decoder) callFor(index int64, id, name []byte) *call {
 }
 
 // advance appends what is new of a call that has a name, or at the end.
-func (d *decoder) advance(chunks []parley.Chunk, c *call) []parley.Chunk {
+func (d *decoder) advance(chunks []model.Chunk, c *call) []model.Chunk {
 	if c.block == none {
 		chunks = d.endRun(chunks)
 		c.block = d.blocks
 		d.blocks++
-		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkToolCall, Block: c.block, CallID: c.id, Name: c.name})
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkToolCall, Block: c.block, CallID: c.id, Name: c.name})
 	}
 	if c.sent < len(c.arguments) {
 		if text := c.runes.Join(c.arguments[c.sent:]); text != "" {
-			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkArguments, Block: c.block, Text: text})
+			chunks = append(chunks, model.Chunk{Kind: model.ChunkArguments, Block: c.block, Text: text})
 		}
 		c.sent = len(c.arguments)
 	}
@@ -370,7 +371,7 @@ func (d *decoder) advance(chunks []parley.Chunk, c *call) []parley.Chunk {
 }
 
 // flush appends what was held back.
-func (d *decoder) flush(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) flush(chunks []model.Chunk) []model.Chunk {
 	chunks = d.endRun(chunks)
 	for _, c := range d.calls {
 		if len(c.arguments) == 0 && d.finish != parley.FinishLength && d.finish != "" {
@@ -378,28 +379,28 @@ func (d *decoder) flush(chunks []parley.Chunk) []parley.Chunk {
 		}
 		chunks = d.advance(chunks, c)
 		if text := c.runes.End(); text != "" {
-			chunks = append(chunks, parley.Chunk{Kind: parley.ChunkArguments, Block: c.block, Text: text})
+			chunks = append(chunks, model.Chunk{Kind: model.ChunkArguments, Block: c.block, Text: text})
 		}
 	}
 	return chunks
 }
 
 // end appends the rest of a complete answer.
-func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
+func (d *decoder) end(chunks []model.Chunk) []model.Chunk {
 	if d.finish == "" {
 		d.finish = parley.FinishStop // [DONE] alone
 	}
 	chunks = d.flush(chunks)
 	for _, t := range d.thoughts {
 		data := append(parley.AppendJSONString([]byte(`{"field":`), t.field), '}')
-		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: t.block, Data: data})
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkProviderData, Block: t.block, Data: data})
 	}
 	for _, c := range d.calls {
 		data := wire.CallData{ID: c.id, Arguments: valid(c.arguments), Extra: c.extra}
-		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkProviderData, Block: c.block, Data: data.Bytes()})
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkProviderData, Block: c.block, Data: data.Bytes()})
 	}
 	if !d.usage.IsZero() {
-		chunks = append(chunks, parley.Chunk{Kind: parley.ChunkUsage, Usage: d.usage})
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkUsage, Usage: d.usage})
 	}
 	finish := d.finish
 	switch {
@@ -410,7 +411,7 @@ func (d *decoder) end(chunks []parley.Chunk) []parley.Chunk {
 	case finish == parley.FinishToolCalls && len(d.calls) == 0:
 		finish = parley.FinishStop
 	}
-	return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: finish})
+	return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: finish})
 }
 
 func valid(text []byte) string {

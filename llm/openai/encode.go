@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // EncoderVersion is the version of the bytes that Encode makes. A change of
@@ -39,14 +40,14 @@ const defaultThinking = "medium"
 // words for thinking and search. Think asks for reasoning where the wire says
 // how; elsewhere the model decides. Reasoning is sent back only to a provider
 // that gave it in a field of its own, and only with the calls it led to.
-func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(EncoderVersion, request)
 }
 
 // EncodeAs is Encode as a version of it was.
-func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > EncoderVersion {
-		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
+		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
 	}
 	first := version == 1
 	if first {
@@ -56,16 +57,16 @@ func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.Encod
 	var err error
 	if !first {
 		if b, err = appendTools(b, request.Tools); err != nil {
-			return parley.EncodedRequest{}, err
+			return model.EncodedRequest{}, err
 		}
 	}
 	if b, err = appendMessages(append(b, `,"messages":[`...), request); err != nil {
-		return parley.EncodedRequest{}, err
+		return model.EncodedRequest{}, err
 	}
 	b = append(b, ']')
 	if first {
 		if b, err = appendTools(b, request.Tools); err != nil {
-			return parley.EncodedRequest{}, err
+			return model.EncodedRequest{}, err
 		}
 	}
 	b = appendParameters(b, request)
@@ -73,7 +74,7 @@ func (m *Model) EncodeAs(version int, request parley.ModelRequest) (parley.Encod
 		b = parley.AppendJSONString(wire.AppendField(b, "prompt_cache_key"), request.CacheKey)
 	}
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}}`...)
-	return parley.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
+	return model.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
 }
 
 // marks are the messages that a request marks for the provider's cache.
@@ -82,7 +83,7 @@ type marks struct {
 	before, last int
 }
 
-func marksOf(request parley.ModelRequest) marks {
+func marksOf(request model.Request) marks {
 	m := marks{before: -1, last: -1}
 	if request.CacheKey != "" && request.Model.Provider() == dashScope {
 		m.on = true
@@ -109,7 +110,7 @@ func appendPart(b []byte, text string, marked bool) []byte {
 	return append(b, '}')
 }
 
-func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
+func appendMessages(b []byte, request model.Request) ([]byte, error) {
 	marks := marksOf(request)
 	empty := true
 	next := func(role string) []byte {
@@ -125,17 +126,17 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 	var ids wire.CallIDs
 	for i, message := range request.Messages {
 		switch message.Role {
-		case parley.RequestUser:
+		case model.RoleUser:
 			b = append(appendUser(wire.AppendField(next("user"), "content"), message, marks, marks.at(i)), '}')
-		case parley.RequestAssistant:
+		case model.RoleAssistant:
 			text := wire.JoinText(message.Parts)
-			if !has(message, parley.PartToolCall) && text == "" {
+			if !has(message, model.PartToolCall) && text == "" {
 				continue // reasoning alone says nothing on this wire
 			}
 			b = appendAssistant(next("assistant"), message, text, &ids)
-		case parley.RequestTool:
+		case model.RoleTool:
 			for j, part := range message.Parts {
-				if part.Kind != parley.PartToolResult {
+				if part.Kind != model.PartToolResult {
 					continue
 				}
 				id, err := ids.Result(part.CallID)
@@ -156,21 +157,21 @@ func appendMessages(b []byte, request parley.ModelRequest) ([]byte, error) {
 }
 
 // appendUser appends a user's content: a text, or with images a list of parts.
-func appendUser(b []byte, message parley.RequestMessage, marks marks, marked bool) []byte {
-	if !has(message, parley.PartImage) {
+func appendUser(b []byte, message model.Message, marks marks, marked bool) []byte {
+	if !has(message, model.PartImage) {
 		return marks.appendText(b, wire.JoinText(message.Parts), marked)
 	}
 	b = append(b, '[')
 	first := true
 	for i, part := range message.Parts {
-		if part.Kind != parley.PartImage && (part.Kind != parley.PartText || part.Text == "") {
+		if part.Kind != model.PartImage && (part.Kind != model.PartText || part.Text == "") {
 			continue
 		}
 		if !first {
 			b = append(b, ',')
 		}
 		first = false
-		if part.Kind == parley.PartText {
+		if part.Kind == model.PartText {
 			b = appendPart(b, part.Text, marked && i == len(message.Parts)-1)
 			continue
 		}
@@ -181,7 +182,7 @@ func appendUser(b []byte, message parley.RequestMessage, marks marks, marked boo
 	return append(b, ']')
 }
 
-func has(message parley.RequestMessage, kind parley.PartKind) bool {
+func has(message model.Message, kind model.PartKind) bool {
 	for _, part := range message.Parts {
 		if part.Kind == kind {
 			return true
@@ -191,7 +192,7 @@ func has(message parley.RequestMessage, kind parley.PartKind) bool {
 }
 
 // resultText marks an error, for which the wire has no field.
-func resultText(part parley.RequestPart) string {
+func resultText(part model.Part) string {
 	const mark = "Error: "
 	if part.IsError && (len(part.Text) < 5 || !strings.EqualFold(part.Text[:5], "error")) {
 		return mark + part.Text
@@ -199,14 +200,14 @@ func resultText(part parley.RequestPart) string {
 	return part.Text
 }
 
-func appendAssistant(b []byte, message parley.RequestMessage, text string, ids *wire.CallIDs) []byte {
+func appendAssistant(b []byte, message model.Message, text string, ids *wire.CallIDs) []byte {
 	b = wire.AppendField(b, "content")
 	if text == "" {
 		b = append(b, "null"...)
 	} else {
 		b = parley.AppendJSONString(b, text)
 	}
-	if !has(message, parley.PartToolCall) {
+	if !has(message, model.PartToolCall) {
 		return append(b, '}')
 	}
 	if field, reasoning := reasoningOf(message); field != "" {
@@ -215,7 +216,7 @@ func appendAssistant(b []byte, message parley.RequestMessage, text string, ids *
 	b = append(b, `,"tool_calls":[`...)
 	first := true
 	for _, part := range message.Parts {
-		if part.Kind != parley.PartToolCall {
+		if part.Kind != model.PartToolCall {
 			continue
 		}
 		if !first {
@@ -227,7 +228,7 @@ func appendAssistant(b []byte, message parley.RequestMessage, text string, ids *
 	return append(b, "]}"...)
 }
 
-func appendCall(b []byte, part parley.RequestPart, ids *wire.CallIDs) []byte {
+func appendCall(b []byte, part model.Part, ids *wire.CallIDs) []byte {
 	data, ok := wire.ReadCallData(part.ProviderData)
 	arguments := data.Arguments
 	if !ok || arguments == "" {
@@ -248,9 +249,9 @@ func appendCall(b []byte, part parley.RequestPart, ids *wire.CallIDs) []byte {
 
 // reasoningOf is the reasoning to send back, and the field that its provider
 // has for it; an empty field when there is none.
-func reasoningOf(message parley.RequestMessage) (field, text string) {
+func reasoningOf(message model.Message) (field, text string) {
 	for _, part := range message.Parts {
-		if part.Kind != parley.PartReasoning {
+		if part.Kind != model.PartReasoning {
 			continue
 		}
 		var data struct {
@@ -286,7 +287,7 @@ func appendTools(b []byte, tools []parley.ToolDefinition) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func appendParameters(b []byte, request parley.ModelRequest) []byte {
+func appendParameters(b []byte, request model.Request) []byte {
 	p := request.Parameters
 	provider := request.Model.Provider()
 	if p.Temperature != nil {
@@ -321,7 +322,7 @@ func appendParameters(b []byte, request parley.ModelRequest) []byte {
 	return b
 }
 
-func appendThinking(b []byte, request parley.ModelRequest) []byte {
+func appendThinking(b []byte, request model.Request) []byte {
 	name := request.Model.Name()
 	switch request.Model.Provider() {
 	case dashScope:

@@ -6,21 +6,22 @@ import (
 
 	"parley"
 	"parley/llm/llmtest"
+	"parley/model"
 )
 
 func TestEncode(t *testing.T) {
-	model := newModel(t, llmtest.Options{BaseURL: "http://127.0.0.1:1"})
-	hello := func(id parley.ModelID, p parley.Parameters) parley.ModelRequest {
-		return parley.ModelRequest{Model: id, Messages: []parley.RequestMessage{llmtest.Say("Hello")}, Parameters: p}
+	adapter := newModel(t, llmtest.Options{BaseURL: "http://127.0.0.1:1"})
+	hello := func(id parley.ModelID, p parley.Parameters) model.Request {
+		return model.Request{Model: id, Messages: []model.Message{llmtest.Say("Hello")}, Parameters: p}
 	}
-	with := func(r parley.ModelRequest, change func(*parley.ModelRequest)) parley.ModelRequest {
+	with := func(r model.Request, change func(*model.Request)) model.Request {
 		change(&r)
 		return r
 	}
-	think := func(r *parley.ModelRequest) { r.Think = true }
-	search := func(r *parley.ModelRequest) { r.Search = true }
+	think := func(r *model.Request) { r.Think = true }
+	search := func(r *model.Request) { r.Search = true }
 	every := parley.Parameters{Temperature: llmtest.Of(0.7), TopP: llmtest.Of(1.0), MaxTokens: llmtest.Of(100), Seed: llmtest.Of(int64(-7)), ReasoningEffort: llmtest.Of("low")}
-	caching := func(r *parley.ModelRequest) { r.CacheKey = "0f0f" }
+	caching := func(r *model.Request) { r.CacheKey = "0f0f" }
 	cases := []llmtest.EncodeCase{
 		{Name: "hello", Request: hello("openai/gpt-4.1", parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation("openai/gpt-5", nil)},
@@ -32,37 +33,37 @@ func TestEncode(t *testing.T) {
 		{Name: "think dashscope", Request: with(hello("dashscope/qwen-plus", parley.Parameters{}), think)},
 		{Name: "search", Request: with(hello("openai/gpt-5-search-api", parley.Parameters{}), search)},
 		{Name: "search dashscope", Request: with(hello("dashscope/qwen-plus", parley.Parameters{}), search)},
-		{Name: "signed call", Request: with(hello("gemini/gemini-3-pro", parley.Parameters{}), func(r *parley.ModelRequest) {
+		{Name: "signed call", Request: with(hello("gemini/gemini-3-pro", parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages,
 				llmtest.Answer(llmtest.Call("own", "now", "{}", []byte(`{"id":"x","arguments":"{}","extra":{"google":{"thought_signature":"s"}}}`))),
 				llmtest.Results(llmtest.Result("own", "noon", false)))
 		})},
-		{Name: "image", Request: parley.ModelRequest{Model: "openai/gpt-5", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
-		{Name: "nothing", Request: parley.ModelRequest{Model: "openai/gpt-5"}, Invalid: "messages"},
-		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
+		{Name: "image", Request: model.Request{Model: "openai/gpt-5", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
+		{Name: "nothing", Request: model.Request{Model: "openai/gpt-5"}, Invalid: "messages"},
+		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
 		}), Invalid: "messages"},
-		{Name: "schema", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *parley.ModelRequest) {
+		{Name: "schema", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *model.Request) {
 			r.Tools = []parley.ToolDefinition{{Name: "x", Parameters: []byte(`[1]`)}}
 		}), Invalid: "tools"},
 	}
-	llmtest.RunEncode(t, "1", llmtest.As(1, model), cases)
-	llmtest.RunEncode(t, "2", model, append(cases, []llmtest.EncodeCase{
+	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
+	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
 		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
 		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
-		{Name: "cached image dashscope", Request: with(parley.ModelRequest{Model: "dashscope/qwen3.5-plus", Messages: []parley.RequestMessage{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}, caching)},
+		{Name: "cached image dashscope", Request: with(model.Request{Model: "dashscope/qwen3.5-plus", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}, caching)},
 	}...))
 	t.Run("leaves", func(t *testing.T) {
 		// An effort says what think would; provider data hold a call's very arguments.
 		unsent := []string{".Messages[0].Parts[0].Name", ".Messages[0].Parts[0].Width", ".Messages[0].Parts[0].Height", ".Messages[0].Parts[0].Sequence", ".Messages[1].Parts[2].Arguments", ".Think", ".CacheKey"}
-		llmtest.RunLeaves(t, model, "deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`), unsent...)
-		llmtest.RunLeaves(t, model, "openai/gpt-5", nil, append(unsent, ".Messages[1].Parts[0].Kind", ".Messages[1].Parts[0].Text")...)
+		llmtest.RunLeaves(t, adapter, "deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`), unsent...)
+		llmtest.RunLeaves(t, adapter, "openai/gpt-5", nil, append(unsent, ".Messages[1].Parts[0].Kind", ".Messages[1].Parts[0].Text")...)
 	})
 	t.Run("prefix", func(t *testing.T) {
 		for _, id := range []parley.ModelID{"openai/gpt-5", "dashscope/qwen-plus"} {
-			llmtest.RunPrefix(t, model, with(llmtest.Conversation(id, nil), caching))
+			llmtest.RunPrefix(t, adapter, with(llmtest.Conversation(id, nil), caching))
 		}
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"parley"
 	"parley/llm/llmtest"
 	"parley/llm/openai"
+	"parley/model"
 )
 
 // A provider is a base URL and a key; here a server on loopback stands in for it.
@@ -15,27 +15,27 @@ func ExampleNew() {
 	server := httptest.NewServer(llmtest.ServeText(llmtest.OpenAI, "Hello there"))
 	defer server.Close()
 
-	model, err := openai.New(openai.Options{BaseURL: server.URL + "/v1"})
+	adapter, err := openai.New(openai.Options{BaseURL: server.URL + "/v1"})
 	if err != nil {
 		panic(err)
 	}
-	defer model.Close()
-	encoded, err := model.Encode(parley.ModelRequest{
+	defer adapter.Close()
+	encoded, err := adapter.Encode(model.Request{
 		Model: "openai/some-model",
-		Messages: []parley.RequestMessage{
-			{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "Hello"}}},
+		Messages: []model.Message{
+			{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Hello"}}},
 		},
 	})
 	if err != nil {
 		panic(err)
 	}
-	for chunk, err := range model.Stream(context.Background(), encoded) {
+	for chunk, err := range adapter.Stream(context.Background(), encoded) {
 		switch {
 		case err != nil:
 			panic(err)
-		case chunk.Kind == parley.ChunkText:
+		case chunk.Kind == model.ChunkText:
 			fmt.Println(chunk.Text)
-		case chunk.Kind == parley.ChunkFinish:
+		case chunk.Kind == model.ChunkFinish:
 			fmt.Println(chunk.Finish)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package openai is parley.Model over the Chat Completions wire: OpenAI's own
+// Package openai is model.Model over the Chat Completions wire: OpenAI's own
 // and every server that is compatible with it.
 //
 // It owns that format: requests into bytes, frames into chunks. What a failure
@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 // DefaultBaseURL is OpenAI's own.
@@ -38,7 +39,7 @@ type Model struct {
 	endpoint *wire.Endpoint
 }
 
-var _ parley.Model = (*Model)(nil)
+var _ model.Model = (*Model)(nil)
 
 // New makes the Model of a provider; CodeInvalid when its base URL is none.
 func New(o Options) (*Model, error) {
@@ -68,12 +69,12 @@ func (m *Model) Name() string { return m.name }
 // Close closes the connections that no answer uses.
 func (m *Model) Close() { m.endpoint.Close() }
 
-// Stream sends an encoded request and yields its answer, see parley.Model.
-func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+// Stream sends an encoded request and yields its answer, see model.Model.
+func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{current: none} })
 }
 
-// Warms implements parley.Model: DashScope keeps what is marked for everybody
+// Warms implements model.Model: DashScope keeps what is marked for everybody
 // with the same credential. The others find a beginning by themselves, and keep it
 // where the requests of one session go.
 func (m *Model) Warms(model parley.ModelID) (least int, why string) {

@@ -5,16 +5,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
 	"parley/llm/llmtest"
 	"parley/llm/openai"
+	"parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.OpenAI, newModel) }
 
-func newModel(t testing.TB, o llmtest.Options) parley.Model {
+func newModel(t testing.TB, o llmtest.Options) model.Model {
 	t.Helper()
 	model, err := openai.New(openai.Options{BaseURL: o.BaseURL + "/v1", APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package record writes the exchanges with a provider to files, and answers from
 // them later, so that agents can be tested without a network, a key or a bill.
 //
-// A Recorder is a parley.Model around another one: each request that was answered
+// A Recorder is a model.Model around another one: each request that was answered
 // to its end becomes a file, <provider>/<model>-<key>-<n>.jsonl below a directory,
 // its first line the request and each other one a chunk of the answer. A Player
 // answers from such a directory; it needs a Model of the same wire to encode
@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // Options change how exchanges are written and found. Both sides need the same Ignore.
@@ -67,7 +68,7 @@ func (o *Options) steady(body []byte) []byte {
 }
 
 // nameOf is the file of the n-th exchange of a request, below the directory.
-func (o *Options) nameOf(encoded parley.EncodedRequest, n int) string {
+func (o *Options) nameOf(encoded model.EncodedRequest, n int) string {
 	hash := parley.HashOf(o.steady(encoded.Body))
 	return filepath.Join(folder(encoded.Model), fmt.Sprintf("%s-%x-%d.jsonl", plain(encoded.Model.Name()), hash[:keyBytes], n))
 }
@@ -98,9 +99,9 @@ type line struct {
 	Error *failure `json:"error,omitempty"`
 }
 
-// chunk is a parley.Chunk.
+// chunk is a model.Chunk.
 type chunk struct {
-	Kind   parley.ChunkKind    `json:"kind"`
+	Kind   model.ChunkKind     `json:"kind"`
 	Block  int                 `json:"block,omitempty"`
 	Text   string              `json:"text,omitempty"`
 	CallID string              `json:"call_id,omitempty"`
@@ -110,7 +111,7 @@ type chunk struct {
 	Finish parley.FinishReason `json:"finish,omitempty"`
 }
 
-// failure is a parley.ModelError.
+// failure is a model.Error.
 type failure struct {
 	Class        parley.ErrorClass `json:"class"`
 	Retryable    bool              `json:"retryable"`

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"parley"
 	"parley/llm/record"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 // An agent's test records once, with the provider, and plays ever after.
@@ -38,15 +38,15 @@ func Example() {
 	// Hello.
 }
 
-func show(model parley.Model, text string) {
-	encoded, err := model.Encode(parley.ModelRequest{Model: "sim/echo", Messages: []parley.RequestMessage{
-		{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}},
+func show(adapter model.Model, text string) {
+	encoded, err := adapter.Encode(model.Request{Model: "sim/echo", Messages: []model.Message{
+		{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}},
 	}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for chunk, err := range model.Stream(context.Background(), encoded) {
+	for chunk, err := range adapter.Stream(context.Background(), encoded) {
 		if err != nil {
 			fmt.Println(err)
 			return

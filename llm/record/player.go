@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
 )
 
 // maxLine bounds a line of a recording: a request with its images.
@@ -23,7 +24,7 @@ const maxLine = 128 << 20
 
 // Player answers requests from recordings and sends nothing.
 type Player struct {
-	wire    parley.Model
+	wire    model.Model
 	dir     string
 	options Options
 
@@ -31,38 +32,38 @@ type Player struct {
 	given map[string]int
 }
 
-var _ parley.Model = (*Player)(nil)
+var _ model.Model = (*Player)(nil)
 
 // Open answers from the recordings below a directory. wire encodes requests, as the
 // one did that was recorded; any key will do for it. CodeNotFound when there is no
 // such directory.
-func Open(wire parley.Model, dir string, options Options) (*Player, error) {
+func Open(wire model.Model, dir string, options Options) (*Player, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, parley.Errorf(parley.CodeNotFound, "There are no recordings in %s. Make some with parley serve --record %s.", dir, dir)
 	}
 	return &Player{wire: wire, dir: dir, options: options, given: map[string]int{}}, nil
 }
 
-// Encode implements parley.Model.
-func (p *Player) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+// Encode implements model.Model.
+func (p *Player) Encode(request model.Request) (model.EncodedRequest, error) {
 	return p.wire.Encode(request)
 }
 
-// EncodeAs implements parley.Model.
-func (p *Player) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+// EncodeAs implements model.Model.
+func (p *Player) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	return p.wire.EncodeAs(version, request)
 }
 
-// Warms implements parley.Model.
+// Warms implements model.Model.
 func (p *Player) Warms(model parley.ModelID) (least int, why string) { return p.wire.Warms(model) }
 
-// Stream implements parley.Model: the recorded answer, at once. A request that was
+// Stream implements model.Model: the recorded answer, at once. A request that was
 // never recorded is an error that names the missing file and the nearest one.
-func (p *Player) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (p *Player) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		file, err := p.next(encoded)
 		if err != nil {
-			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, err.Error(), nil))
+			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, err.Error(), nil))
 			return
 		}
 		defer file.Close() //nolint:errcheck // it was only read
@@ -71,12 +72,12 @@ func (p *Player) Stream(ctx context.Context, encoded parley.EncodedRequest) iter
 		lines.Scan() // the request
 		for lines.Scan() {
 			if ctx.Err() != nil {
-				yield(parley.Chunk{}, context.Cause(ctx))
+				yield(model.Chunk{}, context.Cause(ctx))
 				return
 			}
 			var l line
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the recording "+file.Name()+" cannot be read", err))
+				yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the recording "+file.Name()+" cannot be read", err))
 				return
 			}
 			c, err := l.read()
@@ -88,16 +89,16 @@ func (p *Player) Stream(ctx context.Context, encoded parley.EncodedRequest) iter
 }
 
 // read makes what was yielded of a line.
-func (l *line) read() (parley.Chunk, error) {
+func (l *line) read() (model.Chunk, error) {
 	if e := l.Error; e != nil {
-		failed := parley.NewModelError(e.Class, e.Retryable, e.Message, nil)
+		failed := model.NewError(e.Class, e.Retryable, e.Message, nil)
 		failed.Status, failed.RetryAfter = e.Status, time.Duration(e.RetryAfterMS)*time.Millisecond
-		return parley.Chunk{}, failed
+		return model.Chunk{}, failed
 	}
 	if l.Chunk == nil {
-		return parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "a line of the recording is neither a chunk nor an error", nil)
+		return model.Chunk{}, model.NewError(parley.ClassModel, false, "a line of the recording is neither a chunk nor an error", nil)
 	}
-	c := parley.Chunk{Kind: l.Chunk.Kind, Block: l.Chunk.Block, Text: l.Chunk.Text, CallID: l.Chunk.CallID, Name: l.Chunk.Name, Data: l.Chunk.Data, Finish: l.Chunk.Finish}
+	c := model.Chunk{Kind: l.Chunk.Kind, Block: l.Chunk.Block, Text: l.Chunk.Text, CallID: l.Chunk.CallID, Name: l.Chunk.Name, Data: l.Chunk.Data, Finish: l.Chunk.Finish}
 	if l.Chunk.Usage != nil {
 		c.Usage = *l.Chunk.Usage
 	}
@@ -105,7 +106,7 @@ func (l *line) read() (parley.Chunk, error) {
 }
 
 // next opens the recording that comes next for a request.
-func (p *Player) next(encoded parley.EncodedRequest) (*os.File, error) {
+func (p *Player) next(encoded model.EncodedRequest) (*os.File, error) {
 	first := p.options.nameOf(encoded, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +126,7 @@ func (p *Player) next(encoded parley.EncodedRequest) (*os.File, error) {
 const shown = 60
 
 // missing says which recording is not there, and which comes nearest.
-func (p *Player) missing(encoded parley.EncodedRequest, name string) error {
+func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 	said := fmt.Sprintf("no recording of this request: %s is missing in %s", name, p.dir)
 	nearest, at, was := "", -1, []byte(nil)
 	is := p.options.steady(encoded.Body)

@@ -16,16 +16,17 @@ import (
 	"parley/llm/openai"
 	"parley/llm/record"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func ask(model parley.ModelID, text string) parley.ModelRequest {
-	return parley.ModelRequest{Model: model, Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}}}
+func ask(modelID parley.ModelID, text string) model.Request {
+	return model.Request{Model: modelID, Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}}}
 }
 
 // said streams a request and collects what came.
-func said(t *testing.T, ctx context.Context, model parley.Model, request parley.ModelRequest) (chunks []parley.Chunk, failed error) {
+func said(t *testing.T, ctx context.Context, model model.Model, request model.Request) (chunks []model.Chunk, failed error) {
 	t.Helper()
 	encoded, err := model.Encode(request)
 	if err != nil {
@@ -55,9 +56,9 @@ func pair(t *testing.T, options record.Options) (*record.Recorder, *record.Playe
 }
 
 // unreachable encodes and must not be asked.
-type unreachable struct{ parley.Model }
+type unreachable struct{ model.Model }
 
-func (unreachable) Stream(context.Context, parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
+func (unreachable) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	panic("a request was sent")
 }
 
@@ -65,7 +66,7 @@ func (unreachable) Stream(context.Context, parley.EncodedRequest) iter.Seq2[parl
 func TestPlaysWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{})
-	for _, request := range []parley.ModelRequest{
+	for _, request := range []model.Request{
 		ask("sim/echo", "Grüße 😀"), ask("sim/reason", "think"), ask("sim/lorem-30-0", "x"),
 		{Model: "sim/tool", Tools: []parley.ToolDefinition{{Name: "current_time"}}, Messages: ask("sim/tool", "When?").Messages},
 		ask("sim/fail-rate_limit-1", "x"),
@@ -86,9 +87,9 @@ func TestRepeatedRequestsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{})
 	request := ask("sim/fail-network-1", "again")
-	outcomes := func(model parley.Model) (out []bool) {
+	outcomes := func(adapter model.Model) (out []bool) {
 		for n := 1; n <= 2; n++ {
-			_, err := said(t, parley.WithAttempt(t.Context(), n), model, request)
+			_, err := said(t, model.WithAttempt(t.Context(), n), adapter, request)
 			out = append(out, err == nil)
 		}
 		return out
@@ -207,10 +208,10 @@ func TestRoutingFieldsDoNotCount(t *testing.T) {
 }
 
 // canned answers everything alike.
-type canned struct{ parley.Model }
+type canned struct{ model.Model }
 
-func (canned) Stream(context.Context, parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
-		_ = yield(parley.Chunk{Kind: parley.ChunkText, Text: "yes"}, nil) && yield(parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop}, nil)
+func (canned) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		_ = yield(model.Chunk{Kind: model.ChunkText, Text: "yes"}, nil) && yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
 	}
 }

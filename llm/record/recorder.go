@@ -11,11 +11,12 @@ import (
 	"sync"
 
 	"parley"
+	"parley/model"
 )
 
 // Recorder is a model whose exchanges are written to files.
 type Recorder struct {
-	parley.Model
+	model.Model
 	dir     string
 	options Options
 
@@ -23,39 +24,39 @@ type Recorder struct {
 	taken map[string]int
 }
 
-var _ parley.Model = (*Recorder)(nil)
+var _ model.Model = (*Recorder)(nil)
 
 // New records a model's exchanges below a directory, which is made. What an earlier
 // Recorder wrote of the same requests is replaced.
-func New(model parley.Model, dir string, options Options) (*Recorder, error) {
+func New(model model.Model, dir string, options Options) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "record: the directory of the recordings cannot be made")
 	}
 	return &Recorder{Model: model, dir: dir, options: options, taken: map[string]int{}}, nil
 }
 
-// Stream implements parley.Model: what the model yields, and a file of it at the
+// Stream implements model.Model: what the model yields, and a file of it at the
 // end. An answer that nobody read to its end leaves none. A file that cannot be
 // written is an error of the exchange: a recording with holes helps nobody.
-func (r *Recorder) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (r *Recorder) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		var text bytes.Buffer
 		r.write(&text, head{Model: encoded.Model, Version: encoded.Version, Request: encoded.Body})
 		for c, err := range r.Model.Stream(ctx, encoded) {
-			var model *parley.ModelError
+			var failed *model.Error
 			switch {
-			case errors.As(err, &model):
-				r.write(&text, line{Error: &failure{Class: model.Class, Retryable: model.Retryable, Status: model.Status,
-					RetryAfterMS: model.RetryAfter.Milliseconds(), Message: model.Message}})
+			case errors.As(err, &failed):
+				r.write(&text, line{Error: &failure{Class: failed.Class, Retryable: failed.Retryable, Status: failed.Status,
+					RetryAfterMS: failed.RetryAfter.Milliseconds(), Message: failed.Message}})
 			case err != nil: // cancelled
 				yield(c, err)
 				return
 			default:
 				r.write(&text, line{Chunk: written(&c)})
 			}
-			if err != nil || c.Kind == parley.ChunkFinish {
+			if err != nil || c.Kind == model.ChunkFinish {
 				if broken := r.save(encoded, text.Bytes()); broken != nil {
-					yield(parley.Chunk{}, parley.NewModelError(parley.ClassInternal, false, "the exchange could not be recorded", broken))
+					yield(model.Chunk{}, model.NewError(parley.ClassInternal, false, "the exchange could not be recorded", broken))
 					return
 				}
 			}
@@ -75,16 +76,16 @@ func (r *Recorder) write(to *bytes.Buffer, value any) {
 	to.Write(append(r.options.redact(encoded), '\n'))
 }
 
-func written(c *parley.Chunk) *chunk {
+func written(c *model.Chunk) *chunk {
 	out := &chunk{Kind: c.Kind, Block: c.Block, Text: c.Text, CallID: c.CallID, Name: c.Name, Data: c.Data, Finish: c.Finish}
-	if c.Kind == parley.ChunkUsage {
+	if c.Kind == model.ChunkUsage {
 		out.Usage = &c.Usage
 	}
 	return out
 }
 
 // save writes the next file of a request, whole or not at all.
-func (r *Recorder) save(encoded parley.EncodedRequest, text []byte) error {
+func (r *Recorder) save(encoded model.EncodedRequest, text []byte) error {
 	first := r.options.nameOf(encoded, 1)
 	r.mu.Lock()
 	r.taken[first]++

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley"
+	"parley/model"
 )
 
 // maxPiece bounds a piece of text in bytes: what has no spaces is cut too.
@@ -17,13 +18,13 @@ const maxPiece = 16
 type answer struct {
 	ctx     context.Context //nolint:containedctx // lives for one call of Stream, whose ctx it is
 	request *request
-	yield   func(parley.Chunk, error) bool
+	yield   func(model.Chunk, error) bool
 
-	block  int                      // the number of the block being written, -1 before the first
-	kind   parley.ChunkKind         // of that block
-	pieces int                      // sent so far: text and reasoning
-	most   int                      // pieces allowed
-	bytes  map[parley.ChunkKind]int // text sent, by kind
+	block  int                     // the number of the block being written, -1 before the first
+	kind   model.ChunkKind         // of that block
+	pieces int                     // sent so far: text and reasoning
+	most   int                     // pieces allowed
+	bytes  map[model.ChunkKind]int // text sent, by kind
 	calls  int
 	over   bool
 
@@ -32,8 +33,8 @@ type answer struct {
 	timer *time.Timer   // nil until first needed
 }
 
-func newAnswer(ctx context.Context, r request, yield func(parley.Chunk, error) bool) *answer {
-	a := &answer{ctx: ctx, request: &r, yield: yield, block: -1, most: maxTokens, bytes: map[parley.ChunkKind]int{}}
+func newAnswer(ctx context.Context, r request, yield func(model.Chunk, error) bool) *answer {
+	a := &answer{ctx: ctx, request: &r, yield: yield, block: -1, most: maxTokens, bytes: map[model.ChunkKind]int{}}
 	if limit := r.Parameters.MaxTokens; limit != nil {
 		a.most = min(a.most, *limit)
 	}
@@ -47,7 +48,7 @@ func (a *answer) close() {
 }
 
 // send yields one chunk unless the answer is over.
-func (a *answer) send(chunk parley.Chunk) bool {
+func (a *answer) send(chunk model.Chunk) bool {
 	if a.over {
 		return false
 	}
@@ -64,7 +65,7 @@ func (a *answer) send(chunk parley.Chunk) bool {
 func (a *answer) fail(err error) bool {
 	if !a.over {
 		a.over = true
-		a.yield(parley.Chunk{}, err)
+		a.yield(model.Chunk{}, err)
 	}
 	return false
 }
@@ -105,7 +106,7 @@ func (a *answer) paced() bool {
 }
 
 // piece sends one piece of text in the current block of its kind.
-func (a *answer) piece(kind parley.ChunkKind, text string) bool {
+func (a *answer) piece(kind model.ChunkKind, text string) bool {
 	if a.pieces >= a.most {
 		a.finish(parley.FinishLength)
 		return false
@@ -119,11 +120,11 @@ func (a *answer) piece(kind parley.ChunkKind, text string) bool {
 	}
 	a.pieces++
 	a.bytes[kind] += len(text)
-	return a.send(parley.Chunk{Kind: kind, Block: a.block, Text: text})
+	return a.send(model.Chunk{Kind: kind, Block: a.block, Text: text})
 }
 
 // say sends a text in token-sized pieces.
-func (a *answer) say(kind parley.ChunkKind, text string) bool {
+func (a *answer) say(kind model.ChunkKind, text string) bool {
 	for len(text) > 0 {
 		n := pieceEnd(text, maxPiece)
 		if !a.piece(kind, text[:n]) {
@@ -137,15 +138,15 @@ func (a *answer) say(kind parley.ChunkKind, text string) bool {
 // call sends one tool call, its arguments in pieces of at most size bytes.
 func (a *answer) call(id, name, arguments string, size int) bool {
 	a.block++
-	a.kind = parley.ChunkToolCall
+	a.kind = model.ChunkToolCall
 	a.calls++
-	if !a.send(parley.Chunk{Kind: parley.ChunkToolCall, Block: a.block, CallID: id, Name: name}) {
+	if !a.send(model.Chunk{Kind: model.ChunkToolCall, Block: a.block, CallID: id, Name: name}) {
 		return false
 	}
 	for len(arguments) > 0 {
 		n := cut(arguments, size)
-		a.bytes[parley.ChunkArguments] += n
-		if !a.send(parley.Chunk{Kind: parley.ChunkArguments, Block: a.block, Text: arguments[:n]}) {
+		a.bytes[model.ChunkArguments] += n
+		if !a.send(model.Chunk{Kind: model.ChunkArguments, Block: a.block, Text: arguments[:n]}) {
 			return false
 		}
 		arguments = arguments[n:]
@@ -156,8 +157,8 @@ func (a *answer) call(id, name, arguments string, size int) bool {
 // usage is what a provider would count for the answer so far.
 func (a *answer) usage() parley.Usage {
 	input, cached := a.request.input, a.request.cached
-	reasoning := estimate(a.bytes[parley.ChunkReasoning])
-	output := reasoning + estimate(a.bytes[parley.ChunkText]) + estimate(a.bytes[parley.ChunkRefusal]) + estimate(a.bytes[parley.ChunkArguments])
+	reasoning := estimate(a.bytes[model.ChunkReasoning])
+	output := reasoning + estimate(a.bytes[model.ChunkText]) + estimate(a.bytes[model.ChunkRefusal]) + estimate(a.bytes[model.ChunkArguments])
 	return parley.Usage{InputTokens: &input, OutputTokens: &output, CachedTokens: &cached, ReasoningTokens: &reasoning}
 }
 
@@ -167,10 +168,10 @@ func (a *answer) finish(reason parley.FinishReason) {
 }
 
 func (a *answer) finishWith(usage parley.Usage, reason parley.FinishReason) {
-	if !usage.IsZero() && !a.send(parley.Chunk{Kind: parley.ChunkUsage, Usage: usage}) {
+	if !usage.IsZero() && !a.send(model.Chunk{Kind: model.ChunkUsage, Usage: usage}) {
 		return
 	}
-	a.send(parley.Chunk{Kind: parley.ChunkFinish, Finish: reason})
+	a.send(model.Chunk{Kind: model.ChunkFinish, Finish: reason})
 	a.over = true
 }
 

@@ -89,5 +89,5 @@ func (c *promptCache) keep(key uint64) {
 	c.young[key] = struct{}{}
 }
 
-// Warms implements parley.Model.
+// Warms implements model.Model.
 func (*Model) Warms(parley.ModelID) (least int, why string) { return cacheLeast, "" }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"parley"
+	"parley/model"
 )
 
 // digest sums up a conversation as far as a simulator can: it counts what it was
@@ -34,7 +35,7 @@ func (digest) play(a *answer) {
 		first, last := shown[0].Text, shown[len(shown)-1].Text
 		text = fmt.Sprintf("%s, %d: %s…%s", text, len(shown), first[:cut(first, quote)], last[:cut(last, quote)])
 	}
-	if a.say(parley.ChunkText, text) {
+	if a.say(model.ChunkText, text) {
 		a.finish(parley.FinishStop)
 	}
 }

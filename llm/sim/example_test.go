@@ -4,23 +4,23 @@ import (
 	"context"
 	"fmt"
 
-	"parley"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 func Example() {
-	model := sim.New()
-	encoded, err := model.Encode(parley.ModelRequest{
+	adapter := sim.New()
+	encoded, err := adapter.Encode(model.Request{
 		Model: "sim/script",
-		Messages: []parley.RequestMessage{{Role: parley.RequestUser, Parts: []parley.RequestPart{
-			{Kind: parley.PartText, Text: `[[{"text":"Hello from a script."}]]`},
+		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{
+			{Kind: model.PartText, Text: `[[{"text":"Hello from a script."}]]`},
 		}}},
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for chunk, err := range model.Stream(context.Background(), encoded) {
+	for chunk, err := range adapter.Stream(context.Background(), encoded) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 // echo answers with exactly what it was told.
 type echo struct{}
 
 func (echo) play(a *answer) {
-	if a.say(parley.ChunkText, a.request.userText()) {
+	if a.say(model.ChunkText, a.request.userText()) {
 		a.finish(parley.FinishStop)
 	}
 }
@@ -33,7 +34,7 @@ func (l lorem) play(a *answer) {
 		} else {
 			word = " " + word
 		}
-		if !a.piece(parley.ChunkText, word) {
+		if !a.piece(model.ChunkText, word) {
 			return
 		}
 	}
@@ -67,7 +68,7 @@ func (toolUser) play(a *answer) {
 	if result.Error {
 		text = "Simulated: the tool " + result.Name + " failed: " + result.Text
 	}
-	if a.say(parley.ChunkText, text) {
+	if a.say(model.ChunkText, text) {
 		a.finish(parley.FinishStop)
 	}
 }
@@ -75,7 +76,7 @@ func (toolUser) play(a *answer) {
 // lastResult is the last tool result behind the last user message.
 func (r *request) lastResult() (part, bool) {
 	for i := len(r.Messages) - 1; i > r.lastUser(); i-- {
-		if m := r.Messages[i]; m.Role == parley.RequestTool && len(m.Parts) > 0 {
+		if m := r.Messages[i]; m.Role == model.RoleTool && len(m.Parts) > 0 {
 			return m.Parts[len(m.Parts)-1], true
 		}
 	}
@@ -92,9 +93,9 @@ const reasonSignature = "sim-signature-1"
 func (reasoner) play(a *answer) {
 	told := a.request.userText()
 	thought := "Simulated reasoning: the user wrote " + strconv.Itoa(len(told)) + " bytes, and this model gives them back."
-	if a.say(parley.ChunkReasoning, thought) &&
-		a.send(parley.Chunk{Kind: parley.ChunkProviderData, Block: a.block, Data: []byte(reasonSignature)}) &&
-		a.say(parley.ChunkText, "Simulated answer: "+told) {
+	if a.say(model.ChunkReasoning, thought) &&
+		a.send(model.Chunk{Kind: model.ChunkProviderData, Block: a.block, Data: []byte(reasonSignature)}) &&
+		a.say(model.ChunkText, "Simulated answer: "+told) {
 		a.finish(parley.FinishStop)
 	}
 }
@@ -107,9 +108,9 @@ type failing struct {
 }
 
 func (f failing) play(a *answer) {
-	attempt := parley.AttemptFrom(a.ctx)
+	attempt := model.AttemptFrom(a.ctx)
 	if attempt <= f.attempts {
-		failure := parley.NewModelError(f.class, retryable(f.class),
+		failure := model.NewError(f.class, retryable(f.class),
 			fmt.Sprintf("simulated %s failure, attempt %d of %d that fail", f.class, attempt, f.attempts), nil)
 		failure.RetryAfter = f.wait
 		a.fail(failure)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/model"
 )
 
 // The request as it stands in the encoded body.
@@ -24,20 +25,20 @@ type (
 		input, cached int64 // tokens, as promptCache counts them
 	}
 	message struct {
-		Parts []part             `json:"parts"`
-		Role  parley.RequestRole `json:"role"`
+		Parts []part     `json:"parts"`
+		Role  model.Role `json:"role"`
 	}
 	part struct {
-		Arguments string          `json:"arguments"`
-		CallID    string          `json:"call_id"`
-		Error     bool            `json:"error"`
-		Height    int             `json:"height"`
-		Kind      parley.PartKind `json:"kind"`
-		MediaType string          `json:"media_type"`
-		Name      string          `json:"name"`
-		Size      int             `json:"size"`
-		Text      string          `json:"text"`
-		Width     int             `json:"width"`
+		Arguments string         `json:"arguments"`
+		CallID    string         `json:"call_id"`
+		Error     bool           `json:"error"`
+		Height    int            `json:"height"`
+		Kind      model.PartKind `json:"kind"`
+		MediaType string         `json:"media_type"`
+		Name      string         `json:"name"`
+		Size      int            `json:"size"`
+		Text      string         `json:"text"`
+		Width     int            `json:"width"`
 	}
 	requestParameters struct {
 		MaxTokens *int `json:"max_tokens"`
@@ -57,7 +58,7 @@ func decodeRequest(body []byte) (request, error) {
 // appendRequest writes a request in the one form that a version has: members by
 // name in the first, what stays from call to call at its beginning since. Members
 // without a value are left out.
-func appendRequest(to []byte, r parley.ModelRequest, version int) []byte {
+func appendRequest(to []byte, r model.Request, version int) []byte {
 	if version == 1 {
 		to = appendMessages(append(to, '{'), r)
 		to = parley.AppendJSONString(append(to, `,"model":`...), r.Model.Name())
@@ -80,7 +81,7 @@ func appendRequest(to []byte, r parley.ModelRequest, version int) []byte {
 }
 
 // appendWishes writes one of the two flags of a request.
-func appendWishes(to []byte, r parley.ModelRequest, think bool) []byte {
+func appendWishes(to []byte, r model.Request, think bool) []byte {
 	switch {
 	case think && r.Think:
 		return append(to, `,"think":true`...)
@@ -90,7 +91,7 @@ func appendWishes(to []byte, r parley.ModelRequest, think bool) []byte {
 	return to
 }
 
-func appendMessages(to []byte, r parley.ModelRequest) []byte {
+func appendMessages(to []byte, r model.Request) []byte {
 	to = append(to, `"messages":[`...)
 	for i, m := range r.Messages {
 		to = append(comma(to, i), `{"parts":[`...)
@@ -118,7 +119,7 @@ func appendTools(to []byte, tools []parley.ToolDefinition) []byte {
 	return append(to, ']')
 }
 
-func appendPart(to []byte, p parley.RequestPart) []byte {
+func appendPart(to []byte, p model.Part) []byte {
 	to = append(to, '{')
 	if len(p.Arguments) > 0 {
 		to = append(parley.AppendJSONString(append(to, `"arguments":`...), string(p.Arguments)), ',')
@@ -129,7 +130,7 @@ func appendPart(to []byte, p parley.RequestPart) []byte {
 	if p.IsError {
 		to = append(to, `"error":true,`...)
 	}
-	image := p.Kind == parley.PartImage
+	image := p.Kind == model.PartImage
 	if image {
 		to = append(strconv.AppendInt(append(to, `"height":`...), int64(p.Height), 10), ',')
 	}
@@ -201,8 +202,8 @@ func (m message) text() string {
 	for _, p := range m.Parts {
 		text := p.Text
 		switch p.Kind {
-		case parley.PartText:
-		case parley.PartImage:
+		case model.PartText:
+		case model.PartImage:
 			text = fmt.Sprintf("[Simulated sight: image %dx%d %s, %d bytes, %s]", p.Width, p.Height, p.MediaType, p.Size, p.Name)
 		default:
 			continue
@@ -218,7 +219,7 @@ func (m message) text() string {
 // lastUser is the index of the last user message, -1 when there is none.
 func (r *request) lastUser() int {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if r.Messages[i].Role == parley.RequestUser {
+		if r.Messages[i].Role == model.RoleUser {
 			return i
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 //go:embed script.schema.json
@@ -33,20 +34,20 @@ type scripted struct{}
 // action is one thing that a step does. Exactly one of the members up to Finish
 // is there; the others say how.
 type action struct {
-	Text         *string          `json:"text,omitempty"`
-	Reasoning    *string          `json:"reasoning,omitempty"`
-	Refusal      *string          `json:"refusal,omitempty"`
-	ToolCall     *scriptCall      `json:"tool_call,omitempty"`
-	ProviderData *string          `json:"provider_data,omitempty"`
-	WaitMS       *int             `json:"wait_ms,omitempty"`
-	Error        *scriptError     `json:"error,omitempty"`
-	Usage        *scriptUsage     `json:"usage,omitempty"`
-	Finish       *scriptFinish    `json:"finish,omitempty"`
-	Split        int              `json:"split,omitempty"`
-	Repeat       int              `json:"repeat,omitempty"`
-	TokenMS      int              `json:"token_ms,omitempty"`
-	kind         parley.ChunkKind // of text, reasoning and refusal
-	said         string           // their text
+	Text         *string         `json:"text,omitempty"`
+	Reasoning    *string         `json:"reasoning,omitempty"`
+	Refusal      *string         `json:"refusal,omitempty"`
+	ToolCall     *scriptCall     `json:"tool_call,omitempty"`
+	ProviderData *string         `json:"provider_data,omitempty"`
+	WaitMS       *int            `json:"wait_ms,omitempty"`
+	Error        *scriptError    `json:"error,omitempty"`
+	Usage        *scriptUsage    `json:"usage,omitempty"`
+	Finish       *scriptFinish   `json:"finish,omitempty"`
+	Split        int             `json:"split,omitempty"`
+	Repeat       int             `json:"repeat,omitempty"`
+	TokenMS      int             `json:"token_ms,omitempty"`
+	kind         model.ChunkKind // of text, reasoning and refusal
+	said         string          // their text
 	finish       parley.FinishReason
 }
 
@@ -81,11 +82,11 @@ func (scripted) play(a *answer) {
 	text, step := a.request.script()
 	steps, err := parseScript(text)
 	if err != nil {
-		a.fail(parley.NewModelError(parley.ClassModel, false, "sim/script: "+err.Error(), nil))
+		a.fail(model.NewError(parley.ClassModel, false, "sim/script: "+err.Error(), nil))
 		return
 	}
 	if step >= len(steps) {
-		a.fail(parley.NewModelError(parley.ClassModel, false,
+		a.fail(model.NewError(parley.ClassModel, false,
 			fmt.Sprintf("sim/script: the script has %d steps, and this is model call %d behind it; send a new script", len(steps), step+1), nil))
 		return
 	}
@@ -99,9 +100,9 @@ func (r *request) script() (text string, step int) {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := r.Messages[i]
 		switch m.Role {
-		case parley.RequestAssistant:
+		case model.RoleAssistant:
 			answers++
-		case parley.RequestUser:
+		case model.RoleUser:
 			for _, p := range m.Parts {
 				if strings.HasPrefix(strings.TrimSpace(p.Text), "[") {
 					return p.Text, answers
@@ -131,11 +132,11 @@ func playStep(a *answer, actions []action, step int) {
 			finish = parley.FinishToolCalls
 			ok = a.call(act.ToolCall.id(step, i), act.ToolCall.Name, act.ToolCall.text(), act.Split)
 		case act.ProviderData != nil:
-			ok = a.send(parley.Chunk{Kind: parley.ChunkProviderData, Block: max(a.block, 0), Data: []byte(*act.ProviderData)})
+			ok = a.send(model.Chunk{Kind: model.ChunkProviderData, Block: max(a.block, 0), Data: []byte(*act.ProviderData)})
 		case act.WaitMS != nil:
 			ok = a.wait(time.Duration(*act.WaitMS) * time.Millisecond)
 		case act.Error != nil:
-			if act.Error.Attempts == 0 || parley.AttemptFrom(a.ctx) <= act.Error.Attempts {
+			if act.Error.Attempts == 0 || model.AttemptFrom(a.ctx) <= act.Error.Attempts {
 				a.fail(act.Error.model())
 				return
 			}
@@ -185,7 +186,7 @@ func (c *scriptCall) text() string {
 	return "{}"
 }
 
-func (e *scriptError) model() *parley.ModelError {
+func (e *scriptError) model() *model.Error {
 	can := retryable(e.Class)
 	if e.Retryable != nil {
 		can = *e.Retryable
@@ -194,7 +195,7 @@ func (e *scriptError) model() *parley.ModelError {
 	if text == "" {
 		text = "simulated " + string(e.Class) + " failure"
 	}
-	err := parley.NewModelError(e.Class, can, text, nil)
+	err := model.NewError(e.Class, can, text, nil)
 	err.RetryAfter = time.Duration(e.RetryAfterMS) * time.Millisecond
 	return err
 }
@@ -245,8 +246,8 @@ func parseScript(text string) ([][]action, error) {
 // check validates one action and settles what it says.
 func (act *action) check() error {
 	kinds := 0
-	for kind, text := range map[parley.ChunkKind]*string{
-		parley.ChunkText: act.Text, parley.ChunkReasoning: act.Reasoning, parley.ChunkRefusal: act.Refusal,
+	for kind, text := range map[model.ChunkKind]*string{
+		model.ChunkText: act.Text, model.ChunkReasoning: act.Reasoning, model.ChunkRefusal: act.Refusal,
 	} {
 		if text != nil {
 			act.kind, act.said = kind, *text

@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 func TestScriptSteps(t *testing.T) {
@@ -41,8 +42,8 @@ func TestScriptSteps(t *testing.T) {
 			t.Errorf("step %d (-want +got):\n%s", step+1, diff)
 		}
 		request.Messages = append(request.Messages,
-			parley.RequestMessage{Role: parley.RequestAssistant, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: "…"}}},
-			parley.RequestMessage{Role: parley.RequestTool, Parts: []parley.RequestPart{{Kind: parley.PartToolResult, CallID: "c", Text: "1"}}},
+			model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Kind: model.PartText, Text: "…"}}},
+			model.Message{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "1"}}},
 			user("a steer that is no script"))
 	}
 	_, err := play(t.Context(), t, request)
@@ -73,12 +74,12 @@ func TestScriptErrors(t *testing.T) {
 	t.Parallel()
 	script := `[[{"text":"some"},{"error":{"class":"rate_limit","retry_after_ms":1500,"message":"slow down","attempts":1}},{"text":" more"}]]`
 	p, err := play(t.Context(), t, ask("script", script))
-	var failed *parley.ModelError
+	var failed *model.Error
 	if !errors.As(err, &failed) || failed.Class != parley.ClassRateLimit || !failed.Retryable || failed.RetryAfter != 1500*time.Millisecond ||
 		failed.Message != "slow down" || p.Text != "some" {
 		t.Errorf("attempt 1: %q, %v", p.Text, err)
 	}
-	p, err = play(parley.WithAttempt(t.Context(), 2), t, ask("script", script))
+	p, err = play(model.WithAttempt(t.Context(), 2), t, ask("script", script))
 	if err != nil || p.Text != "some more" {
 		t.Errorf("attempt 2: %q, %v", p.Text, err)
 	}
@@ -108,7 +109,7 @@ func TestInvalidScriptsSayWhatIsWrong(t *testing.T) {
 		`[[{"text":"a","split":-1}]]`:                                       "split",
 	} {
 		_, err := play(t.Context(), t, ask("script", script))
-		var failed *parley.ModelError
+		var failed *model.Error
 		if !errors.As(err, &failed) || failed.Class != parley.ClassModel || failed.Retryable || !strings.Contains(failed.Message, complaint) {
 			t.Errorf("%s: got %v, want a model failure that says %q", script, err, complaint)
 		}
@@ -135,7 +136,7 @@ func TestScriptSchema(t *testing.T) {
 		t.Error("the schema has no examples")
 	}
 	for _, example := range schema.Examples {
-		if _, err := play(parley.WithAttempt(t.Context(), 2), t, ask("script", string(example))); err != nil {
+		if _, err := play(model.WithAttempt(t.Context(), 2), t, ask("script", string(example))); err != nil {
 			t.Errorf("example %s: %v", example, err)
 		}
 	}

@@ -1,8 +1,8 @@
-// Package sim is the built-in simulator: a parley.Model that needs no key and
+// Package sim is the built-in simulator: a model.Model that needs no key and
 // no network, so that everything can be tried and tested.
 //
 // It owns the models under "sim/". Its answers are made up and labelled so
-// (ModelInfo.Simulator); they follow from the request and the attempt alone, so
+// (model.Info.Simulator); they follow from the request and the attempt alone, so
 // that two runs give the same bytes. It knows nothing of sessions: the encoded
 // request is all that an answer rests on. It remembers the beginnings of requests
 // alone, as providers do for their prompt caches, to count the tokens of a request
@@ -25,6 +25,7 @@ import (
 	"iter"
 
 	"parley"
+	"parley/model"
 )
 
 // ProviderName is the simulator's in model ids; DefaultModel is what it answers
@@ -43,15 +44,15 @@ type Model struct {
 	cache promptCache
 }
 
-var _ parley.Model = (*Model)(nil)
+var _ model.Model = (*Model)(nil)
 
 // New returns the simulator.
 func New() *Model { return &Model{} }
 
 // Models lists what the simulator offers; of the families one example each.
-func Models() []parley.ModelInfo {
+func Models() []model.Info {
 	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
-	models := make([]parley.ModelInfo, len(names))
+	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
 	}
@@ -59,13 +60,13 @@ func Models() []parley.ModelInfo {
 }
 
 // Info tells of one simulated model; Known is false when there is none such.
-func Info(name string) parley.ModelInfo {
+func Info(name string) model.Info {
 	_, err := parseName(name)
-	return parley.ModelInfo{
+	return model.Info{
 		ID: parley.ModelID(ProviderName + "/" + name), Provider: ProviderName, Name: name, Simulator: true, Known: err == nil,
 		Reasoning: name == "reason" || name == "script", Caching: true, Tools: name == "tool" || name == "script",
 		Vision:        name == "echo" || name == "tool" || name == "script",
-		ContextLength: contextTokens, Price: &parley.Price{},
+		ContextLength: contextTokens, Price: &model.Price{},
 	}
 }
 
@@ -74,41 +75,41 @@ const contextTokens = 1_000_000
 
 // Encode gives the canonical JSON of a request. It fails with CodeInvalid for a
 // model that the simulator does not have.
-func (m *Model) Encode(request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(encodeVersion, request)
 }
 
 // EncodeAs is Encode as a version of it was.
-func (*Model) EncodeAs(version int, request parley.ModelRequest) (parley.EncodedRequest, error) {
+func (*Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > encodeVersion {
-		return parley.EncodedRequest{}, parley.InvalidField("encoder_version", "the simulator has no encoder %d", version)
+		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "the simulator has no encoder %d", version)
 	}
 	if _, err := parseName(request.Model.Name()); err != nil {
-		return parley.EncodedRequest{}, err
+		return model.EncodedRequest{}, err
 	}
-	return parley.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request, version), Version: version}, nil
+	return model.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request, version), Version: version}, nil
 }
 
-// Stream yields the simulated answer, see parley.Model. Paced answers end at
+// Stream yields the simulated answer, see model.Model. Paced answers end at
 // once when ctx does.
-func (m *Model) Stream(ctx context.Context, encoded parley.EncodedRequest) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		request, err := decodeRequest(encoded.Body)
 		if err != nil {
-			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, "the simulator cannot read this request", err))
+			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the simulator cannot read this request", err))
 			return
 		}
-		model, err := parseName(request.Model)
+		simulated, err := parseName(request.Model)
 		if err != nil {
-			yield(parley.Chunk{}, parley.NewModelError(parley.ClassModel, false, err.Error(), nil))
+			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, err.Error(), nil))
 			return
 		}
 		request.input, request.cached = m.cache.read(&request)
 		a := newAnswer(ctx, request, yield)
 		defer a.close()
-		if _, paced := model.(lorem); request.Purpose == parley.PurposeCompaction && !paced {
-			model = digest{}
+		if _, paced := simulated.(lorem); request.Purpose == parley.PurposeCompaction && !paced {
+			simulated = digest{}
 		}
-		model.play(a)
+		simulated.play(a)
 	}
 }

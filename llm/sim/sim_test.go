@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/llm/sim"
+	"parley/model"
 )
 
 // played is an answer put together again.
@@ -25,19 +26,19 @@ type played struct {
 	Usage                    parley.Usage
 	Finish                   parley.FinishReason
 	chunks                   int
-	blocks                   []parley.ChunkKind
+	blocks                   []model.ChunkKind
 }
 
-func ask(model, text string) parley.ModelRequest {
-	return parley.ModelRequest{Model: parley.ModelID("sim/" + model), Messages: []parley.RequestMessage{user(text)}}
+func ask(modelID, text string) model.Request {
+	return model.Request{Model: parley.ModelID("sim/" + modelID), Messages: []model.Message{user(text)}}
 }
 
-func user(text string) parley.RequestMessage {
-	return parley.RequestMessage{Role: parley.RequestUser, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
+func user(text string) model.Message {
+	return model.Message{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}
 }
 
 // play streams an answer to its end and checks what every answer must keep to.
-func play(ctx context.Context, t *testing.T, request parley.ModelRequest) (played, error) {
+func play(ctx context.Context, t *testing.T, request model.Request) (played, error) {
 	t.Helper()
 	encoded, err := sim.New().Encode(request)
 	if err != nil {
@@ -59,28 +60,28 @@ func play(ctx context.Context, t *testing.T, request parley.ModelRequest) (playe
 			t.Fatalf("chunk %q is not valid UTF-8", chunk.Text)
 		}
 		p.chunks++
-		if chunk.Kind <= parley.ChunkToolCall && chunk.Block == len(p.blocks) {
+		if chunk.Kind <= model.ChunkToolCall && chunk.Block == len(p.blocks) {
 			p.blocks = append(p.blocks, chunk.Kind)
-		} else if chunk.Kind <= parley.ChunkToolCall && p.blocks[chunk.Block] != chunk.Kind {
+		} else if chunk.Kind <= model.ChunkToolCall && p.blocks[chunk.Block] != chunk.Kind {
 			t.Fatalf("block %d changes its kind", chunk.Block)
 		}
 		switch chunk.Kind {
-		case parley.ChunkText:
+		case model.ChunkText:
 			p.Text += chunk.Text
-		case parley.ChunkReasoning:
+		case model.ChunkReasoning:
 			p.Reasoning += chunk.Text
-		case parley.ChunkRefusal:
+		case model.ChunkRefusal:
 			p.Refusal += chunk.Text
-		case parley.ChunkToolCall:
+		case model.ChunkToolCall:
 			calls[chunk.Block] = len(p.Calls)
 			p.Calls = append(p.Calls, chunk.CallID+" "+chunk.Name+" ")
-		case parley.ChunkArguments:
+		case model.ChunkArguments:
 			p.Calls[calls[chunk.Block]] += chunk.Text
-		case parley.ChunkProviderData:
+		case model.ChunkProviderData:
 			p.Data = string(chunk.Data)
-		case parley.ChunkUsage:
+		case model.ChunkUsage:
 			p.Usage = chunk.Usage
-		case parley.ChunkFinish:
+		case model.ChunkFinish:
 			p.Finish = chunk.Finish
 		}
 	}
@@ -90,7 +91,7 @@ func play(ctx context.Context, t *testing.T, request parley.ModelRequest) (playe
 	return p, nil
 }
 
-func mustPlay(t *testing.T, request parley.ModelRequest) played {
+func mustPlay(t *testing.T, request model.Request) played {
 	t.Helper()
 	p, err := play(t.Context(), t, request)
 	if err != nil {
@@ -192,11 +193,11 @@ func TestTool(t *testing.T) {
 	if diff := cmp.Diff([]string{"call_1 current_time {}"}, first.Calls); diff != "" || first.Finish != parley.FinishToolCalls {
 		t.Fatalf("first answer: finish %s, calls (-want +got):\n%s", first.Finish, diff)
 	}
-	answer := func(isError bool) parley.ModelRequest {
+	answer := func(isError bool) model.Request {
 		r := request
 		r.Messages = append(r.Messages[:1:1],
-			parley.RequestMessage{Role: parley.RequestAssistant, Parts: []parley.RequestPart{{Kind: parley.PartToolCall, CallID: "own", Name: "current_time", Arguments: []byte("{}")}}},
-			parley.RequestMessage{Role: parley.RequestTool, Parts: []parley.RequestPart{{Kind: parley.PartToolResult, CallID: "own", Name: "current_time", Text: "noon", IsError: isError}}})
+			model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Kind: model.PartToolCall, CallID: "own", Name: "current_time", Arguments: []byte("{}")}}},
+			model.Message{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "own", Name: "current_time", Text: "noon", IsError: isError}}})
 		return r
 	}
 	if p := mustPlay(t, answer(false)); p.Text != "Simulated: the tool current_time answered noon" || p.Finish != parley.FinishStop {
@@ -218,7 +219,7 @@ func TestReason(t *testing.T) {
 	if p.Reasoning == "" || p.Text != "Simulated answer: why" || p.Data == "" || *p.Usage.ReasoningTokens == 0 {
 		t.Errorf("got %+v", p)
 	}
-	if diff := cmp.Diff([]parley.ChunkKind{parley.ChunkReasoning, parley.ChunkText}, p.blocks); diff != "" {
+	if diff := cmp.Diff([]model.ChunkKind{model.ChunkReasoning, model.ChunkText}, p.blocks); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
 	}
 }
@@ -231,8 +232,8 @@ func TestFail(t *testing.T) {
 	} {
 		request := ask("fail-"+string(class)+"-2", "hello")
 		for attempt := 1; attempt <= 3; attempt++ {
-			p, err := play(parley.WithAttempt(t.Context(), attempt), t, request)
-			var failed *parley.ModelError
+			p, err := play(model.WithAttempt(t.Context(), attempt), t, request)
+			var failed *model.Error
 			switch {
 			case attempt == 3 && (err != nil || p.Text != "hello"):
 				t.Errorf("%s: attempt 3 gave %q, %v", class, p.Text, err)
@@ -246,7 +247,7 @@ func TestFail(t *testing.T) {
 func TestFailThatAsksToWait(t *testing.T) {
 	t.Parallel()
 	_, err := play(t.Context(), t, ask("fail-network-2-1500", "hello"))
-	var failed *parley.ModelError
+	var failed *model.Error
 	if !errors.As(err, &failed) || failed.RetryAfter != 1500*time.Millisecond || failed.Class != parley.ClassNetwork {
 		t.Errorf("it gave %#v", err)
 	}
@@ -256,36 +257,36 @@ func TestFailThatAsksToWait(t *testing.T) {
 // with is cached, and nothing behind the first thing that differs.
 func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 	t.Parallel()
-	model := sim.New()
-	counted := func(request parley.ModelRequest) (input, cached int64) {
-		encoded, err := model.Encode(request)
+	adapter := sim.New()
+	counted := func(request model.Request) (input, cached int64) {
+		encoded, err := adapter.Encode(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for chunk, err := range model.Stream(t.Context(), encoded) {
+		for chunk, err := range adapter.Stream(t.Context(), encoded) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if chunk.Kind == parley.ChunkUsage {
+			if chunk.Kind == model.ChunkUsage {
 				input, cached = *chunk.Usage.InputTokens, *chunk.Usage.CachedTokens
 			}
 		}
 		return input, cached
 	}
-	said := func(role parley.RequestRole, text string) parley.RequestMessage {
-		return parley.RequestMessage{Role: role, Parts: []parley.RequestPart{{Kind: parley.PartText, Text: text}}}
+	said := func(role model.Role, text string) model.Message {
+		return model.Message{Role: role, Parts: []model.Part{{Kind: model.PartText, Text: text}}}
 	}
 	first := ask("echo", strings.Repeat("word ", 1100)) // 5,500 bytes: 1,375 tokens and 4 of frame
 	longer := first
-	longer.Messages = append(slices.Clone(first.Messages), said(parley.RequestAssistant, "fine"), said(parley.RequestUser, "next"))
+	longer.Messages = append(slices.Clone(first.Messages), said(model.RoleAssistant, "fine"), said(model.RoleUser, "next"))
 	other := longer
 	other.System = "It is 12:01."
 	edited := longer
 	edited.Messages = slices.Clone(longer.Messages)
-	edited.Messages[0] = said(parley.RequestUser, "ward "+strings.Repeat("word ", 1099))
+	edited.Messages[0] = said(model.RoleUser, "ward "+strings.Repeat("word ", 1099))
 	for _, c := range []struct {
 		name          string
-		request       parley.ModelRequest
+		request       model.Request
 		input, cached int64
 	}{
 		{"the first", first, 1379, 0},
@@ -303,13 +304,13 @@ func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 
 func TestEncodeGolden(t *testing.T) {
 	t.Parallel()
-	request := parley.ModelRequest{
+	request := model.Request{
 		Model: "sim/echo", System: "Be \"brief\".",
 		Tools: []parley.ToolDefinition{{Name: "clock", Description: "Tells.", Parameters: json.RawMessage(`{"type":"object"}`)}},
-		Messages: []parley.RequestMessage{user("häh?"), {Role: parley.RequestAssistant, Parts: []parley.RequestPart{
-			{Kind: parley.PartReasoning, Text: "hm", ProviderData: []byte{0, 255}},
-			{Kind: parley.PartToolCall, CallID: "c", Name: "clock", Arguments: []byte(`{"a":1}`)},
-		}}, {Role: parley.RequestTool, Parts: []parley.RequestPart{{Kind: parley.PartToolResult, CallID: "c", Name: "clock", Text: "no", IsError: true}}}},
+		Messages: []model.Message{user("häh?"), {Role: model.RoleAssistant, Parts: []model.Part{
+			{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte{0, 255}},
+			{Kind: model.PartToolCall, CallID: "c", Name: "clock", Arguments: []byte(`{"a":1}`)},
+		}}, {Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Name: "clock", Text: "no", IsError: true}}}},
 		Parameters: parley.Parameters{Temperature: new(0.5), TopP: new(1.0), MaxTokens: new(9), Seed: new(int64(3)), ReasoningEffort: new("low")},
 		Think:      true, Search: true,
 	}
@@ -352,9 +353,9 @@ func TestUnknownModels(t *testing.T) {
 			t.Errorf("sim/%s: got %v, want %s with a list of what there is", name, err, parley.CodeInvalid)
 		}
 	}
-	var failed *parley.ModelError
+	var failed *model.Error
 	for _, body := range []string{`{`, `{"model":"gpt"}`} {
-		for _, err := range sim.New().Stream(t.Context(), parley.EncodedRequest{Body: []byte(body)}) {
+		for _, err := range sim.New().Stream(t.Context(), model.EncodedRequest{Body: []byte(body)}) {
 			if !errors.As(err, &failed) || failed.Retryable {
 				t.Errorf("body %s gave %v", body, err)
 			}

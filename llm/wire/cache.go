@@ -1,6 +1,6 @@
 package wire
 
-import "parley"
+import "parley/model"
 
 // CacheMark marks the end of what a provider shall keep in its prompt cache, as
 // Anthropic and DashScope take it. Requests with and without it are otherwise the
@@ -11,14 +11,14 @@ const CacheMark = `,"cache_control":{"type":"ephemeral"}`
 // last one that is not an answer, which the next request begins with, and the one
 // that the request before ended with, in case more blocks follow it than a provider
 // looks back. -1 is none.
-func Stable(messages []parley.RequestMessage) (before, last int) {
+func Stable(messages []model.Message) (before, last int) {
 	before, last = -1, -1
 	for i := len(messages) - 1; i >= 0; i-- {
 		switch {
-		case messages[i].Role == parley.RequestAssistant:
+		case messages[i].Role == model.RoleAssistant:
 		case last < 0:
 			last = i
-		case messages[i+1].Role == parley.RequestAssistant:
+		case messages[i+1].Role == model.RoleAssistant:
 			return i, last
 		}
 	}

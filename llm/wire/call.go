@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley"
+	"parley/model"
 )
 
 // CallData is the provider data of a tool call: what its provider named it and
@@ -65,10 +66,10 @@ func (c *CallIDs) Result(own string) (string, error) {
 }
 
 // JoinText joins the texts of a message with a blank line between them.
-func JoinText(parts []parley.RequestPart) string {
+func JoinText(parts []model.Part) string {
 	var texts []string
 	for _, part := range parts {
-		if part.Kind == parley.PartText && part.Text != "" {
+		if part.Kind == model.PartText && part.Text != "" {
 			texts = append(texts, part.Text)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/model"
 )
 
 // Failure is what a provider said went wrong.
@@ -34,7 +35,7 @@ const maxRetryAfter = 24 * time.Hour
 //	3xx                     network: the base URL is wrong
 //	404 and other 4xx       model
 //	an error in a stream that says nothing of all this   model, retried
-func Classify(f Failure, secrets ...string) *parley.ModelError {
+func Classify(f Failure, secrets ...string) *model.Error {
 	class, retryable := classOf(f)
 	message := f.Message
 	if message == "" {
@@ -43,7 +44,7 @@ func Classify(f Failure, secrets ...string) *parley.ModelError {
 	if message == "" {
 		message = "status " + strconv.Itoa(f.Status) + " " + http.StatusText(f.Status)
 	}
-	e := parley.NewModelError(class, retryable, Redact(message, secrets...), nil)
+	e := model.NewError(class, retryable, Redact(message, secrets...), nil)
 	e.Status, e.RetryAfter = f.Status, f.RetryAfter
 	return e
 }

@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/llm/sse"
+	"parley/model"
 )
 
 const (
@@ -30,13 +31,13 @@ type Decoder interface {
 	// Decode appends what a frame says. done means that the answer is over: the
 	// chunks end with ChunkFinish. An error is a *FailureError when the provider
 	// told of it, else it is the wire that is broken.
-	Decode(frame sse.Frame, chunks []parley.Chunk) (_ []parley.Chunk, done bool, err error)
+	Decode(frame sse.Frame, chunks []model.Chunk) (_ []model.Chunk, done bool, err error)
 	// Complete reports that the answer could end here, though its end marker has
 	// not come.
 	Complete() bool
 	// End is called when the wire ends before done. It appends the rest of a
 	// complete answer, and is an error for any other.
-	End(chunks []parley.Chunk) ([]parley.Chunk, error)
+	End(chunks []model.Chunk) ([]model.Chunk, error)
 }
 
 // FailureError is an error that the provider sent inside a stream.
@@ -51,14 +52,14 @@ var ErrUnfinished = errors.New("the stream ended without its end marker")
 // ErrMalformed is a frame that is not what the format says.
 var ErrMalformed = errors.New("the stream holds something that is not JSON")
 
-// Stream sends body and yields the decoded answer, as parley.Model asks. Each
+// Stream sends body and yields the decoded answer, as model.Model asks. Each
 // range over the sequence is a request of its own, with a new decoder.
-func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() Decoder) iter.Seq2[parley.Chunk, error] {
-	return func(yield func(parley.Chunk, error) bool) {
+func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() Decoder) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
 		x := exchange{endpoint: e, ctx: ctx}
 		defer x.close()
 		if err := x.open(body); err != nil {
-			yield(parley.Chunk{}, err)
+			yield(model.Chunk{}, err)
 			return
 		}
 		x.relay(newDecoder(), yield)
@@ -84,10 +85,10 @@ func (x *exchange) open(body []byte) error {
 	e := x.endpoint
 	x.call, x.cancel = context.WithCancelCause(x.ctx)
 	within := e.firstToken
-	if parley.LessPatience(x.ctx) {
+	if model.LessPatience(x.ctx) {
 		within /= lessPatience
 	}
-	first := parley.NewModelError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", within), nil)
+	first := model.NewError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", within), nil)
 	x.timer = time.AfterFunc(within, func() { x.cancel(first) })
 	request, err := http.NewRequestWithContext(x.call, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -132,7 +133,7 @@ func (x *exchange) refused(response *http.Response) error {
 		return Classify(Failure{Status: status, Message: fmt.Sprintf("the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to", status, parley.Clip(host, 128))}, secret)
 	case status < 300 && !bytes.Contains(body, []byte(`"error"`)):
 		form := strings.TrimSpace(parley.Clip(response.Header.Get("Content-Encoding"), 64) + " " + parley.Clip(response.Header.Get("Content-Type"), 64))
-		e := parley.NewModelError(parley.ClassModel, false, Redact("the provider answered with "+form+" where an event stream was asked for: check the base URL", secret), nil)
+		e := model.NewError(parley.ClassModel, false, Redact("the provider answered with "+form+" where an event stream was asked for: check the base URL", secret), nil)
 		e.Status = status
 		return e
 	}
@@ -143,9 +144,9 @@ func (x *exchange) refused(response *http.Response) error {
 }
 
 // relay yields the answer's chunks.
-func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) {
+func (x *exchange) relay(decoder Decoder, yield func(model.Chunk, error) bool) {
 	reader := sse.NewReader(x)
-	chunks := make([]parley.Chunk, 0, 8)
+	chunks := make([]model.Chunk, 0, 8)
 	for {
 		frame, err := reader.Next()
 		if err == nil {
@@ -166,11 +167,11 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 		}
 		for i := range chunks {
 			if err := x.count(&chunks[i]); err != nil {
-				yield(parley.Chunk{}, err)
+				yield(model.Chunk{}, err)
 				return
 			}
 			if !yield(chunks[i], nil) {
-				if done && chunks[i].Kind == parley.ChunkFinish {
+				if done && chunks[i].Kind == model.ChunkFinish {
 					x.drain()
 				}
 				return
@@ -178,7 +179,7 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 		}
 		switch {
 		case err != nil:
-			yield(parley.Chunk{}, x.broken(err))
+			yield(model.Chunk{}, x.broken(err))
 			return
 		case done:
 			x.drain()
@@ -191,8 +192,8 @@ func (x *exchange) relay(decoder Decoder, yield func(parley.Chunk, error) bool) 
 }
 
 // count bounds the answer, and ends the first token's deadline.
-func (x *exchange) count(c *parley.Chunk) error {
-	if c.Kind == parley.ChunkUsage || c.Kind == parley.ChunkFinish {
+func (x *exchange) count(c *model.Chunk) error {
+	if c.Kind == model.ChunkUsage || c.Kind == model.ChunkFinish {
 		return nil
 	}
 	if x.idle == 0 {
@@ -201,11 +202,11 @@ func (x *exchange) count(c *parley.Chunk) error {
 		x.timer = time.AfterFunc(x.idle, x.stalled)
 		x.timer.Stop()
 	}
-	if c.Kind == parley.ChunkProviderData {
+	if c.Kind == model.ChunkProviderData {
 		return nil
 	}
 	if x.size += len(c.Text); x.size > parley.MaxAnswerBytes {
-		return parley.NewModelError(parley.ClassStream, false, fmt.Sprintf("the answer is longer than %d bytes", parley.MaxAnswerBytes), nil)
+		return model.NewError(parley.ClassStream, false, fmt.Sprintf("the answer is longer than %d bytes", parley.MaxAnswerBytes), nil)
 	}
 	return nil
 }
@@ -226,7 +227,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 }
 
 func (x *exchange) stalled() {
-	x.cancel(parley.NewModelError(parley.ClassStream, true, fmt.Sprintf("the provider sent nothing for %s in the middle of its answer", x.endpoint.idle), nil))
+	x.cancel(model.NewError(parley.ClassStream, true, fmt.Sprintf("the provider sent nothing for %s in the middle of its answer", x.endpoint.idle), nil))
 }
 
 // drain waits a moment for the body's end, after which the connection can be
@@ -260,7 +261,7 @@ func (x *exchange) unreachable(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return parley.NewModelError(parley.ClassNetwork, true, Redact("the provider could not be reached: "+err.Error(), x.endpoint.secret), nil)
+	return model.NewError(parley.ClassNetwork, true, Redact("the provider could not be reached: "+err.Error(), x.endpoint.secret), nil)
 }
 
 // stopped is the caller's cause, or the deadline that passed, or nil.
@@ -280,12 +281,12 @@ func (x *exchange) broken(err error) error {
 		failure.Failure.Status = http.StatusOK
 		return Classify(failure.Failure, x.endpoint.secret)
 	case errors.As(err, &tooLong):
-		return parley.NewModelError(parley.ClassStream, false, tooLong.Error(), nil)
+		return model.NewError(parley.ClassStream, false, tooLong.Error(), nil)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = ErrUnfinished
 	}
 	if stopped := x.stopped(); stopped != nil {
 		return stopped
 	}
-	return parley.NewModelError(parley.ClassStream, true, Redact(err.Error(), x.endpoint.secret), nil)
+	return model.NewError(parley.ClassStream, true, Redact(err.Error(), x.endpoint.secret), nil)
 }

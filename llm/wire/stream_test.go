@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/llm/sse"
 	"parley/llm/wire"
+	"parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,27 +24,27 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ";" makes it complete.
 type words struct{ complete bool }
 
-func (w *words) Decode(frame sse.Frame, chunks []parley.Chunk) ([]parley.Chunk, bool, error) {
+func (w *words) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bool, error) {
 	switch text := string(frame.Data); text {
 	case ".":
-		return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop}), true, nil
+		return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}), true, nil
 	case ";":
 		w.complete = true
 		return chunks, false, nil
 	case "usage":
-		return append(chunks, parley.Chunk{Kind: parley.ChunkUsage}), false, nil
+		return append(chunks, model.Chunk{Kind: model.ChunkUsage}), false, nil
 	default:
-		return append(chunks, parley.Chunk{Kind: parley.ChunkText, Text: text}), false, nil
+		return append(chunks, model.Chunk{Kind: model.ChunkText, Text: text}), false, nil
 	}
 }
 
 func (w *words) Complete() bool { return w.complete }
 
-func (w *words) End(chunks []parley.Chunk) ([]parley.Chunk, error) {
+func (w *words) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	if !w.complete {
 		return chunks, wire.ErrUnfinished
 	}
-	return append(chunks, parley.Chunk{Kind: parley.ChunkFinish, Finish: parley.FinishStop}), nil
+	return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}), nil
 }
 
 // line is one thing that a provider in memory does.
@@ -134,13 +135,13 @@ func TestDeadlines(t *testing.T) {
 				for chunk, err := range endpoint.Stream(t.Context(), nil, func() wire.Decoder { return &words{} }) {
 					failure = err
 					text += chunk.Text
-					finished = finished || chunk.Kind == parley.ChunkFinish
+					finished = finished || chunk.Kind == model.ChunkFinish
 					<-time.After(c.consume) // by the bubble's clock
 				}
 				if took := time.Since(begun); took != c.took || text != c.text || finished != (c.class == "") {
 					t.Errorf("%q after %s, finished %t; want %q after %s", text, took, finished, c.text, c.took)
 				}
-				var known *parley.ModelError
+				var known *model.Error
 				switch {
 				case c.class == "" && failure != nil:
 					t.Errorf("failed with %v", failure)
@@ -172,7 +173,7 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 		begun, words := time.Now(), 0
 		var failure error
 		for chunk, err := range newEndpoint(t, provider{trickle(100_000, word(2*time.Second, "x"))}).Stream(ctx, nil, newWords) {
-			if failure = err; err == nil && chunk.Kind == parley.ChunkText {
+			if failure = err; err == nil && chunk.Kind == model.ChunkText {
 				words++
 			}
 		}
@@ -186,8 +187,8 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 func TestLessPatienceAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		for _, err := range newEndpoint(t, provider{}).Stream(parley.WithLessPatience(t.Context()), nil, newWords) {
-			if known := new(parley.ModelError); !errors.As(err, &known) || known.Class != parley.ClassNetwork {
+		for _, err := range newEndpoint(t, provider{}).Stream(model.WithLessPatience(t.Context()), nil, newWords) {
+			if known := new(model.Error); !errors.As(err, &known) || known.Class != parley.ClassNetwork {
 				t.Errorf("failed with %v", err)
 			}
 		}

@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/tool"
 )
 
 // askUser lets an agent ask the person. The runtime never calls it: the turn
 // waits until somebody posts the result.
 type askUser struct{}
 
-var _ parley.Tool = askUser{}
+var _ tool.Tool = askUser{}
 
-// Definition implements parley.Tool.
+// Definition implements tool.Tool.
 func (askUser) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
 		Name:        parley.AskUserTool,
@@ -23,13 +24,13 @@ func (askUser) Definition() parley.ToolDefinition {
 	}
 }
 
-// Annotations implements parley.Tool: asking changes nothing.
+// Annotations implements tool.Tool: asking changes nothing.
 func (askUser) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{ReadOnly: true} }
 
-// Source implements parley.Tool.
+// Source implements tool.Tool.
 func (askUser) Source() string { return sourceName }
 
-// Call implements parley.Tool: there is nobody to ask in here.
-func (askUser) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool: there is nobody to ask in here.
+func (askUser) Call(context.Context, tool.Call) (json.RawMessage, error) {
 	return nil, parley.Errorf(parley.CodeUnsupported, "ask_user is answered by a person: the runtime has to wait for a tool_result message")
 }

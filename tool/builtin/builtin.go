@@ -9,19 +9,19 @@ import (
 	"strings"
 	"time"
 
-	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 // sourceName is what the tools say of who runs them.
 const sourceName = "builtin"
 
-// Source is a fixed set of tools. It implements parley.ToolSource.
+// Source is a fixed set of tools. It implements tool.Source.
 type Source struct {
-	tools []parley.Tool // by name
+	tools []tool.Tool // by name
 }
 
-var _ parley.ToolSource = Source{}
+var _ tool.Source = Source{}
 
 // Tools are the tools that every server has, for programs that choose projects'
 // directories themselves: those of files work wherever a project lies, but in
@@ -35,15 +35,15 @@ func ToolsWithin(policy *projectdir.Policy) Source {
 		newListFiles(policy), newReadFile(policy), newSearchFiles(policy), newWriteFile(policy))
 }
 
-func sourceOf(tools ...parley.Tool) Source {
-	slices.SortFunc(tools, func(a, b parley.Tool) int {
+func sourceOf(tools ...tool.Tool) Source {
+	slices.SortFunc(tools, func(a, b tool.Tool) int {
 		return strings.Compare(a.Definition().Name, b.Definition().Name)
 	})
 	return Source{tools}
 }
 
 // Tool finds a tool by its exact name.
-func (s Source) Tool(name string) (parley.Tool, bool) {
+func (s Source) Tool(name string) (tool.Tool, bool) {
 	for _, tool := range s.tools {
 		if tool.Definition().Name == name {
 			return tool, true
@@ -52,14 +52,14 @@ func (s Source) Tool(name string) (parley.Tool, bool) {
 	return nil, false
 }
 
-// Expects implements parley.ToolSource: what is built in is there at once.
+// Expects implements tool.Source: what is built in is there at once.
 func (Source) Expects(string) bool { return false }
 
-// Await implements parley.ToolSource.
+// Await implements tool.Source.
 func (Source) Await(context.Context) {}
 
-// Faults implements parley.ToolSource: what is built in can be used.
-func (Source) Faults() []parley.ToolFault { return nil }
+// Faults implements tool.Source: what is built in can be used.
+func (Source) Faults() []tool.Fault { return nil }
 
 // Tools lists the tools by name.
-func (s Source) Tools() []parley.Tool { return slices.Clone(s.tools) }
+func (s Source) Tools() []tool.Tool { return slices.Clone(s.tools) }

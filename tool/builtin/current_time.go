@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/tool"
 )
 
 // currentTime tells the time, in a time zone of the caller's choice.
@@ -13,9 +14,9 @@ type currentTime struct {
 	now func() time.Time
 }
 
-var _ parley.Tool = currentTime{}
+var _ tool.Tool = currentTime{}
 
-// Definition implements parley.Tool.
+// Definition implements tool.Tool.
 func (currentTime) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
 		Name:        "current_time",
@@ -25,12 +26,12 @@ func (currentTime) Definition() parley.ToolDefinition {
 	}
 }
 
-// Annotations implements parley.Tool: it only reads the clock.
+// Annotations implements tool.Tool: it only reads the clock.
 func (currentTime) Annotations() parley.ToolAnnotations {
 	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
 }
 
-// Source implements parley.Tool.
+// Source implements tool.Tool.
 func (currentTime) Source() string { return sourceName }
 
 // timeAnswer is the result: the time in RFC 3339 with its offset.
@@ -39,9 +40,9 @@ type timeAnswer struct {
 	Timezone string `json:"timezone"`
 }
 
-// Call implements parley.Tool. CodeInvalid for arguments that it does not know
+// Call implements tool.Tool. CodeInvalid for arguments that it does not know
 // and for a time zone that does not exist.
-func (t currentTime) Call(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t currentTime) Call(_ context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Timezone *string `json:"timezone"`
 	}

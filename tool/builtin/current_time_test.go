@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/tool"
 )
 
 func TestCurrentTime(t *testing.T) {
@@ -25,11 +26,11 @@ func TestCurrentTime(t *testing.T) {
 		{"no object", `[]`, "", parley.CodeInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tool, ok := source.Tool("current_time")
+			one, ok := source.Tool("current_time")
 			if !ok {
 				t.Fatal("current_time is missing")
 			}
-			got, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(c.arguments)})
+			got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(c.arguments)})
 			if parley.ErrorCode(err) != c.code || string(got) != c.want {
 				t.Errorf("got %s, %v; want %s, code %q", got, err, c.want, c.code)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/tool"
 )
 
 // project makes a project directory inside another directory, with links that
@@ -48,11 +49,11 @@ func project(t *testing.T) string {
 
 func callTool(t *testing.T, dir, name, arguments string) (string, error) {
 	t.Helper()
-	tool, ok := Tools().Tool(name)
+	one, ok := Tools().Tool(name)
 	if !ok {
 		t.Fatalf("there is no tool %s", name)
 	}
-	got, err := tool.Call(t.Context(), parley.ToolCall{ProjectPath: dir, Arguments: json.RawMessage(arguments)})
+	got, err := one.Call(t.Context(), tool.Call{ProjectPath: dir, Arguments: json.RawMessage(arguments)})
 	return string(got), err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"parley/tool"
 )
 
 type searched string
@@ -27,13 +27,13 @@ func FuzzSearchResults(f *testing.F) {
 			t.Fatal(err)
 		}
 		search.tool.client.Transport = searched(answer)
-		for _, tool := range append(search.Tools(), Tools().Tools()...) {
-			if tool.Definition().Name != "web_search" && tool.Definition().Name != "current_time" {
+		for _, one := range append(search.Tools(), Tools().Tools()...) {
+			if one.Definition().Name != "web_search" && one.Definition().Name != "current_time" {
 				continue
 			}
-			result, err := tool.Call(t.Context(), parley.ToolCall{Arguments: arguments})
+			result, err := one.Call(t.Context(), tool.Call{Arguments: arguments})
 			if err == nil && !json.Valid(result) {
-				t.Errorf("%s of %q gives %s", tool.Definition().Name, arguments, result)
+				t.Errorf("%s of %q gives %s", one.Definition().Name, arguments, result)
 			}
 		}
 	})

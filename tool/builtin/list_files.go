@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 const (
@@ -26,7 +27,7 @@ var errEnough = errors.New("builtin: enough")
 // listFiles lists what lies in a directory.
 type listFiles struct{ inProject }
 
-func newListFiles(policy *projectdir.Policy) parley.Tool {
+func newListFiles(policy *projectdir.Policy) tool.Tool {
 	return listFiles{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "list_files",
@@ -53,8 +54,8 @@ type listedFile struct {
 	ModifiedAt string `json:"modified_at"`
 }
 
-// Call implements parley.Tool.
-func (t listFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (t listFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path      string `json:"path"`
 		Pattern   string `json:"pattern"`
@@ -105,7 +106,7 @@ type visitor func(tree *projectdir.Tree, at string, entry fs.DirEntry) error
 
 // walk opens the call's project and visits what lies in a directory of it.
 // truncated says that it ended at a bound.
-func (p inProject) walk(ctx context.Context, call parley.ToolCall, from string, recursive bool, visit visitor) (truncated bool, err error) {
+func (p inProject) walk(ctx context.Context, call tool.Call, from string, recursive bool, visit visitor) (truncated bool, err error) {
 	tree, name, err := p.open(call, from)
 	if err != nil {
 		return false, err

@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 // maxPathBytes bounds a path inside a project.
@@ -34,7 +35,7 @@ type inProject struct {
 // open opens the session's project directory, and checks a path in it, which it
 // gives with slashes and relative to the directory. The directory is resolved and
 // checked at each call: what was chosen once may be private now.
-func (p inProject) open(call parley.ToolCall, text string) (tree *projectdir.Tree, name string, err error) {
+func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, name string, err error) {
 	if name, err = insidePath(text); err != nil {
 		return nil, "", err
 	}
@@ -67,7 +68,7 @@ func insidePath(text string) (string, error) {
 // readArguments reads a call's arguments into a struct, strictly: by the very names
 // that grants know them by. The decoder alone would take "Path" for "path", and so past
 // a rule about path.
-func readArguments(call parley.ToolCall, into any) error {
+func readArguments(call tool.Call, into any) error {
 	known := map[string]bool{}
 	for i, t := 0, reflect.TypeOf(into).Elem(); i < t.NumField(); i++ {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")

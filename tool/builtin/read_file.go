@@ -10,6 +10,7 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // readFile reads lines of a text file.
 type readFile struct{ inProject }
 
-func newReadFile(policy *projectdir.Policy) parley.Tool {
+func newReadFile(policy *projectdir.Policy) tool.Tool {
 	return readFile{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "read_file",
@@ -45,8 +46,8 @@ type fileText struct {
 	NextLine *int   `json:"next_line"` // null at the end of the file
 }
 
-// Call implements parley.Tool.
-func (t readFile) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (t readFile) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path     string `json:"path"`
 		FromLine int    `json:"from_line"`

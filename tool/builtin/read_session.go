@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"parley"
+	"parley/store"
+	"parley/tool"
 )
 
 const (
@@ -16,13 +18,13 @@ const (
 	maxSessionBytes     = 64 << 10 // of contents that one call reads
 )
 
-// SessionReader shows one session to the agent of another. A parley.Store is one.
+// SessionReader shows one session to the agent of another. A store.Store is one.
 type SessionReader interface {
-	// Readable and AllReadable are those of parley.ShareStore.
+	// Readable and AllReadable are those of store.Shares.
 	Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error)
 	AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error)
-	Session(ctx context.Context, scope parley.Scope, id parley.ID) (parley.Session, error)
-	Messages(ctx context.Context, scope parley.Scope, sessionID parley.ID, query parley.MessageQuery) ([]parley.Message, error)
+	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
+	Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error)
 	AppendAudit(ctx context.Context, entries []parley.AuditEntry) error
 }
 
@@ -36,7 +38,7 @@ type readSession struct {
 	reader SessionReader
 }
 
-func newReadSession(reader SessionReader) parley.Tool {
+func newReadSession(reader SessionReader) tool.Tool {
 	return readSession{
 		fixed{
 			parley.ToolDefinition{
@@ -80,8 +82,8 @@ func readableOf(session *parley.Session) readable {
 	return readable{ID: session.ID, Title: session.Title, Status: session.Status, Messages: session.Statistics.Messages}
 }
 
-// Call implements parley.Tool.
-func (t readSession) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (t readSession) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Session string `json:"session"`
 		View    string `json:"view"`
@@ -90,7 +92,7 @@ func (t readSession) Call(ctx context.Context, call parley.ToolCall) (json.RawMe
 	if err := readArguments(call, &arguments); err != nil {
 		return nil, err
 	}
-	query := parley.MessageQuery{Descending: true, RecordOnly: true, Internal: new(false), Limit: arguments.Last + 1, MaxBytes: maxSessionBytes}
+	query := store.MessageQuery{Descending: true, RecordOnly: true, Internal: new(false), Limit: arguments.Last + 1, MaxBytes: maxSessionBytes}
 	switch {
 	case arguments.Last < 1 || arguments.Last > mostReadMessages:
 		return nil, parley.InvalidField("last", "must lie between 1 and %d", mostReadMessages)
@@ -115,7 +117,7 @@ func (t readSession) Call(ctx context.Context, call parley.ToolCall) (json.RawMe
 	if err := t.audited(ctx, call, id); err != nil {
 		return nil, err
 	}
-	messages, err := t.reader.Messages(ctx, parley.Scope{WorkspaceID: call.WorkspaceID}, id, query)
+	messages, err := t.reader.Messages(ctx, store.Scope{WorkspaceID: call.WorkspaceID}, id, query)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +129,7 @@ func notReadable() error {
 	return parley.Errorf(parley.CodeNotFound, "there is no such session, or it is not shared with this one; call read_session without a session to see which can be read")
 }
 
-func (t readSession) list(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t readSession) list(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	sessions, err := t.reader.AllReadable(ctx, call.WorkspaceID, call.SessionID)
 	if err != nil {
 		return nil, err
@@ -143,8 +145,8 @@ func (t readSession) list(ctx context.Context, call parley.ToolCall) (json.RawMe
 
 // audited writes down who reads, before anything is read: the owner of the
 // session that calls, through its agent. The turn stands for the request.
-func (t readSession) audited(ctx context.Context, call parley.ToolCall, id parley.ID) error {
-	own, err := t.reader.Session(ctx, parley.Scope{WorkspaceID: call.WorkspaceID}, call.SessionID)
+func (t readSession) audited(ctx context.Context, call tool.Call, id parley.ID) error {
+	own, err := t.reader.Session(ctx, store.Scope{WorkspaceID: call.WorkspaceID}, call.SessionID)
 	if err != nil {
 		return err
 	}

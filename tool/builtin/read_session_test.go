@@ -8,13 +8,15 @@ import (
 
 	"parley"
 	"parley/sqlite"
+	"parley/store"
+	"parley/tool"
 )
 
 // library is a store with a session that reads and one that is read.
 type library struct {
 	*testing.T
 	store          *sqlite.Store
-	scope          parley.Scope
+	scope          store.Scope
 	reader, shared parley.ID
 	owner          parley.Principal
 }
@@ -48,7 +50,7 @@ func (l *library) session() parley.ID {
 	agent, err := l.store.Agent(l.Context(), l.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	l.must(err)
 	id := parley.NewID()
-	_, err = l.store.EnsureSession(l.Context(), l.scope, parley.NewSession{Session: parley.Session{ID: id, WorkspaceID: l.scope.WorkspaceID, AgentID: agent.ID, OwnerID: l.owner.ID,
+	_, err = l.store.EnsureSession(l.Context(), l.scope, store.NewSession{Session: parley.Session{ID: id, WorkspaceID: l.scope.WorkspaceID, AgentID: agent.ID, OwnerID: l.owner.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
 	l.must(err)
 	return id
@@ -56,13 +58,13 @@ func (l *library) session() parley.ID {
 
 func (l *library) write(role parley.Role, content string, internal bool) {
 	l.Helper()
-	_, err := l.store.PostMessage(l.Context(), l.scope, l.shared, parley.NewMessage{ID: parley.NewID(), Role: role, Author: l.owner.Author(), Content: json.RawMessage(content), Internal: internal}, parley.ID{})
+	_, err := l.store.PostMessage(l.Context(), l.scope, l.shared, store.NewMessage{ID: parley.NewID(), Role: role, Author: l.owner.Author(), Content: json.RawMessage(content), Internal: internal}, parley.ID{})
 	l.must(err)
 }
 
 func (l *library) read(arguments string) readMessages {
 	l.Helper()
-	raw, err := newReadSession(l.store).Call(l.Context(), parley.ToolCall{WorkspaceID: l.scope.WorkspaceID, SessionID: l.reader, TurnID: parley.NewID(),
+	raw, err := newReadSession(l.store).Call(l.Context(), tool.Call{WorkspaceID: l.scope.WorkspaceID, SessionID: l.reader, TurnID: parley.NewID(),
 		Arguments: json.RawMessage(fmt.Sprintf(`{"session":%q%s}`, l.shared, arguments))})
 	l.must(err)
 	var got readMessages

@@ -11,6 +11,7 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // searchFiles finds lines by a regular expression.
 type searchFiles struct{ inProject }
 
-func newSearchFiles(policy *projectdir.Policy) parley.Tool {
+func newSearchFiles(policy *projectdir.Policy) tool.Tool {
 	return searchFiles{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "search_files",
@@ -54,8 +55,8 @@ type match struct {
 	Text string `json:"text"`
 }
 
-// Call implements parley.Tool.
-func (t searchFiles) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (t searchFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path    string `json:"path"`
 		Pattern string `json:"pattern"`

@@ -13,6 +13,7 @@ import (
 
 	"parley"
 	"parley/internal/netguard"
+	"parley/tool"
 )
 
 const (
@@ -91,8 +92,8 @@ type webResult struct {
 	Score   float64 `json:"score"`
 }
 
-// Call implements parley.Tool.
-func (w webSearch) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (w webSearch) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	request := struct {
 		Query      string `json:"query"`
 		MaxResults int    `json:"max_results"`

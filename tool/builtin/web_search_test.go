@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley"
+	"parley/tool"
 )
 
 func TestWebSearch(t *testing.T) {
@@ -27,7 +28,7 @@ func TestWebSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	tool, ok := source.Tool("web_search")
+	one, ok := source.Tool("web_search")
 	if !ok {
 		t.Fatal("web_search is missing")
 	}
@@ -51,7 +52,7 @@ func TestWebSearch(t *testing.T) {
 		{`{"q":"x"}`, 0, "", "", parley.CodeInvalid},
 	} {
 		asked, status, body = "", c.status, c.body
-		got, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(c.arguments)})
+		got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(c.arguments)})
 		if string(got) != c.want || parley.ErrorCode(err) != c.code || err != nil && strings.Contains(err.Error(), key) {
 			t.Errorf("%s with status %d: got %s, %v", c.arguments, c.status, got, err)
 		}
@@ -60,7 +61,7 @@ func TestWebSearch(t *testing.T) {
 		}
 	}
 	status, body = 200, `{"results":[]}`
-	if _, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(`{"query":"q","max_results":3,"topic":"news"}`)}); err != nil {
+	if _, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"query":"q","max_results":3,"topic":"news"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if want := `POST /search Bearer ` + key + ` {"query":"q","max_results":3,"topic":"news"}`; asked != want {

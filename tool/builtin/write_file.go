@@ -6,12 +6,13 @@ import (
 
 	"parley"
 	"parley/internal/projectdir"
+	"parley/tool"
 )
 
 // writeFile writes a text file, whole.
 type writeFile struct{ inProject }
 
-func newWriteFile(policy *projectdir.Policy) parley.Tool {
+func newWriteFile(policy *projectdir.Policy) tool.Tool {
 	return writeFile{inProject{fixed{
 		parley.ToolDefinition{
 			Name:        "write_file",
@@ -32,9 +33,9 @@ type written struct {
 	Created bool   `json:"created"` // false: an earlier text was replaced
 }
 
-// Call implements parley.Tool. A reader sees the old text or the new one, never
+// Call implements tool.Tool. A reader sees the old text or the new one, never
 // a part.
-func (t writeFile) Call(_ context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t writeFile) Call(_ context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Path *string `json:"path"`
 		Text *string `json:"text"`

@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/internal/netguard"
 	"parley/internal/schema"
+	"parley/tool"
 )
 
 // shownBytes is how much of a failed answer the model is told.
@@ -37,7 +38,7 @@ type endpoint struct {
 	maxBytes    int
 }
 
-var _ parley.Tool = (*endpoint)(nil)
+var _ tool.Tool = (*endpoint)(nil)
 
 func (e *endpoint) Definition() parley.ToolDefinition   { return e.definition }
 func (e *endpoint) Annotations() parley.ToolAnnotations { return e.annotations }
@@ -49,11 +50,11 @@ type answer struct {
 	Body   json.RawMessage `json:"body"` // JSON as it came, any other text as a string, null for none
 }
 
-// Call implements parley.Tool. Arguments that the address does not name go into
+// Call implements tool.Tool. Arguments that the address does not name go into
 // the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
 // 2xx is an error with what the server said. The endpoint, and nobody that it
 // redirects to, is told which call it serves, so that it can tell a repetition.
-func (e *endpoint) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (e *endpoint) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	request, err := e.request(ctx, call.Arguments)
 	if err != nil {
 		return nil, err

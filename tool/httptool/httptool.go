@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/internal/netguard"
 	"parley/internal/schema"
+	"parley/tool"
 )
 
 const (
@@ -47,12 +48,12 @@ type Config struct {
 	Annotations parley.AnnotationsOverride
 }
 
-// Source is a fixed set of endpoints. It implements parley.ToolSource.
+// Source is a fixed set of endpoints. It implements tool.Source.
 type Source struct {
 	tools []*endpoint // by name
 }
 
-var _ parley.ToolSource = (*Source)(nil)
+var _ tool.Source = (*Source)(nil)
 
 // New makes a Source; CodeInvalid names the tool and the field that breaks a rule.
 func New(configs []Config) (*Source, error) {
@@ -74,7 +75,7 @@ func New(configs []Config) (*Source, error) {
 }
 
 // Tool finds a tool by its exact name.
-func (s *Source) Tool(name string) (parley.Tool, bool) {
+func (s *Source) Tool(name string) (tool.Tool, bool) {
 	for _, tool := range s.tools {
 		if tool.definition.Name == name {
 			return tool, true
@@ -84,8 +85,8 @@ func (s *Source) Tool(name string) (parley.Tool, bool) {
 }
 
 // Tools lists the tools by name.
-func (s *Source) Tools() []parley.Tool {
-	tools := make([]parley.Tool, len(s.tools))
+func (s *Source) Tools() []tool.Tool {
+	tools := make([]tool.Tool, len(s.tools))
 	for i, tool := range s.tools {
 		tools[i] = tool
 	}
@@ -95,11 +96,11 @@ func (s *Source) Tools() []parley.Tool {
 // Expects reports nothing: an endpoint is known from its configuration.
 func (*Source) Expects(string) bool { return false }
 
-// Await implements parley.ToolSource.
+// Await implements tool.Source.
 func (*Source) Await(context.Context) {}
 
-// Faults implements parley.ToolSource: one that cannot be used is refused at the start.
-func (*Source) Faults() []parley.ToolFault { return nil }
+// Faults implements tool.Source: one that cannot be used is refused at the start.
+func (*Source) Faults() []tool.Fault { return nil }
 
 // Close closes the connections that no call uses.
 func (s *Source) Close() {

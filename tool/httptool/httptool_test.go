@@ -13,13 +13,14 @@ import (
 	"go.uber.org/goleak"
 
 	"parley"
+	"parley/tool"
 	"parley/tool/httptool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // one makes a source of one tool and gives the tool.
-func one(t *testing.T, config httptool.Config) parley.Tool {
+func one(t *testing.T, config httptool.Config) tool.Tool {
 	t.Helper()
 	if config.Name == "" {
 		config.Name, config.Description = "ask", "Asks."
@@ -36,9 +37,9 @@ func one(t *testing.T, config httptool.Config) parley.Tool {
 	return tool
 }
 
-func call(t *testing.T, tool parley.Tool, arguments string) (string, error) {
+func call(t *testing.T, found tool.Tool, arguments string) (string, error) {
 	t.Helper()
-	got, err := tool.Call(t.Context(), parley.ToolCall{Arguments: json.RawMessage(arguments)})
+	got, err := found.Call(t.Context(), tool.Call{Arguments: json.RawMessage(arguments)})
 	return string(got), err
 }
 
@@ -231,7 +232,7 @@ func TestEndpointsCanTellARepetition(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	exact := parley.ToolCall{
+	exact := tool.Call{
 		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
 		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}

@@ -18,6 +18,7 @@ import (
 
 	"parley"
 	"parley/internal/bounded"
+	"parley/tool"
 	"parley/tool/mcp"
 )
 
@@ -211,15 +212,15 @@ func TestProgressIsPassedOn(t *testing.T) {
 		return said("dug"), nil, err
 	})
 	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"})
-	tool, ok := source.Tool("web__dig")
+	one, ok := source.Tool("web__dig")
 	if !ok {
 		t.Fatal("there is no tool")
 	}
 	for _, word := range []string{"sand", "clay"} {
 		var got parley.ToolProgress
-		call := parley.ToolCall{Arguments: []byte(`{"text":"` + word + `"}`), Progress: func(p parley.ToolProgress) { got = p; heard <- struct{}{} }}
+		call := tool.Call{Arguments: []byte(`{"text":"` + word + `"}`), Progress: func(p parley.ToolProgress) { got = p; heard <- struct{}{} }}
 		ctx, stop := context.WithTimeout(t.Context(), patience)
-		_, err := tool.Call(ctx, call)
+		_, err := one.Call(ctx, call)
 		stop()
 		if want := (parley.ToolProgress{Progress: 1, Total: 2, Message: word}); err != nil || got != want {
 			t.Errorf("told %+v, %v; want %+v", got, err, want)

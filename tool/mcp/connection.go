@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/internal/netguard"
+	"parley/tool"
 )
 
 // closeTime is what a connection gets to end in good order, before its transport
@@ -105,7 +106,7 @@ func (c *connection) close() {
 }
 
 // call calls a tool by the server's own name.
-func (l *link) call(ctx context.Context, name string, call parley.ToolCall) (*sdk.CallToolResult, error) {
+func (l *link) call(ctx context.Context, name string, call tool.Call) (*sdk.CallToolResult, error) {
 	for again := false; ; again = true {
 		c, err := l.connected(ctx)
 		if err != nil {
@@ -127,7 +128,7 @@ func (l *link) call(ctx context.Context, name string, call parley.ToolCall) (*sd
 	}
 }
 
-func (c *connection) call(ctx context.Context, l *link, name string, call parley.ToolCall) (*sdk.CallToolResult, error) {
+func (c *connection) call(ctx context.Context, l *link, name string, call tool.Call) (*sdk.CallToolResult, error) {
 	params := &sdk.CallToolParams{Name: name}
 	c.mu.Lock()
 	c.calls++
@@ -164,11 +165,11 @@ const (
 )
 
 // identity adds to a call's _meta which call it is.
-func identity(meta sdk.Meta, call parley.ToolCall) sdk.Meta {
+func identity(meta sdk.Meta, call tool.Call) sdk.Meta {
 	headers := call.Headers()
 	for name, header := range map[string]string{
-		metaIdempotencyKey: parley.IdempotencyKeyHeader, metaCallID: parley.CallIDHeader,
-		metaSessionID: parley.SessionIDHeader, metaTraceParent: parley.TraceParentHeader,
+		metaIdempotencyKey: tool.IdempotencyKeyHeader, metaCallID: tool.CallIDHeader,
+		metaSessionID: tool.SessionIDHeader, metaTraceParent: tool.TraceParentHeader,
 	} {
 		if headers[header] == "" {
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/tool"
 )
 
 const (
@@ -48,9 +49,9 @@ type link struct {
 	over     bool          // the link runs no more
 	turned   chan struct{} // closed and replaced when current, trying or over changes
 	trouble  error         // why there is no connection
-	tools    []*tool
-	faults   []parley.ToolFault // of the tools that were left out of the last list
-	had      bool               // tools were listed once
+	tools    []*remoteTool
+	faults   []tool.Fault // of the tools that were left out of the last list
+	had      bool         // tools were listed once
 	warned   map[string]bool
 }
 
@@ -234,14 +235,14 @@ func (l *link) away(trouble error) error {
 func (l *link) source() string { return "mcp/" + l.server.Name }
 
 // listed are the tools of the last list.
-func (l *link) listed() []*tool {
+func (l *link) listed() []*remoteTool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tools
 }
 
 // faulty are the tools that were left out of the last list.
-func (l *link) faulty() []parley.ToolFault {
+func (l *link) faulty() []tool.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.faults

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
+	"parley/tool"
 )
 
 const (
@@ -29,7 +29,7 @@ func (l *link) relist(ctx context.Context, c *connection) error {
 	fresh, faults := l.make(given)
 	l.mu.Lock()
 	l.faults = faults
-	same := l.had && slices.EqualFunc(l.tools, fresh, (*tool).equal)
+	same := l.had && slices.EqualFunc(l.tools, fresh, (*remoteTool).equal)
 	if !same {
 		l.tools, l.had = fresh, true
 	}
@@ -69,20 +69,20 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 
 // make reads what a server says of its tools, by name. What cannot be used is
 // left out with a warning, and told with its reason.
-func (l *link) make(given []*sdk.Tool) ([]*tool, []parley.ToolFault) {
-	made := make([]*tool, 0, len(given))
-	var faults []parley.ToolFault
+func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
+	made := make([]*remoteTool, 0, len(given))
+	var faults []tool.Fault
 	for _, g := range given {
 		t, err := newTool(l, g)
 		if err != nil {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
-			faults = append(faults, parley.ToolFault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()})
+			faults = append(faults, tool.Fault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()})
 			continue
 		}
 		made = append(made, t)
 	}
-	slices.SortStableFunc(made, func(a, b *tool) int { return strings.Compare(a.definition.Name, b.definition.Name) })
-	made = slices.CompactFunc(made, func(a, b *tool) bool {
+	slices.SortStableFunc(made, func(a, b *remoteTool) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	made = slices.CompactFunc(made, func(a, b *remoteTool) bool {
 		twice := a.definition.Name == b.definition.Name
 		if twice {
 			l.warn("twice "+a.original, "an MCP server lists a tool twice; the first is taken", "tool", a.definition.Name)
@@ -93,7 +93,7 @@ func (l *link) make(given []*sdk.Tool) ([]*tool, []parley.ToolFault) {
 }
 
 // equal reports whether nothing of a tool changed.
-func (t *tool) equal(other *tool) bool {
+func (t *remoteTool) equal(other *remoteTool) bool {
 	return t.original == other.original && t.annotations == other.annotations &&
 		t.definition.Name == other.definition.Name && t.definition.Description == other.definition.Description &&
 		bytes.Equal(t.definition.Parameters, other.definition.Parameters)

@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley"
+	"parley/tool"
 	"parley/tool/mcp"
 )
 
@@ -335,24 +336,24 @@ func TestServersCanTellARepetition(t *testing.T) {
 	})
 	url := serve(t, server, nil, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get(parley.CallIDHeader) != "" {
+			if r.Header.Get(tool.CallIDHeader) != "" {
 				header.Store(&r.Header)
 			}
 			next.ServeHTTP(w, r)
 		})
 	})
 	source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true})
-	tool, ok := source.Tool("web__meta")
+	one, ok := source.Tool("web__meta")
 	if !ok {
 		t.Fatal("the tool is missing")
 	}
-	exact := parley.ToolCall{
+	exact := tool.Call{
 		MessageID: parley.NewID(), SessionID: parley.NewID(), ID: "call_1", Arguments: json.RawMessage(`{}`),
 		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
 	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
 	for range 2 {
-		if got, err := tool.Call(t.Context(), exact); err != nil || string(got) != mustQuote(t, want) {
+		if got, err := one.Call(t.Context(), exact); err != nil || string(got) != mustQuote(t, want) {
 			t.Errorf("_meta says %s, %v; want %s", got, err, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"parley"
+	"parley/tool"
 )
 
 // Options are what all links share.
@@ -18,7 +19,7 @@ type Options struct {
 }
 
 // Source is the tools of all configured servers. It implements
-// parley.ToolSource and is safe for concurrent use.
+// tool.Source and is safe for concurrent use.
 type Source struct {
 	links []*link // by name
 	stop  context.CancelFunc
@@ -30,8 +31,8 @@ type Source struct {
 
 // catalogue is one state of the tools, never written again.
 type catalogue struct {
-	tools  []parley.Tool // by name
-	byName map[string]parley.Tool
+	tools  []tool.Tool // by name
+	byName map[string]tool.Tool
 }
 
 // Open begins to connect to the servers and returns at once: their tools appear
@@ -76,36 +77,36 @@ func (s *Source) Close() {
 func (s *Source) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fresh := &catalogue{byName: map[string]parley.Tool{}}
+	fresh := &catalogue{byName: map[string]tool.Tool{}}
 	for _, l := range s.links {
 		for _, t := range l.listed() {
 			fresh.tools = append(fresh.tools, t)
 			fresh.byName[t.definition.Name] = t
 		}
 	}
-	slices.SortFunc(fresh.tools, func(a, b parley.Tool) int {
+	slices.SortFunc(fresh.tools, func(a, b tool.Tool) int {
 		return strings.Compare(a.Definition().Name, b.Definition().Name)
 	})
 	s.shown.Store(fresh)
 }
 
 // Tool finds a tool by its name, server__tool.
-func (s *Source) Tool(name string) (parley.Tool, bool) {
+func (s *Source) Tool(name string) (tool.Tool, bool) {
 	tool, ok := s.shown.Load().byName[name]
 	return tool, ok
 }
 
 // Tools lists the tools of all servers by name. A server that was there keeps its
 // tools while it is away.
-func (s *Source) Tools() []parley.Tool { return slices.Clone(s.shown.Load().tools) }
+func (s *Source) Tools() []tool.Tool { return slices.Clone(s.shown.Load().tools) }
 
 // Faults lists the tools that servers offer and that cannot be used, by name.
-func (s *Source) Faults() []parley.ToolFault {
-	var all []parley.ToolFault
+func (s *Source) Faults() []tool.Fault {
+	var all []tool.Fault
 	for _, l := range s.links {
 		all = append(all, l.faulty()...)
 	}
-	slices.SortStableFunc(all, func(a, b parley.ToolFault) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b tool.Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/tool"
 	"parley/tool/mcp"
 )
 
@@ -57,11 +58,11 @@ func names(source *mcp.Source) (all []string) {
 // call calls a tool and answers its result, or its error's text.
 func call(ctx context.Context, t *testing.T, source *mcp.Source, name, arguments string) (result string, err error) {
 	t.Helper()
-	tool, ok := source.Tool(name)
+	one, ok := source.Tool(name)
 	if !ok {
 		t.Fatalf("there is no tool %s, only %v", name, names(source))
 	}
-	raw, err := tool.Call(ctx, parley.ToolCall{ID: "call_1", Arguments: json.RawMessage(arguments)})
+	raw, err := one.Call(ctx, tool.Call{ID: "call_1", Arguments: json.RawMessage(arguments)})
 	return string(raw), err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/internal/schema"
+	"parley/tool"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 var noArguments = json.RawMessage(`{"properties":{},"type":"object"}`) //nolint:gochecknoglobals // never written
 
 // tool is one tool of a server. It stays as it is: a changed list has new ones.
-type tool struct {
+type remoteTool struct {
 	link        *link
 	original    string // the server's name for it
 	definition  parley.ToolDefinition
@@ -33,12 +34,12 @@ type tool struct {
 	schema      schema.Schema
 }
 
-var _ parley.Tool = (*tool)(nil)
+var _ tool.Tool = (*remoteTool)(nil)
 
 // newTool reads what a server says of a tool. An error says why it is left out: a
 // schema that cannot be read here among the reasons, since nothing could be checked
 // against it.
-func newTool(l *link, given *sdk.Tool) (made *tool, err error) {
+func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
 	raw := noArguments
 	if given.InputSchema != nil {
 		if raw, err = json.Marshal(given.InputSchema); err != nil {
@@ -54,7 +55,7 @@ func newTool(l *link, given *sdk.Tool) (made *tool, err error) {
 	if err := parley.CheckJSONBounds(raw); err != nil {
 		return nil, fmt.Errorf("its input schema cannot be kept: %w", err)
 	}
-	made = &tool{
+	made = &remoteTool{
 		link: l, original: given.Name,
 		definition: parley.ToolDefinition{
 			Name:        toolName(l.server.Name, given.Name),
@@ -95,19 +96,19 @@ func annotate(given *sdk.ToolAnnotations) parley.ToolAnnotations {
 	return own.Over(a)
 }
 
-// Definition implements parley.Tool.
-func (t *tool) Definition() parley.ToolDefinition { return t.definition }
+// Definition implements tool.Tool.
+func (t *remoteTool) Definition() parley.ToolDefinition { return t.definition }
 
-// Annotations implements parley.Tool.
-func (t *tool) Annotations() parley.ToolAnnotations { return t.annotations }
+// Annotations implements tool.Tool.
+func (t *remoteTool) Annotations() parley.ToolAnnotations { return t.annotations }
 
-// Source implements parley.Tool.
-func (t *tool) Source() string { return t.link.source() }
+// Source implements tool.Tool.
+func (t *remoteTool) Source() string { return t.link.source() }
 
-// Call implements parley.Tool. CodeInvalid for arguments that do not fit the
+// Call implements tool.Tool. CodeInvalid for arguments that do not fit the
 // schema: nothing was sent; CodeUnavailable when the server is away; an error
 // that the tool itself reports is its text.
-func (t *tool) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+func (t *remoteTool) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	if err := t.check(ctx, call.Arguments); err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (e errSlow) Error() string {
 }
 
 // check holds arguments against the schema.
-func (t *tool) check(ctx context.Context, arguments json.RawMessage) error {
+func (t *remoteTool) check(ctx context.Context, arguments json.RawMessage) error {
 	wrong, err := t.schema.Check(ctx, arguments)
 	if err != nil {
 		if ctx.Err() == nil {

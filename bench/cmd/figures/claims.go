@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/internal/pgtest"
 	"parley/postgres"
+	"parley/store"
 )
 
 // The sizes between which a claim's cost may not grow, and what is claimed.
@@ -40,33 +41,33 @@ func (l *lab) claimCost(ctx context.Context, sessions int) (_ time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	store, err := postgres.Open(ctx, url, postgres.Options{})
+	db, err := postgres.Open(ctx, url, postgres.Options{})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	workspace, err := store.Workspace(ctx, claimWorkspace)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	workspace, err := db.Workspace(ctx, claimWorkspace)
 	if err != nil {
 		return 0, err
 	}
-	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspace, parley.BuiltinAgentSlug)
 	if err != nil {
 		return 0, err
 	}
 	if err := l.idleSessions(ctx, workspace, agent.ID, sessions); err != nil {
 		return 0, err
 	}
-	process := parley.Process{ID: parley.NewID(), Name: "figures"}
-	if err := store.RegisterProcess(ctx, process, time.Hour); err != nil {
+	process := store.Process{ID: parley.NewID(), Name: "figures"}
+	if err := db.RegisterProcess(ctx, process, time.Hour); err != nil {
 		return 0, err
 	}
 	var took []time.Duration
 	for round := range 10*l.rounds + 1 {
-		if err := readyTurns(ctx, store, workspace, agent.ID); err != nil {
+		if err := readyTurns(ctx, db, workspace, agent.ID); err != nil {
 			return 0, err
 		}
 		began := time.Now()
-		claims, err := store.Claim(ctx, process.ID, claimedAtOnce, parley.Occupancy{Slots: manySessions})
+		claims, err := db.Claim(ctx, process.ID, claimedAtOnce, store.Occupancy{Slots: manySessions})
 		if err != nil {
 			return 0, err
 		}
@@ -91,7 +92,7 @@ func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, coun
 }
 
 // readyTurns makes turns that nobody has claimed.
-func readyTurns(ctx context.Context, store parley.TurnStore, workspace, agent parley.ID) error {
+func readyTurns(ctx context.Context, db store.Turns, workspace, agent parley.ID) error {
 	content, err := parley.EncodeContent(parley.UserContent{Text: prompt})
 	if err != nil {
 		return err
@@ -101,8 +102,8 @@ func readyTurns(ctx context.Context, store parley.TurnStore, workspace, agent pa
 			ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent, OwnerID: agent, LogID: parley.NewID(),
 			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
 		}
-		first := parley.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: parley.Author{Kind: parley.AuthorService, ID: agent}, Content: content}
-		if _, err := store.EnsureSession(ctx, parley.Scope{WorkspaceID: workspace}, parley.NewSession{Session: session, First: &first}, parley.ID{}); err != nil {
+		first := store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: parley.Author{Kind: parley.AuthorService, ID: agent}, Content: content}
+		if _, err := db.EnsureSession(ctx, store.Scope{WorkspaceID: workspace}, store.NewSession{Session: session, First: &first}, parley.ID{}); err != nil {
 			return err
 		}
 	}

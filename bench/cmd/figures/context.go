@@ -12,6 +12,7 @@ import (
 	"parley"
 	windows "parley/prompt"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // contextSizes are the lengths of the sessions that requests are built of.
@@ -54,12 +55,12 @@ func contextFigures(ctx context.Context, l *lab, out io.Writer) error {
 
 // contextOf measures a session of so many messages in a store of its own.
 func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[string]time.Duration, err error) {
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, store.Close(), os.RemoveAll(dir)) }()
-	session, err := longRecord(ctx, store, messages)
+	defer func() { err = errors.Join(err, db.Close(), os.RemoveAll(dir)) }()
+	session, err := longRecord(ctx, db, messages)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +70,13 @@ func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[
 		var all []time.Duration
 		for range rounds {
 			began := time.Now()
-			now, err := store.Session(ctx, parley.Scope{WorkspaceID: session.WorkspaceID}, session.ID)
+			now, err := db.Session(ctx, store.Scope{WorkspaceID: session.WorkspaceID}, session.ID)
 			if err != nil {
 				return nil, err
 			}
 			now.Context.Anchor = anchor
 			selection, err := windows.Window(windows.View{Policy: view.policy, Session: now, Budget: view.budget, Tail: func(before int64, limit int) ([]parley.Message, error) {
-				return store.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit)
+				return db.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit)
 			}})
 			if err != nil {
 				return nil, err
@@ -91,21 +92,21 @@ func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[
 }
 
 // longRecord records messages in a session, without turns.
-func longRecord(ctx context.Context, store *sqlite.Store, messages int) (parley.Session, error) {
-	workspace, err := store.Workspace(ctx, parley.DefaultWorkspace)
+func longRecord(ctx context.Context, db *sqlite.Store, messages int) (parley.Session, error) {
+	workspace, err := db.Workspace(ctx, parley.DefaultWorkspace)
 	if err != nil {
 		return parley.Session{}, err
 	}
-	owner, err := store.LocalOwner(ctx, workspace)
+	owner, err := db.LocalOwner(ctx, workspace)
 	if err != nil {
 		return parley.Session{}, err
 	}
-	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspace, parley.BuiltinAgentSlug)
 	if err != nil {
 		return parley.Session{}, err
 	}
-	scope := parley.Scope{WorkspaceID: workspace}
-	opened, err := store.EnsureSession(ctx, scope, parley.NewSession{Session: parley.Session{
+	scope := store.Scope{WorkspaceID: workspace}
+	opened, err := db.EnsureSession(ctx, scope, store.NewSession{Session: parley.Session{
 		ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, OwnerID: owner.ID,
 		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
 	}}, parley.ID{})
@@ -121,8 +122,8 @@ func longRecord(ctx context.Context, store *sqlite.Store, messages int) (parley.
 	for range seedClients {
 		go func() { // ends with the work
 			for range work {
-				message := parley.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}
-				if _, err := store.PostMessage(ctx, scope, opened.Session.ID, message, parley.ID{}); err != nil {
+				message := store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}
+				if _, err := db.PostMessage(ctx, scope, opened.Session.ID, message, parley.ID{}); err != nil {
 					failures <- err
 					return
 				}

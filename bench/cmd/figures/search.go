@@ -16,6 +16,7 @@ import (
 	"parley/internal/words"
 	"parley/postgres"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // What searches are measured among: texts of words that are as often as those of
@@ -49,36 +50,36 @@ func searchFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return errors.Join(searchIn(ctx, other, l.messages, "PostgreSQL", out), other.Close())
 }
 
-func searchIn(ctx context.Context, store parley.Store, messages int, name string, out io.Writer) error {
+func searchIn(ctx context.Context, db store.Store, messages int, name string, out io.Writer) error {
 	vocabulary := searchWords()
-	scope, err := fillSearch(ctx, store, messages, vocabulary)
+	scope, err := fillSearch(ctx, db, messages, vocabulary)
 	if err != nil {
 		return err
 	}
 	began, transactions := time.Now(), []time.Duration(nil)
 	for more := true; more; {
-		step, _, err := store.TakeSearchStep(ctx, true)
+		step, _, err := db.TakeSearchStep(ctx, true)
 		if err != nil {
 			return err
 		}
 		for left := step.Sessions; len(left) > 0; {
 			at := time.Now()
-			if left, err = store.IndexSessions(ctx, left); err != nil {
+			if left, err = db.IndexSessions(ctx, left); err != nil {
 				return err
 			}
 			transactions = append(transactions, time.Since(at))
 		}
-		if err := store.EndSearchStep(ctx, step, 0); err != nil {
+		if err := db.EndSearchStep(ctx, step, 0); err != nil {
 			return err
 		}
 		more = !step.Last.IsZero()
 	}
-	fmt.Fprintf(out, "%s, %d messages: %.0f µs to index one; a transaction of %d takes %s\n", name, messages, float64(time.Since(began).Microseconds())/float64(messages), parley.SearchBatch, medianOf(transactions))
+	fmt.Fprintf(out, "%s, %d messages: %.0f µs to index one; a transaction of %d takes %s\n", name, messages, float64(time.Since(began).Microseconds())/float64(messages), store.SearchBatch, medianOf(transactions))
 	stranger := scope
 	stranger.ViewerID = parley.NewID()
 	for _, query := range []struct {
 		what, text string
-		scope      parley.Scope
+		scope      store.Scope
 	}{
 		{"the commonest word", vocabulary[0] + " ", scope}, {"a common word", vocabulary[20] + " ", scope}, {"a rare word", "zebrafink ", scope}, {"no match", "nothingatall ", scope},
 		{"two common words", vocabulary[0] + " " + vocabulary[1] + " ", scope}, {"a phrase of two", `"` + vocabulary[0] + " " + vocabulary[1] + `"`, scope}, {"a rare phrase", `"zebrafink sings"`, scope},
@@ -92,7 +93,7 @@ func searchIn(ctx context.Context, store parley.Store, messages int, name string
 		hits := 0
 		for range searchRuns {
 			at := time.Now()
-			page, err := store.Search(ctx, query.scope, parley.SearchQuery{Terms: terms, Limit: parley.DefaultHits})
+			page, err := db.Search(ctx, query.scope, store.SearchQuery{Terms: terms, Limit: store.DefaultHits})
 			if err != nil {
 				return err
 			}
@@ -122,7 +123,7 @@ func searchWords() []string {
 }
 
 // fillSearch posts messages of 10 to 110 words; one in a thousand has a rare phrase.
-func fillSearch(ctx context.Context, store parley.Store, messages int, vocabulary []string) (scope parley.Scope, err error) {
+func fillSearch(ctx context.Context, store store.Store, messages int, vocabulary []string) (scope store.Scope, err error) {
 	if scope.WorkspaceID, err = store.Workspace(ctx, parley.DefaultWorkspace); err != nil {
 		return scope, err
 	}
@@ -163,12 +164,12 @@ func fillSearch(ctx context.Context, store parley.Store, messages int, vocabular
 	return scope, errors.Join(failures...)
 }
 
-func writeSearch(ctx context.Context, store parley.Store, scope parley.Scope, owner parley.Principal, agent parley.ID, texts <-chan string) error {
+func writeSearch(ctx context.Context, db store.Store, scope store.Scope, owner parley.Principal, agent parley.ID, texts <-chan string) error {
 	var session parley.ID
 	written := 0
 	for text := range texts {
 		if written%searchSession == 0 {
-			opened, err := store.EnsureSession(ctx, scope, parley.NewSession{Session: parley.Session{
+			opened, err := db.EnsureSession(ctx, scope, store.NewSession{Session: parley.Session{
 				ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: scope.WorkspaceID, AgentID: agent, OwnerID: owner.ID, Title: "A session",
 				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Tags: []string{}, Metadata: []byte("{}"),
 			}}, parley.ID{})
@@ -182,7 +183,7 @@ func writeSearch(ctx context.Context, store parley.Store, scope parley.Scope, ow
 		if err != nil {
 			return err
 		}
-		if _, err := store.PostMessage(ctx, scope, session, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content, Metadata: []byte("{}")}, parley.ID{}); err != nil {
+		if _, err := db.PostMessage(ctx, scope, session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content, Metadata: []byte("{}")}, parley.ID{}); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"parley"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // diskCommit is the time of one small durable write on the disk at hand: the
@@ -62,30 +63,30 @@ func storeFigures(ctx context.Context, l *lab, out io.Writer) error {
 func appendRate(ctx context.Context, parent string) (float64, error) {
 	const writers, each = 64, 150
 	dir := filepath.Join(parent, "store")
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return 0, err
 	}
-	workspace, err := store.Workspace(ctx, parley.DefaultWorkspace)
+	workspace, err := db.Workspace(ctx, parley.DefaultWorkspace)
 	if err != nil {
 		return 0, err
 	}
-	owner, err := store.LocalOwner(ctx, workspace)
+	owner, err := db.LocalOwner(ctx, workspace)
 	if err != nil {
 		return 0, err
 	}
-	agent, err := store.Agent(ctx, workspace, parley.BuiltinAgentSlug)
+	agent, err := db.Agent(ctx, workspace, parley.BuiltinAgentSlug)
 	if err != nil {
 		return 0, err
 	}
-	scope := parley.Scope{WorkspaceID: workspace}
+	scope := store.Scope{WorkspaceID: workspace}
 	content, err := parley.EncodeContent(parley.UserContent{Text: "a message that is to be durable before anybody is told so"})
 	if err != nil {
 		return 0, err
 	}
 	sessions := make([]parley.ID, writers)
 	for i := range sessions {
-		opened, err := store.EnsureSession(ctx, scope, parley.NewSession{Session: parley.Session{
+		opened, err := db.EnsureSession(ctx, scope, store.NewSession{Session: parley.Session{
 			ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, OwnerID: owner.ID,
 			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
 		}}, parley.ID{})
@@ -100,7 +101,7 @@ func appendRate(ctx context.Context, parent string) (float64, error) {
 	for _, session := range sessions {
 		wg.Go(func() {
 			for range each {
-				_, err := store.PostMessage(ctx, scope, session, parley.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}, parley.ID{})
+				_, err := db.PostMessage(ctx, scope, session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}, parley.ID{})
 				if err != nil {
 					failures <- err
 					return
@@ -115,6 +116,6 @@ func appendRate(ctx context.Context, parent string) (float64, error) {
 	for err := range failures {
 		errs = append(errs, err)
 	}
-	errs = append(errs, store.Close(), os.RemoveAll(dir))
+	errs = append(errs, db.Close(), os.RemoveAll(dir))
 	return writers * each / took.Seconds(), errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/tool"
 )
 
 // effectsVariable names the file that counts the effects of all processes.
@@ -18,7 +19,7 @@ const effectsVariable = "PARLEY_TRIAL_EFFECTS"
 // after, so that processes die at either side of it.
 type effect struct{}
 
-// Definition implements parley.Tool.
+// Definition implements tool.Tool.
 func (effect) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
 		Name:        "effect",
@@ -28,14 +29,14 @@ func (effect) Definition() parley.ToolDefinition {
 	}
 }
 
-// Annotations implements parley.Tool.
+// Annotations implements tool.Tool.
 func (effect) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
 
-// Source implements parley.Tool.
+// Source implements tool.Tool.
 func (effect) Source() string { return sourceName }
 
-// Call implements parley.Tool.
-func (effect) Call(ctx context.Context, call parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (effect) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Before int64 `json:"before_ms"`
 		After  int64 `json:"after_ms"`
@@ -75,23 +76,23 @@ func rest(ctx context.Context, ms int64) error {
 // whoever takes the turn over runs it again.
 type poison struct{}
 
-// Definition implements parley.Tool.
+// Definition implements tool.Tool.
 func (poison) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
 		Name: "poison", Description: "Ends the process that runs it.", Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{},"type":"object"}`),
 	}
 }
 
-// Annotations implements parley.Tool.
+// Annotations implements tool.Tool.
 func (poison) Annotations() parley.ToolAnnotations {
 	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
 }
 
-// Source implements parley.Tool.
+// Source implements tool.Tool.
 func (poison) Source() string { return sourceName }
 
-// Call implements parley.Tool.
-func (poison) Call(context.Context, parley.ToolCall) (json.RawMessage, error) {
+// Call implements tool.Tool.
+func (poison) Call(context.Context, tool.Call) (json.RawMessage, error) {
 	const enough = 1 << 20 // of stack: a gigabyte takes long
 	debug.SetMaxStack(enough)
 	return json.RawMessage(deep(1)), nil

@@ -1,0 +1,34 @@
+package model
+
+import "parley"
+
+// ChunkKind says what a Chunk carries.
+type ChunkKind uint8
+
+// The kinds of chunk. Adapters number blocks from 0 in order of appearance; a
+// block is a contiguous run of reasoning, of text, or one tool call. Text after
+// a call, or reasoning after text, is a new block. Deltas of calls may
+// interleave and name their block.
+const (
+	ChunkReasoning    ChunkKind = iota + 1 // Block, Text
+	ChunkText                              // Block, Text
+	ChunkRefusal                           // Block, Text
+	ChunkToolCall                          // Block, CallID (the provider's), Name: a call begins
+	ChunkArguments                         // Block, Text
+	ChunkProviderData                      // Block, Data: replaces what the block had
+	ChunkUsage                             // Usage: replaces what came before
+	ChunkFinish                            // Finish: the last chunk
+)
+
+// Chunk is one piece of a streamed answer. Text is valid UTF-8: adapters hold
+// back the bytes of a split rune.
+type Chunk struct {
+	Kind   ChunkKind
+	Block  int
+	Text   string
+	CallID string
+	Name   string
+	Data   []byte
+	Usage  parley.Usage
+	Finish parley.FinishReason
+}

@@ -1,0 +1,53 @@
+package model
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"parley"
+)
+
+// ResponseKey is what the answer to a request is kept by: the bytes that would be
+// sent, the model and the encoder's version. Encode the request without its
+// CacheKey, which may name the session and changes no answer.
+func ResponseKey(encoded EncodedRequest) parley.Hash {
+	of := strconv.AppendQuote(nil, string(encoded.Model))
+	of = append(strconv.AppendInt(append(of, ' '), int64(encoded.Version), 10), ' ')
+	return parley.HashOf(append(of, encoded.Body...))
+}
+
+// keptChunk is a chunk as it is kept. Usage is not: an answer that is given again
+// uses nothing.
+type keptChunk struct {
+	Kind   ChunkKind           `json:"k"`
+	Block  int                 `json:"b,omitempty"`
+	Text   string              `json:"t,omitempty"`
+	CallID string              `json:"c,omitempty"`
+	Name   string              `json:"n,omitempty"`
+	Data   []byte              `json:"d,omitempty"`
+	Finish parley.FinishReason `json:"f,omitempty"`
+}
+
+// EncodeChunks is the form in which an answer's chunks are kept, without usage.
+func EncodeChunks(chunks []Chunk) ([]byte, error) {
+	kept := make([]keptChunk, 0, len(chunks))
+	for i := range chunks {
+		if c := &chunks[i]; c.Kind != ChunkUsage {
+			kept = append(kept, keptChunk{c.Kind, c.Block, c.Text, c.CallID, c.Name, c.Data, c.Finish})
+		}
+	}
+	return json.Marshal(kept)
+}
+
+// DecodeChunks reads what EncodeChunks wrote.
+func DecodeChunks(data []byte) ([]Chunk, error) {
+	var kept []keptChunk
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return nil, parley.WrapError(parley.CodeInternal, err, "a kept answer cannot be read")
+	}
+	chunks := make([]Chunk, len(kept))
+	for i, k := range kept {
+		chunks[i] = Chunk{Kind: k.Kind, Block: k.Block, Text: k.Text, CallID: k.CallID, Name: k.Name, Data: k.Data, Finish: k.Finish}
+	}
+	return chunks, nil
+}

@@ -1,0 +1,37 @@
+package observe
+
+import (
+	"time"
+
+	"parley"
+	"parley/store"
+)
+
+// TurnOutcome is how one run of a turn ended.
+type TurnOutcome string
+
+// The outcomes. The last four leave the turn unfinished.
+const (
+	RunCompleted TurnOutcome = "completed"
+	RunFailed    TurnOutcome = "failed"
+	RunCancelled TurnOutcome = "cancelled"
+	RunParked    TurnOutcome = "parked"   // it waits for something outside
+	RunReleased  TurnOutcome = "released" // given back: the process stops
+	RunLost      TurnOutcome = "lost"     // another holder has it
+	RunLeft      TurnOutcome = "left"     // could not be ended; left to the sweep
+)
+
+// TurnOutcomes lists every outcome.
+func TurnOutcomes() []TurnOutcome {
+	return []TurnOutcome{RunCompleted, RunFailed, RunCancelled, RunParked, RunReleased, RunLost, RunLeft}
+}
+
+// TurnRun is one run of a turn by one worker, from its claim on.
+type TurnRun struct {
+	Claim   *store.Claim
+	Outcome TurnOutcome
+	Failure *parley.Failure   // of RunFailed
+	Waits   parley.WaitReason // of RunParked: what for
+	Limit   parley.Limit      // of RunParked for a budget: the limit that left no room; "" when a price is not known
+	Took    time.Duration
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"sync"
+	"time"
+
+	"parley"
+)
+
+// Damage records the first sign that a store's database is damaged or was replaced.
+// It stays until the process ends: damage does not mend itself.
+type Damage struct {
+	Says string      // a sentence for people
+	At   parley.Time // of the first time
+}
+
+// Error is what a probe is told: no detail, because anybody may ask.
+func (d *Damage) Error() string {
+	return "The database is damaged (noticed " + d.At.String() + "): see the server's log, run parley verify, and put a backup back."
+}
+
+// DamageNote keeps the first damage that was noticed. The zero value is ready; it is
+// safe for concurrent use.
+type DamageNote struct {
+	mu   sync.Mutex // guards first and tell
+	at   *Damage
+	tell func(Damage)
+}
+
+// OnNote has tell called once, with the first damage.
+func (n *DamageNote) OnNote(tell func(Damage)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tell = tell
+}
+
+// Note keeps damage, unless some was noticed before.
+func (n *DamageNote) Note(says string) {
+	n.mu.Lock()
+	first := n.at == nil
+	if first {
+		n.at = &Damage{Says: says, At: parley.Time(time.Now().UnixMilli())}
+	}
+	at, tell := *n.at, n.tell
+	n.mu.Unlock()
+	if first && tell != nil {
+		tell(at)
+	}
+}
+
+// Noted is the first damage that was noticed; nil while there is none.
+func (n *DamageNote) Noted() *Damage {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil {
+		return nil
+	}
+	at := *n.at
+	return &at
+}

@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+
+	"parley"
+)
+
+// NewKey is a key on its way into the store; its workspace and principal are
+// made if they are new.
+type NewKey struct {
+	Key  parley.Key
+	Hash parley.Hash // SHA-256 of the secret
+}
+
+// Keys keeps workspaces, principals and keys.
+type Keys interface {
+	// Workspace finds a workspace by name, making it (with its built-in agent) if new.
+	Workspace(ctx context.Context, name string) (parley.ID, error)
+	// LocalOwner is the principal of the machine's own user in a workspace, made if new.
+	LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error)
+	// CreateKey stores a key with a principal of its own. CodeConflict when the
+	// workspace has an unrevoked key of that name.
+	CreateKey(ctx context.Context, key NewKey) (parley.Key, error)
+	// Authenticate finds the principal of a key by hash. CodeUnauthenticated for an
+	// unknown or revoked one.
+	Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error)
+	// RevokedKey finds a key that was revoked by hash; CodeNotFound for any other.
+	RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error)
+	// Principal finds a principal of a workspace, without what its key may send.
+	Principal(ctx context.Context, workspaceID, id parley.ID) (parley.Principal, error)
+	// Keys lists the keys of a workspace, newest first, without secrets.
+	Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, error)
+	RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parley.Key, error)
+	// HasKeys reports whether any workspace has an unrevoked key.
+	HasKeys(ctx context.Context) (bool, error)
+}

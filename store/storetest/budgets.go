@@ -1,0 +1,496 @@
+package storetest
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/store"
+)
+
+func testBudgets(t *testing.T, open Open) {
+	cases(t, open, map[string]func(*testing.T, *world){
+		"Warning":                  testLimitWarning,
+		"Patched":                  testLimitsPatched,
+		"ACallThatDoesNotFit":      budgetRefuses,
+		"ATreeCannotOverspend":     budgetTree,
+		"AnInterruptedCallKeeps":   budgetInterrupted,
+		"ARefusedCallCostsNothing": budgetReleased,
+		"AFailedCallThatSpoke":     budgetFailed,
+		"WhoWaitsGoesOn":           budgetWakes,
+		"AParkThatHoldsNoMore":     budgetParkRaces,
+		"RaisedLimits":             budgetRaised,
+		"AgentsLimits":             budgetAgents,
+		"MadeFromTheRecord":        budgetMade,
+		"WarnedOnce":               budgetWarnsOnce,
+		"ADeletedSession":          budgetDeleted,
+		"OfAnotherWorkspace":       budgetForeign,
+		"Rates":                    rateBounds,
+		"RatesOfManyAtOnce":        rateRaces,
+		"PostsOfASession":          ratePosts,
+		"ATurnThatWaitsForItsRate": rateWaits,
+	})
+}
+
+// A warning is an event of the turn, with money in dollars; who lost the claim
+// gives none.
+func testLimitWarning(t *testing.T, w *world) {
+	claim := w.started(t, "Go")
+	warning := parley.LimitWarning{Limit: parley.LimitSessionCost, Scope: parley.BudgetOfSession, Spent: 900_000_000, Of: 1_000_000_000}
+	must(t, "WarnLimit", w.store.WarnLimit(w.ctx, claim.Fence, warning, parley.ID{}))
+	lost := claim.Fence
+	lost.Epoch--
+	refused(t, "WarnLimit", w.store.WarnLimit(w.ctx, lost, warning, parley.ID{}), parley.CodeFenced)
+	events, err := w.store.Events(w.ctx, w.scope, claim.Session.ID, 0, parley.MaxPage)
+	must(t, "Events", err)
+	last := events[len(events)-1]
+	const want = `,"limit":"session_cost","scope":"session","spent":0.9,"of":1,"share":0.900}`
+	if last.Type != parley.EventLimitWarning || string(last.Data) != `{"turn_id":"`+claim.Turn.ID.String()+`"`+want {
+		t.Errorf("the last event is %s %s", last.Type, last.Data)
+	}
+}
+
+// Limits change one by one, null lifts one, and null in place of them all.
+func testLimitsPatched(t *testing.T, w *world) {
+	id := w.session(t, func(s *parley.Session) { s.Limits = &parley.Limits{MaxSteps: new(7), SessionTokens: tokens(1000)} })
+	for _, c := range []struct{ patch, want string }{
+		{`{"session_tokens":2000,"daily_cost":1.25}`, `{"max_steps":7,"session_tokens":2000,"daily_cost":1.25}`},
+		{`{"max_steps":null}`, `{"session_tokens":2000,"daily_cost":1.25}`},
+		{`null`, `{}`},
+	} {
+		var change parley.Change[*parley.LimitsPatch]
+		must(t, "Unmarshal", json.Unmarshal([]byte(c.patch), &change))
+		_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Overrides: parley.OverridesChange{Limits: change}})
+		must(t, "UpdateSession", err)
+		var want, got parley.Limits
+		must(t, "Unmarshal", json.Unmarshal([]byte(c.want), &want))
+		if limits := w.sessionState(t, id).Limits; limits != nil {
+			got = *limits
+		}
+		is, err := json.Marshal(got)
+		must(t, "Marshal", err)
+		should, err := json.Marshal(want)
+		must(t, "Marshal", err)
+		if string(is) != string(should) {
+			t.Errorf("after %s the limits are %s; want %s", c.patch, is, should)
+		}
+	}
+}
+
+func cents(n int64) *parley.Money { return new(parley.Money(n * 10_000_000)) }
+
+// capped is a session with limits, whose budget is made.
+func (w *world) capped(t reporter, limits parley.Limits) parley.ID {
+	t.Helper()
+	id := w.session(t, func(s *parley.Session) { s.Limits = &limits })
+	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}}))
+	return id
+}
+
+func (w *world) budget(t reporter, id parley.ID) store.Budget {
+	t.Helper()
+	return w.budgetOf(t, store.BudgetSubject{ID: id, Scope: parley.BudgetOfSession})
+}
+
+func (w *world) budgetOf(t reporter, subject store.BudgetSubject) store.Budget {
+	t.Helper()
+	budgets, err := w.store.Budgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{subject})
+	must(t, "Budgets", err)
+	if len(budgets) != 1 || budgets[0].DayLeft <= 0 || budgets[0].DayLeft > 24*time.Hour {
+		t.Fatalf("Budgets read %+v", budgets)
+	}
+	return budgets[0]
+}
+
+// asks is a reservation in a session's budget, as that and its limits are now.
+func (w *world) asks(t reporter, subject parley.ID, tokens int64) *store.Reservation {
+	t.Helper()
+	b := w.budget(t, subject)
+	return &store.Reservation{Reserved: parley.Reserved{Tokens: tokens, Cost: new(parley.Money(tokens))}, Charges: []store.Charge{{
+		Subject: subject, Revision: b.Revision, Tokens: b.Limits.SessionTokens, Cost: b.Limits.SessionCost,
+		DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost,
+	}}}
+}
+
+// used is a call's end with usage and cost.
+func used(begin store.StepBegin, tokens int64) store.StepSettle {
+	settle := settlement(begin, "said")
+	settle.Call.Usage = parley.Usage{InputTokens: new(tokens - 1), OutputTokens: new(int64(1))}
+	settle.Call.Cost = new(parley.Money(tokens))
+	settle.End = completed()
+	return settle
+}
+
+// budgeted begins a step with a reservation.
+func (w *world) budgeted(fence store.Fence, step int, reservation *store.Reservation) (store.StepBegin, error) {
+	begin := w.stepBegin(step, 1)
+	begin.Reservation = reservation
+	_, err := w.store.BeginStep(w.ctx, fence, begin)
+	return begin, err
+}
+
+// budgetFailed: a failed call is charged with its estimate once it had begun to
+// answer, since nobody knows what it used; before that it cost nothing.
+func budgetFailed(t *testing.T, w *world) {
+	for name, c := range map[string]struct {
+		firstToken *int64
+		charged    int64
+	}{"before it answered": {nil, 0}, "in its answer": {tokens(1), 70}} {
+		id := w.capped(t, parley.Limits{SessionTokens: tokens(100), SessionCost: cents(100)})
+		w.post(t, id, w.say("Go"))
+		claim := w.claim(t)
+		begin, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 70))
+		must(t, "BeginStep", err)
+		settle := settlement(begin, "Well")
+		settle.Call = store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallFailed, FirstTokenMS: c.firstToken,
+			Error: &parley.Failure{Class: parley.ClassStream, Sentence: parley.ClassStream.Sentence()}}
+		settle.Blocks[0].Status, settle.Blocks[0].Error, settle.Blocks[0].Usage = parley.MessageFailed, settle.Call.Error, nil
+		settle.End = failed(parley.ClassStream)
+		w.settle(t, claim.Fence, settle)
+		if b := w.budget(t, id); b.Tokens != c.charged || int64(b.Cost) != c.charged || b.DayTokens != c.charged || b.ReservedTokens != 0 || b.ReservedCost != 0 {
+			t.Errorf("after a call that failed %s the budget is %+v; want %d charged", name, b, c.charged)
+		}
+		calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
+		must(t, "Calls", err)
+		if calls[0].Estimated != (c.charged > 0) {
+			t.Errorf("the call that failed %s is kept as %+v", name, calls[0])
+		}
+	}
+}
+
+func budgetRefuses(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100), SessionCost: cents(100)})
+	w.post(t, id, w.say("Go"))
+	claim := w.claim(t)
+	before := w.snapshot(t, id)
+	_, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 101))
+	refused(t, "BeginStep", err, parley.CodeOverBudget)
+	w.unchanged(t, "a call over budget", id, before)
+	begin, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 100))
+	must(t, "BeginStep", err)
+	if b := w.budget(t, id); b.ReservedTokens != 100 || b.ReservedCost != 100 || b.Tokens != 0 {
+		t.Errorf("while the call is open the budget is %+v", b)
+	}
+	w.settle(t, claim.Fence, used(begin, 60))
+	if b := w.budget(t, id); b.ReservedTokens != 0 || b.ReservedCost != 0 || b.Tokens != 60 || b.Cost != 60 || b.DayTokens != 60 || b.DayCost != 60 {
+		t.Errorf("when it has ended the budget is %+v", b)
+	}
+	calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
+	must(t, "Calls", err)
+	if calls[0].Reserved == nil || calls[0].Reserved.Tokens != 100 || calls[0].Estimated {
+		t.Errorf("the call keeps %+v, estimated %t", calls[0].Reserved, calls[0].Estimated)
+	}
+}
+
+// Many sessions of one tree ask at once, each for more than it then uses: what is
+// spent and what is open never add up to more than the limit.
+func budgetTree(t *testing.T, w *world) { treeCannotOverspend(t, w, w) }
+
+func treeCannotOverspend(t *testing.T, w, other *world) {
+	const children, limit, estimate = 24, 1000, 90
+	root := w.capped(t, parley.Limits{SessionTokens: tokens(limit)})
+	var spent, refusals atomic.Int64
+	var group sync.WaitGroup
+	for i := range children {
+		mine := []*world{w, other}[i%2]
+		child := mine.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+		posted, err := mine.store.PostMessage(w.ctx, w.scope, child, mine.say("Go"), mine.process)
+		must(t, "PostMessage", err)
+		group.Go(func() {
+			fence := posted.Claim.Fence
+			for step := 1; ; step++ {
+				begin, err := mine.budgeted(fence, step, mine.asks(t, root, estimate))
+				if parley.ErrorCode(err) == parley.CodeOverBudget {
+					refusals.Add(1)
+					return
+				}
+				if err != nil {
+					t.Errorf("BeginStep: %v", err)
+					return
+				}
+				if b := mine.budget(t, root); b.Tokens+b.ReservedTokens > limit {
+					t.Errorf("%d spent and %d open are more than %d", b.Tokens, b.ReservedTokens, limit)
+				}
+				actual := int64(20 + (i*7+step*13)%70)
+				settle := used(begin, actual)
+				settle.End = nil
+				if _, err := mine.store.SettleStep(w.ctx, fence, settle); err != nil {
+					t.Errorf("SettleStep: %v", err)
+					return
+				}
+				spent.Add(actual)
+			}
+		})
+	}
+	group.Wait()
+	b := w.budget(t, root)
+	if b.Tokens != spent.Load() || b.ReservedTokens != 0 || b.Tokens > limit || b.Tokens+estimate <= limit || refusals.Load() != children {
+		t.Errorf("%d were used, the budget says %+v after %d refusals", spent.Load(), b, refusals.Load())
+	}
+}
+
+// What a call used that broke off nobody knows: its estimate stays spent.
+func budgetInterrupted(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	w.post(t, id, w.say("Go"))
+	w.crash(t, func(claim store.Claim) {
+		_, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 80))
+		must(t, "BeginStep", err)
+	})
+	claim := w.claim(t)
+	_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
+	must(t, "RecoverTurn", err)
+	if b := w.budget(t, id); b.Tokens != 80 || b.Cost != 80 || b.ReservedTokens != 0 || b.ReservedCost != 0 {
+		t.Errorf("the budget is %+v", b)
+	}
+	calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
+	must(t, "Calls", err)
+	if c := calls[0]; !c.Estimated || !c.Usage.IsZero() || c.Cost == nil || *c.Cost != 80 || c.Outcome != parley.CallInterrupted {
+		t.Errorf("the interrupted call is kept as %+v", c)
+	}
+	_, err = w.budgeted(claim.Fence, 1, w.asks(t, id, 21))
+	refused(t, "BeginStep", err, parley.CodeOverBudget)
+}
+
+// A call that the provider refused before anything came gives its estimate back.
+func budgetReleased(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	w.post(t, id, w.say("Go"))
+	claim := w.claim(t)
+	begin, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 80))
+	must(t, "BeginStep", err)
+	failed := store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallFailed, Error: &parley.Failure{Class: parley.ClassNetwork}}
+	must(t, "RetryCall", w.store.RetryCall(w.ctx, claim.Fence, 1, failed, store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork}))
+	if b := w.budget(t, id); b.Tokens != 0 || b.ReservedTokens != 0 {
+		t.Errorf("the budget is %+v", b)
+	}
+	again := begin
+	again.Call.ID, again.Call.Attempt, again.Reservation = parley.NewID(), 2, w.asks(t, id, 101)
+	refused(t, "BeginCall", w.store.BeginCall(w.ctx, claim.Fence, again), parley.CodeOverBudget)
+	again.Reservation = w.asks(t, id, 100)
+	must(t, "BeginCall", w.store.BeginCall(w.ctx, claim.Fence, again))
+}
+
+// park parks a turn that a session's budget has no room for.
+func (w *world) park(fence store.Fence, reservation *store.Reservation, session *parley.Limits) (parley.Turn, error) {
+	return w.store.ParkRefused(w.ctx, fence, store.Refusal{Reservation: *reservation, Reason: parley.WaitBudget,
+		Limit: parley.LimitSessionTokens, Sentence: "No room.", Session: session})
+}
+
+// A turn without room waits, holding nothing, until a call of its tree leaves some.
+func budgetWakes(t *testing.T, w *world) {
+	root := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+	w.post(t, root, w.say("Go"))
+	first := w.claim(t)
+	begin, err := w.budgeted(first.Fence, 1, w.asks(t, root, 60))
+	must(t, "BeginStep", err)
+	w.post(t, child, w.say("Go"))
+	second := w.claim(t)
+	turn, err := w.park(second.Fence, w.asks(t, root, 50), nil)
+	must(t, "ParkRefused", err)
+	events, err := w.store.Events(w.ctx, w.scope, child, 0, parley.MaxPage)
+	must(t, "Events", err)
+	const data = `,"reason":"budget","limit":"session_tokens","sentence":"No room."}`
+	if last := events[len(events)-1]; last.Type != parley.EventSessionWaiting || string(last.Data) != `{"turn_id":"`+turn.ID.String()+`"`+data {
+		t.Errorf("the last event is %s %s", last.Type, last.Data)
+	}
+	if s := w.check(t, child).Session; turn.Status != parley.TurnWaiting || s.Status != parley.SessionWaiting || s.WaitReason != parley.WaitBudget {
+		t.Errorf("the turn is %s, the session %s for %s", turn.Status, s.Status, s.WaitReason)
+	}
+	w.drainOutbox(t)
+	w.claimsNothing(t)
+	w.settle(t, first.Fence, used(begin, 20))
+	w.drainOutbox(t)
+	again := w.claim(t)
+	if again.Session.ID != child || again.Turn.ID != turn.ID {
+		t.Fatalf("%s goes on, not the session that waited", again.Session.ID)
+	}
+	_, err = w.budgeted(again.Fence, 1, w.asks(t, root, 50))
+	must(t, "BeginStep", err)
+}
+
+// A turn does not park for what holds no more: it would wait for nothing.
+func budgetParkRaces(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	w.post(t, id, w.say("Go"))
+	claim := w.claim(t)
+	limits := claim.Session.Limits
+	old := w.asks(t, id, 200)
+	before := w.snapshot(t, id)
+	_, err := w.park(claim.Fence, w.asks(t, id, 100), limits)
+	refused(t, "ParkRefused with room", err, parley.CodeMore)
+	_, err = w.park(claim.Fence, old, nil)
+	refused(t, "ParkRefused after reading other limits", err, parley.CodeMore)
+	w.unchanged(t, "a park that was refused", id, before)
+	stale := *old
+	stale.Charges = []store.Charge{old.Charges[0]}
+	stale.Charges[0].Revision--
+	_, err = w.park(claim.Fence, &stale, limits)
+	refused(t, "ParkRefused at an older revision", err, parley.CodeMore)
+	w.unchanged(t, "a park that was refused", id, before)
+	_, err = w.park(claim.Fence, old, limits)
+	must(t, "ParkRefused", err)
+}
+
+// A raised limit lets go on who waits for it: the session's own turn at once, those
+// of its tool sessions by the outbox. A new model does so too.
+func budgetRaised(t *testing.T, w *world) {
+	root := w.capped(t, parley.Limits{SessionTokens: tokens(10)})
+	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+	for _, id := range []parley.ID{root, child} {
+		w.post(t, id, w.say("Go"))
+		claim := w.claim(t)
+		_, err := w.park(claim.Fence, w.asks(t, root, 50), claim.Session.Limits)
+		must(t, "ParkRefused", err)
+	}
+	revision := w.budget(t, root).Revision
+	var change store.SessionChange
+	change.Overrides.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(100))})
+	session, err := w.store.UpdateSession(w.ctx, w.scope, root, change)
+	must(t, "UpdateSession", err)
+	if session.Status != parley.SessionRunning || session.WaitReason != "" {
+		t.Errorf("the raised session is %s %s", session.Status, session.WaitReason)
+	}
+	if b := w.budget(t, root); b.Revision == revision || *b.Limits.SessionTokens != 100 {
+		t.Errorf("the budget is %+v", b)
+	}
+	if claim := w.claim(t); claim.Session.ID != root {
+		t.Errorf("%s goes on first", claim.Session.ID)
+	}
+	w.drainOutbox(t)
+	claim := w.claim(t)
+	if claim.Session.ID != child {
+		t.Errorf("%s goes on, not the tool session", claim.Session.ID)
+	}
+	_, err = w.store.ParkRefused(w.ctx, claim.Fence, store.Refusal{Reason: parley.WaitBudget, Sentence: "No price.", Certain: true})
+	must(t, "ParkRefused", err)
+	_, err = w.store.UpdateSession(w.ctx, w.scope, child, store.SessionChange{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}})
+	must(t, "UpdateSession", err)
+	if claim := w.claim(t); claim.Session.ID != child {
+		t.Errorf("%s goes on with another model", claim.Session.ID)
+	}
+	w.check(t, root)
+	w.check(t, child)
+}
+
+// An agent's budget is of all its sessions; a new version with a higher limit lets
+// who waits for it go on.
+func budgetAgents(t *testing.T, w *world) {
+	agent := w.createAgent(t, "thrifty")
+	agent.Limits = parley.Limits{DailyTokens: tokens(10)}
+	agent, err := w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	subject := store.BudgetSubject{ID: agent.ID, Scope: parley.BudgetOfAgent}
+	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{subject}))
+	id := w.session(t, func(s *parley.Session) { s.AgentID = agent.ID })
+	w.post(t, id, w.say("Go"))
+	claim := w.claim(t)
+	b := w.budgetOf(t, subject)
+	reservation := &store.Reservation{Reserved: parley.Reserved{Tokens: 20}, Charges: []store.Charge{{Subject: agent.ID, Revision: b.Revision, DailyTokens: b.Limits.DailyTokens}}}
+	_, err = w.budgeted(claim.Fence, 1, reservation)
+	refused(t, "BeginStep", err, parley.CodeOverBudget)
+	_, err = w.park(claim.Fence, reservation, nil)
+	must(t, "ParkRefused", err)
+	agent.Limits = parley.Limits{DailyTokens: tokens(100)}
+	agent, err = w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	w.drainOutbox(t)
+	claim = w.claim(t)
+	_, err = w.budgeted(claim.Fence, 1, reservation)
+	refused(t, "BeginStep under the old limit", err, parley.CodeOverBudget)
+	b = w.budgetOf(t, subject)
+	reservation.Charges[0].Revision, reservation.Charges[0].DailyTokens = b.Revision, b.Limits.DailyTokens
+	_, err = w.budgeted(claim.Fence, 1, reservation)
+	must(t, "BeginStep", err)
+	agent.Limits = parley.Limits{}
+	_, err = w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	if b := w.budgetOf(t, subject); b.Made || !b.Limits.IsZero() {
+		t.Errorf("without limits the budget is %+v", b)
+	}
+}
+
+// A budget begins with what the record says, the tool sessions' included.
+func budgetMade(t *testing.T, w *world) {
+	id := w.session(t)
+	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, id })
+	w.exchange(t, id, "one", "two")
+	w.exchange(t, child, "three", "four")
+	subjects := []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent}}
+	if b := w.budget(t, id); b.Made || b.AgentID != w.agent.ID {
+		t.Errorf("before, the budget is %+v", b)
+	}
+	for range 2 {
+		must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, subjects))
+	}
+	for _, subject := range subjects {
+		b := w.budgetOf(t, subject)
+		if !b.Made || b.DayTokens != 28 || b.DayCost != 14 || subject.ID == id && (b.Tokens != 28 || b.Cost != 14) {
+			t.Errorf("the budget of the %s is %+v", subject.Scope, b)
+		}
+	}
+}
+
+func budgetWarnsOnce(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	w.post(t, id, w.say("Go"))
+	claim := w.claim(t)
+	warning := parley.LimitWarning{Limit: parley.LimitSessionTokens, Scope: parley.BudgetOfSession, Spent: 85, Of: 100}
+	must(t, "WarnLimit", w.store.WarnLimit(w.ctx, claim.Fence, warning, id))
+	before := w.snapshot(t, id)
+	refused(t, "WarnLimit again", w.store.WarnLimit(w.ctx, claim.Fence, warning, id), parley.CodeConflict)
+	w.unchanged(t, "a second warning", id, before)
+	daily := parley.LimitWarning{Limit: parley.LimitDailyTokens, Scope: parley.BudgetOfSession, Spent: 85, Of: 100}
+	must(t, "WarnLimit of another limit", w.store.WarnLimit(w.ctx, claim.Fence, daily, id))
+	if got := w.budget(t, id).Warned; got != parley.LimitSessionTokens.WarnedBit()|parley.LimitDailyTokens.WarnedBit() {
+		t.Errorf("warned of %b", got)
+	}
+	var change store.SessionChange
+	change.Overrides.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(101))})
+	_, err := w.store.UpdateSession(w.ctx, w.scope, id, change)
+	must(t, "UpdateSession", err)
+	must(t, "WarnLimit of a new limit", w.store.WarnLimit(w.ctx, claim.Fence, warning, id))
+}
+
+// What a deleted session had open stays spent for those that it shared a budget
+// with; its own budget goes.
+func budgetDeleted(t *testing.T, w *world) {
+	root := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+	w.post(t, child, w.say("Go"))
+	claim := w.claim(t)
+	_, err := w.budgeted(claim.Fence, 1, w.asks(t, root, 40))
+	must(t, "BeginStep", err)
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, child))
+	if b := w.budget(t, root); b.Tokens != 40 || b.ReservedTokens != 0 {
+		t.Errorf("the budget is %+v", b)
+	}
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, root))
+	w.drainOutbox(t)
+	budgets, err := w.store.Budgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{{ID: root, Scope: parley.BudgetOfSession}})
+	must(t, "Budgets", err)
+	if len(budgets) != 0 {
+		t.Errorf("the deleted session's budget is %+v", budgets)
+	}
+}
+
+// Subjects of another workspace are not there, and are charged nothing.
+func budgetForeign(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
+	other := w.neighbour(t, "other")
+	budgets, err := other.store.Budgets(w.ctx, other.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent}})
+	must(t, "Budgets", err)
+	if len(budgets) != 0 {
+		t.Errorf("another workspace reads %+v", budgets)
+	}
+	claim := other.started(t, "Go")
+	_, err = other.budgeted(claim.Fence, 1, w.asks(t, id, 50))
+	must(t, "BeginStep", err) // a budget that is not there has no limit
+	if b := w.budget(t, id); b.ReservedTokens != 0 {
+		t.Errorf("another workspace's call was charged: %+v", b)
+	}
+}

@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+	"parley/store"
+)
+
+func testContext(t *testing.T, open Open) {
+	cases(t, open, map[string]func(*testing.T, *world){
+		"nothing stands before most windows":    testContextHeadEmpty,
+		"the head of a window":                  testContextHead,
+		"pins with their other halves":          testContextPairs,
+		"the context follows the latest window": testContextCounts,
+		"cleared, the next message begins it":   testContextCleared,
+		"cleared while a turn runs":             testContextClearedBeside,
+	})
+}
+
+func (w *world) contextHead(t *testing.T, session parley.ID) parley.ContextHead {
+	t.Helper()
+	head, err := w.store.ContextHead(w.ctx, w.scope.WorkspaceID, session)
+	must(t, "ContextHead", err)
+	return head
+}
+
+// held are the sequences of a head: the summary's, the first task's, the pins'.
+func held(head parley.ContextHead) (summary, first int64, pinned []int64) {
+	if head.Summary != nil {
+		summary = head.Summary.Sequence
+	}
+	if head.First != nil {
+		first = head.First.Sequence
+	}
+	for _, m := range head.Pinned {
+		pinned = append(pinned, m.Sequence)
+	}
+	return summary, first, pinned
+}
+
+func (w *world) heldAre(t *testing.T, what string, session parley.ID, summary, first int64, pinned ...int64) {
+	t.Helper()
+	s, f, p := held(w.contextHead(t, session))
+	if s != summary || f != first || !cmp.Equal(p, pinned) {
+		t.Errorf("%s: summary %d, first %d, pinned %v; want %d, %d, %v", what, s, f, p, summary, first, pinned)
+	}
+}
+
+func testContextHeadEmpty(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	if session := w.sessionState(t, id); session.Context.Held {
+		t.Error("a session without pins and summaries is said to have something before its windows")
+	}
+	if head := w.contextHead(t, id); head.Summary != nil || head.First != nil || len(head.Pinned) > 0 {
+		t.Errorf("a head out of nothing: %+v", head)
+	}
+}
+
+func testContextHead(t *testing.T, w *world) {
+	id, yes, no := w.session(t), true, false
+	for range 5 {
+		w.exchange(t, id, "question", "answer")
+	}
+	record := w.check(t, id).Record
+	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &yes})
+	w.mark(t, record[6].ID, parley.MarksChange{Pinned: &yes})
+	if !w.sessionState(t, id).Context.Held {
+		t.Error("a pin does not show in the session")
+	}
+	w.heldAre(t, "two pins", id, 0, 0, 4, 7)
+	w.compacted(t, id, 4, "short")
+	w.heldAre(t, "a summary", id, 11, 1, 4, 7)
+	later := w.compacted(t, id, 8, "shorter")
+	w.heldAre(t, "a later summary", id, 12, 1, 4, 7)
+	w.mark(t, later.MessageID, parley.MarksChange{SetAside: &yes})
+	w.heldAre(t, "the later one set aside", id, 11, 1, 4, 7)
+	w.mark(t, record[6].ID, parley.MarksChange{SetAside: &yes})
+	w.heldAre(t, "a pin set aside", id, 11, 1, 4)
+	w.mark(t, later.MessageID, parley.MarksChange{SetAside: &no})
+	w.mark(t, record[4].ID, parley.MarksChange{ContextEdge: &yes})
+	w.heldAre(t, "an edge at 5", id, 12, 5, 4)
+	w.mark(t, record[9].ID, parley.MarksChange{ContextEdge: &yes})
+	w.heldAre(t, "an edge behind all that is covered", id, 0, 0, 4)
+	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &no})
+	w.heldAre(t, "unpinned", id, 0, 0)
+}
+
+func testContextPairs(t *testing.T, w *world) {
+	yes := true
+	claim := w.started(t, "find it")
+	call := w.callTools(t, claim.Fence, 1, 1)[0]
+	_, err := w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, call))
+	must(t, "SettleTool", err)
+	w.heldAre(t, "nothing pinned", claim.Fence.SessionID, 0, 0)
+	var at []parley.Message
+	for _, m := range w.check(t, claim.Fence.SessionID).Record {
+		if m.ToolCallID != "" {
+			at = append(at, m)
+		}
+	}
+	if len(at) != 2 {
+		t.Fatalf("a call and its result are %d messages", len(at))
+	}
+	for i := range at {
+		w.mark(t, at[i].ID, parley.MarksChange{Pinned: &yes})
+		w.heldAre(t, "one half pinned", claim.Fence.SessionID, 0, 0, at[0].Sequence, at[1].Sequence)
+	}
+}
+
+// What a step says of its window is the session's context, and grows by what
+// enters behind it.
+func testContextCounts(t *testing.T, w *world) {
+	id := w.session(t)
+	posted, err := w.store.PostMessage(w.ctx, w.scope, id, w.say("question"), w.process)
+	must(t, "PostMessage", err)
+	begin := w.stepBegin(1, 1)
+	begin.Window = &store.Window{Anchor: 7, Messages: 41, Tokens: 1000}
+	_, err = w.store.BeginStep(w.ctx, posted.Claim.Fence, begin)
+	must(t, "BeginStep", err)
+	if got, want := w.sessionState(t, id).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1000}); got != want {
+		t.Errorf("the context of a step under way is %+v, want %+v", got, want)
+	}
+	settle := settlement(begin, "an answer")
+	settle.Blocks[0].TokenEstimate = 30
+	w.settle(t, posted.Claim.Fence, settle)
+	if got, want := w.sessionState(t, id).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
+		t.Errorf("the context behind the step is %+v, want %+v", got, want)
+	}
+}
+
+func (w *world) clear(t *testing.T, session parley.ID) parley.Session {
+	t.Helper()
+	cleared, err := w.store.ClearContext(w.ctx, w.scope, session)
+	must(t, "ClearContext", err)
+	return cleared
+}
+
+func testContextCleared(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	before := w.check(t, id)
+	w.mark(t, before.Record[0].ID, parley.MarksChange{Pinned: new(true)})
+	cleared := w.clear(t, id)
+	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 || !c.Cleared || cleared.Statistics != before.Session.Statistics {
+		t.Errorf("a cleared session is %+v with %+v", c, cleared.Statistics)
+	}
+	after := w.check(t, id)
+	if last := after.Events[len(after.Events)-1]; last.Type != parley.EventContextCleared {
+		t.Errorf("the last event is %s", last.Type)
+	}
+	if again := w.clear(t, id); again.Context != cleared.Context {
+		t.Errorf("cleared again it is %+v", again.Context)
+	}
+	w.unchanged(t, "clearing a second time", id, after)
+	w.heldAre(t, "what was pinned before", id, 0, 0)
+	posted := w.exchange(t, id, "afresh", "well")
+	if !w.message(t, posted.Message.ID).Marks.ContextEdge || w.sessionState(t, id).Context.Cleared {
+		t.Error("the next message has no context edge")
+	}
+	if c := w.sessionState(t, id).Context; c.Messages != 2 || c.Tokens == 0 {
+		t.Errorf("the context behind the clear is %+v, want 2 messages", c)
+	}
+	w.mark(t, before.Record[1].ID, parley.MarksChange{Pinned: new(true)})
+	w.heldAre(t, "pinned since", id, 0, 0, before.Record[1].Sequence)
+	w.check(t, id)
+}
+
+// A turn that runs goes on; a steer belongs to it, the message behind it does not.
+func testContextClearedBeside(t *testing.T, w *world) {
+	claim := w.started(t, "long")
+	session := claim.Fence.SessionID
+	w.clear(t, session)
+	steer := w.steer(t, session, "also this")
+	next := w.post(t, session, w.say("next"))
+	begin := w.stepBegin(1, 1, steer)
+	begin.Window = &store.Window{Anchor: 1, Messages: 9, Tokens: 900}
+	_, err := w.store.BeginStep(w.ctx, claim.Fence, begin)
+	must(t, "BeginStep", err)
+	settle := settlement(begin, "an answer")
+	settle.End = completed()
+	w.settle(t, claim.Fence, settle)
+	if c := w.sessionState(t, session).Context; c.Messages != 0 || c.Tokens != 0 || !c.Cleared {
+		t.Errorf("the context behind the turn is %+v, want it empty still", c)
+	}
+	w.answer(t, w.claim(t), "done")
+	if w.message(t, steer.ID).Marks.ContextEdge || !w.message(t, next.Message.ID).Marks.ContextEdge {
+		t.Error("the edge belongs to the message behind the turn, not to the steer")
+	}
+	w.check(t, session)
+}

@@ -1,0 +1,86 @@
+// Package storetest is the contract of store.Store as tests: every database
+// runs the same suite, through the port alone. It owns no rule of its own; the
+// port's comments in package parley are authoritative, and a test here that
+// demands something else is wrong.
+//
+// A new database joins with a test of its own that calls Run with a function
+// that opens an empty store.
+package storetest
+
+import (
+	"slices"
+	"testing"
+
+	"parley/store"
+)
+
+// Open opens a store on an empty database, and closes it at the end of the test.
+type Open func(t *testing.T) store.Store
+
+// Run runs the suite: all of it, or the themes named. A database for several
+// processes also runs RunShared.
+func Run(t *testing.T, open Open, themes ...string) {
+	for name, test := range map[string]func(*testing.T, Open){
+		"Posting":     testPosting,
+		"Idempotency": testIdempotency,
+		"Queue":       testQueue,
+		"Control":     testControl,
+		"Resuming":    testResuming,
+		"Loops":       testLoops,
+		"Claims":      testClaims,
+		"Fencing":     testFencing,
+		"Steps":       testSteps,
+		"Boundaries":  testBoundaries,
+		"Tools":       testTools,
+		"Children":    testChildren,
+		"Cancelling":  testCancelling,
+		"Recovery":    testRecovery,
+		"Leases":      testLeases,
+		"Suspects":    testSuspects,
+		"Deletion":    testDeletion,
+		"Events":      testEvents,
+		"Properties":  testProperties,
+		"Chaos":       testChaos,
+		"Sessions":    testSessions,
+		"Messages":    testMessages,
+		"Context":     testContext,
+		"TurnLog":     testTurnLog,
+		"Agents":      testAgents,
+		"Projects":    testProjects,
+		"Keys":        testKeys,
+		"SignIns":     testSignIns,
+		"Audit":       testAudit,
+		"Clients":     testClients,
+		"Gauges":      testGauges,
+		"Budgets":     testBudgets,
+		"Usage":       testUsage,
+		"Responses":   testResponses,
+		"Approvals":   testApprovals,
+		"Files":       testFiles,
+		"Quotas":      testQuotas,
+		"Compactions": testCompactions,
+		"Replays":     testReplays,
+		"Outside":     testOutside,
+		"Shares":      testShares,
+		"History":     testHistory,
+		"Search":      testSearch,
+	} {
+		if len(themes) > 0 && !slices.Contains(themes, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+
+// cases runs named tests of one theme, each on a store of its own.
+func cases(t *testing.T, open Open, tests map[string]func(*testing.T, *world)) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newWorld(t, open))
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley"
+)
+
+// Digest names a tool of the server as it is.
+func Digest(tool Tool) string {
+	return parley.DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
+}
+
+// Call is one exact call of a tool.
+type Call struct {
+	WorkspaceID parley.ID
+	SessionID   parley.ID
+	TurnID      parley.ID
+	MessageID   parley.ID // of the tool_call in the record
+	ID          string
+	Arguments   json.RawMessage // a JSON object
+	ProjectPath string          // the session's project directory; "" without one
+	TraceParent string          // W3C, of the run of this tool; "" for none
+
+	// Progress takes how far the call has come, as often as the tool likes; it never
+	// blocks. nil when nobody wants to know.
+	Progress func(parley.ToolProgress)
+}
+
+// The names under which an endpoint is told which call it serves.
+const (
+	IdempotencyKeyHeader = "Idempotency-Key"
+	CallIDHeader         = "Parley-Call-Id"
+	SessionIDHeader      = "Parley-Session-Id"
+	TraceParentHeader    = "Traceparent"
+)
+
+// IdempotencyKey is the same for each attempt at this call, in every process, and no
+// other call has it: an endpoint that has seen it need not do its work again.
+func (c Call) IdempotencyKey() string { return c.MessageID.String() }
+
+// Headers tell an endpoint over HTTP which call it serves.
+func (c Call) Headers() map[string]string {
+	headers := map[string]string{}
+	if !c.MessageID.IsZero() {
+		headers[IdempotencyKeyHeader] = c.IdempotencyKey()
+	}
+	if c.ID != "" {
+		headers[CallIDHeader] = c.ID
+	}
+	if !c.SessionID.IsZero() {
+		headers[SessionIDHeader] = c.SessionID.String()
+	}
+	if c.TraceParent != "" {
+		headers[TraceParentHeader] = c.TraceParent
+	}
+	return headers
+}
+
+// Tool is something that an agent may use.
+type Tool interface {
+	Definition() parley.ToolDefinition
+	Annotations() parley.ToolAnnotations
+	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
+	Source() string
+	// Call runs it and returns any JSON. An error is told to the model as the
+	// call's result; ctx ends with the tool's deadline or the turn.
+	Call(ctx context.Context, call Call) (json.RawMessage, error)
+}
+
+// Source finds the server's tools by name. What it has may change while it is
+// used: a server behind it comes, goes, or offers others.
+type Source interface {
+	Tool(name string) (Tool, bool)
+	Tools() []Tool // by name
+	// Expects reports whether a tool of this name may be there later: it belongs to
+	// something configured that does not answer yet.
+	Expects(name string) bool
+	// Await returns when everything configured was tried once, which is so from soon
+	// after the start on, or when ctx ends.
+	Await(ctx context.Context)
+	// Faults are the tools that it knows of and that cannot be used, by name.
+	Faults() []Fault
+}
+
+// Fault is a tool that cannot be used: agents are not given it.
+type Fault struct {
+	Name   string
+	Source string // as Tool.Source
+	Reason string // for people; it repeats no secret
+}
