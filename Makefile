@@ -36,10 +36,15 @@ SMOKE_TIMEOUT   := 6m
 E2E_TIMEOUT     := 20m
 CLUSTER_TIMEOUT := 15m
 
-# The walks that kill a store at every statement run one life after the other:
-# there is nothing for the race detector to see, and it makes them ten times longer.
-WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints)$$
+# The walks that kill a store at every statement, and the properties that play a model
+# beside it, do one thing after the other: there is nothing for the race detector to see,
+# and it makes them up to ten times longer.
+WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage)$$$\
+|^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
+# Nor is there in what looks at the sources, and in windows of contexts by the thousand.
+PLAIN   := ./internal/archtest ./internal/words
+WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps)$$
 
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
@@ -77,11 +82,13 @@ test-vendors: ## the vendors' SDKs against the wires
 	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -timeout $(UNIT_TIMEOUT) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES),-e '^$(p)$$'))
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(WINDOWS)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
+	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
+	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(WINDOWS)' ./prompt
 
 test-stores: $(POSTGRES) ## both databases with the race detector, the walks without, and newer servers
 	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
-	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./sqlite
+	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite
 	$(MAKE) test-postgres-smoke
 
 # Servers beside the system's, which runs everything else: SMOKE on those that are

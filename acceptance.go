@@ -25,6 +25,8 @@ type Accepted struct {
 	Tools []string `json:"tools,omitempty"`
 	// Changes were accepted one by one, the latest last.
 	Changes []AcceptedChange `json:"changes,omitempty"`
+	// Grants, of a version of an agent, are the rules that its maker last set; nil: never.
+	Grants *[]Grant `json:"grants,omitempty"`
 	// Before marks a session from before acceptances were kept: any definition of a
 	// tool that its agent's version named then is accepted.
 	Before bool `json:"before,omitempty"`
@@ -81,6 +83,10 @@ func (a *Accepted) Clone() *Accepted {
 		for id, version := range a.Agents {
 			out.Agents[id] = version
 		}
+	}
+	if a.Grants != nil {
+		grants := slices.Clone(*a.Grants)
+		out.Grants = &grants
 	}
 	return &out
 }

@@ -41,6 +41,31 @@ func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.A
 	return accepted, nil
 }
 
+// acceptsPatch is what a person accepts by making the next version of an agent: what the
+// patch sets, and what they accepted by their latest version before. What others changed
+// meanwhile is not accepted by a patch that does not name it.
+func (e *Engine) acceptsPatch(ctx context.Context, scope store.Scope, principal parley.Principal, next *parley.Agent, patch *AgentPatch) (*parley.Accepted, error) {
+	own, err := e.store.AgentVersionBy(ctx, scope.WorkspaceID, next.ID, principal.ID, next.Version-1)
+	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
+		return nil, err
+	}
+	accepted := own.Accepted.Clone()
+	if accepted == nil {
+		accepted = &parley.Accepted{}
+	}
+	if patch.Tools.Set {
+		now, err := e.accepts(ctx, scope, next, nil)
+		if err != nil {
+			return nil, err
+		}
+		accepted.Agents, accepted.Tools = now.Agents, now.Tools
+	}
+	if patch.Grants.Set {
+		accepted.Grants = &next.Grants
+	}
+	return accepted, nil
+}
+
 // digestsOf are the tools that an entry stands for at present, as they are.
 func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []string) {
 	if own := ref.Digest(); own != "" {

@@ -150,6 +150,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
 		return parley.Agent{}, false, err
 	}
+	agent.Accepted.Grants = &agent.Grants
 	made, repeat, err := e.store.CreateAgent(ctx, agent, idempotency)
 	if err == nil {
 		call.about(on(made.ID))
@@ -288,7 +289,7 @@ func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, id
 		}
 		next := agent
 		next.Version++ // as the store will number it
-		if agent.Accepted, err = e.accepts(ctx, scope, &next, nil); err != nil {
+		if agent.Accepted, err = e.acceptsPatch(ctx, scope, principal, &next, &patch); err != nil {
 			return parley.Agent{}, err
 		}
 		updated, err := e.store.UpdateAgent(ctx, agent)

@@ -242,6 +242,22 @@ func TestOnesOwnChangesAskNothing(t *testing.T) {
 	s.asks("narrowed", session, s.ada, parley.AskedByRule)
 }
 
+// TestAnotherChangeOfOnesOwnAcceptsNothing (failure 69): who mends a description, or
+// names the tools, has not accepted the rules that somebody else changed meanwhile.
+func TestAnotherChangeOfOnesOwnAcceptsNothing(t *testing.T) {
+	t.Parallel()
+	s := newTwo(t)
+	agent := s.agent(actor, s.ada)
+	session := s.open(agent, s.someone)
+	s.patch(agent, freed, s.ada)
+	s.patch(agent, `{"description":"mended"}`, s.someone)
+	s.answers(s.asks("after the description", session, s.someone, parley.AskedAgentChange), approveOnce, s.someone)
+	s.patch(agent, `{"tools":["mcp__act"]}`, s.someone)
+	s.answers(s.asks("after the tools", session, s.someone, parley.AskedAgentChange), approveOnce, s.someone)
+	s.patch(agent, freed, s.someone)
+	s.unasked("after the rules", session, s.someone)
+}
+
 // TestAChangeIsItsSessionsOwnersToAccept: others who see the session approve once.
 func TestAChangeIsItsSessionsOwnersToAccept(t *testing.T) {
 	t.Parallel()

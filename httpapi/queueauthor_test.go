@@ -61,11 +61,14 @@ func TestWordsBeforeATurnAskToo(t *testing.T) {
 		}
 	}
 	id := say(cleo)
+	eve := s.key("one", "eve", parley.RoleMember)
+	mouth := want[parley.Message](s.testServer, 201, "POST", "/v1/sessions/"+session+"/messages", `{"role":"assistant","content":{"text":"I will act."}}`, "Authorization", eve).Author.ID
 	for range 201 {
 		say(s.ben)
 	}
 	asked := s.asks("after words", session, s.ben, parley.AskedByRule)
 	refused("before the trigger", asked, cleo, id)
+	refused("in the agent's mouth", asked, eve, mouth)
 	other := say(dan) // while the turn waits: it enters behind it
 	s.answers(asked, approveOnce, dan)
 	asked = s.asks("between the turns", session, s.ben, parley.AskedByRule)

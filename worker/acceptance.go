@@ -68,9 +68,9 @@ func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRea
 	if err != nil {
 		return "", err
 	}
-	if own.Version > 0 {
-		known = known || own.Accepted != nil && own.Accepted.HasTool(digest)
-		ruled = ruled || t.allowed(call, own.Grants)
+	if accepted := own.Accepted; accepted != nil {
+		known = known || accepted.HasTool(digest)
+		ruled = ruled || accepted.Grants != nil && t.allowed(call, *accepted.Grants)
 	}
 	switch {
 	case !known:
@@ -117,8 +117,8 @@ func (t *turn) chosen() bool {
 	return trigger.Overrides.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
 }
 
-// ownVersion is the latest version of the agent that the session's owner made:
-// making a version accepts it.
+// ownVersion is the latest version of the agent that the session's owner made: it
+// keeps what the owner accepted by making it.
 func (t *turn) ownVersion() (*parley.Agent, error) {
 	if t.accepted.own != nil {
 		return t.accepted.own, nil

@@ -77,7 +77,7 @@ func (s *indexing) passes() (anew []bool, ended int) {
 func indexerOf(t *testing.T, store *indexing) *Worker {
 	t.Helper()
 	options := Options{jitter: func(time.Duration) time.Duration { return 0 }}.withDefaults()
-	w := &Worker{options: options, log: options.Log, stopping: make(chan struct{}), indexer: newIndexer(store)}
+	w := &Worker{options: options, log: options.Log, stopping: make(chan struct{}), indexer: newIndexer(store), linker: newLinker(nil)}
 	done := make(chan struct{})
 	go func() { // ends with stopping
 		defer close(done)

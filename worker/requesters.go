@@ -45,7 +45,8 @@ func (t *turn) requesters() ([]parley.ID, error) {
 }
 
 // askers tells who wrote what a turn answers: the message that began it, its steers,
-// and all that no turn before it answered, whether or not it asked for an answer.
+// and all that no turn before it answered, of whatever role, whether or not it asked for
+// an answer: an answer that a person put into the agent's mouth asks as well.
 // before is the sequence of a call that the turn made, 0 for the end of the record.
 func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, asked func(parley.Author)) error {
 	if err := t.trigger(turnID, asked); err != nil {
@@ -53,7 +54,7 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 	}
 	if before > 0 { // steers behind the call
 		steers := store.MessageQuery{TurnID: turnID, AfterSequence: before}
-		err := t.userMessages(session.ID, steers, func(m *parley.Message) (bool, error) {
+		err := t.messages(session.ID, steers, func(m *parley.Message) (bool, error) {
 			asked(m.Author)
 			return true, nil
 		})
@@ -62,7 +63,7 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 		}
 	}
 	var last parley.Turn // that was looked at
-	return t.userMessages(session.ID, store.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
+	return t.messages(session.ID, store.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
 		if !m.TurnID.IsZero() && m.TurnID != turnID {
 			if m.TurnID != last.ID {
 				turn, err := t.w.store.Turn(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
@@ -98,10 +99,9 @@ func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
 	return err
 }
 
-// userMessages walks the record's user messages until it is told to stop.
-func (t *turn) userMessages(sessionID parley.ID, query store.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
-	query.Roles, query.RecordOnly = []parley.Role{parley.RoleUser}, true
-	query.Limit, query.MaxBytes = requestersPage, requestersBytes
+// messages walks the record's messages until it is told to stop.
+func (t *turn) messages(sessionID parley.ID, query store.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
+	query.RecordOnly, query.Limit, query.MaxBytes = true, requestersPage, requestersBytes
 	for {
 		page, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)
 		if err != nil || len(page) == 0 {
