@@ -166,8 +166,9 @@ lint-openapi: ## the OpenAPI document through a linter, pinned
 lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
 
-fmt: ## gofmt the tree
+fmt: ## gofmt the tree, and wrap its documents
 	gofmt -w $$(git ls-files '*.go')
+	go run ./internal/markdown
 
 module: ## give the tree another module path everywhere: make module MODULE=example.org/parley
 	go run ./internal/modulepath $(MODULE)

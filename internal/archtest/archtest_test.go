@@ -36,6 +36,7 @@ var rules = []struct {
 	{"runner", []string{".", "model", "store"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 	{"internal/archtest", nil},
+	{"internal/markdown", nil},
 	{"internal/modulepath", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
