@@ -8,6 +8,7 @@ const (
 	MaxNameBytes     = 256       // names, slugs, model ids, titles
 	MaxKeyBytes      = 512       // session keys, idempotency keys, features, tasks, types
 	MaxTextBytes     = 512 << 10 // descriptions, system prompts, instructions
+	MaxRenderedBytes = 1 << 20   // a system prompt whose placeholders are filled in
 	MaxTags          = 64
 	MaxLinks         = 64
 	MaxTools         = 128

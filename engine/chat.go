@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"parley"
 )
@@ -69,18 +70,13 @@ func (e *Engine) Chat(ctx context.Context, principal parley.Principal, sessionID
 		slices.Reverse(page.Data)
 	}
 	chat := []ChatMessage{}
-	var lastRow parley.Message
-	for _, row := range page.Data {
-		if hidden(row) {
-			continue
+	for rows := slices.DeleteFunc(page.Data, hidden); len(rows) > 0; {
+		n := 1
+		for n < len(rows) && sameAnswerOf(&rows[0], &rows[n]) {
+			n++
 		}
-		sameStep := row.Step > 0 && row.Step == lastRow.Step && row.TurnID == lastRow.TurnID
-		if len(chat) > 0 && sameStep && isAnswer(row) && isAnswer(lastRow) {
-			chat[len(chat)-1].join(row)
-		} else {
-			chat = append(chat, chatOf(row))
-		}
-		lastRow = row
+		chat = append(chat, chatOf(rows[:n]))
+		rows = rows[n:]
 	}
 	if descending {
 		slices.Reverse(chat)
@@ -92,7 +88,14 @@ func isAnswer(row parley.Message) bool {
 	return row.Role == parley.RoleAssistant || row.Role == parley.RoleToolCall
 }
 
-func chatOf(row parley.Message) ChatMessage {
+// sameAnswerOf reports that two rows are of one answer of a model.
+func sameAnswerOf(a, b *parley.Message) bool {
+	return a.Step > 0 && a.Step == b.Step && a.TurnID == b.TurnID && isAnswer(*a) && isAnswer(*b)
+}
+
+// chatOf folds the rows of one answer, or shows the one row that is something else.
+func chatOf(rows []parley.Message) ChatMessage {
+	row := rows[0]
 	message := ChatMessage{
 		ID: row.ID, TurnID: row.TurnID, Author: row.Author, Status: row.Status,
 		Error: row.Error, CreatedAt: row.CreatedAt,
@@ -103,7 +106,7 @@ func chatOf(row parley.Message) ChatMessage {
 	switch row.Role {
 	case parley.RoleAssistant, parley.RoleToolCall:
 		message.Role = ChatAssistant
-		message.join(row)
+		message.join(rows)
 	case parley.RoleToolResult:
 		message.Role, message.ToolCallID, message.ToolName = ChatTool, row.ToolCallID, row.ToolName
 		message.Content = resultText(row.Content)
@@ -117,22 +120,28 @@ func chatOf(row parley.Message) ChatMessage {
 	return message
 }
 
-// join folds a row of the same step in.
-func (m *ChatMessage) join(row parley.Message) {
-	m.Status = row.Status
-	if row.Error != nil {
-		m.Error = row.Error
-	}
-	if row.Role == parley.RoleToolCall {
-		var call parley.ToolCallContent
-		if json.Unmarshal(row.Content, &call) == nil {
-			m.ToolCalls = append(m.ToolCalls, ChatCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+// join folds the rows of an answer in.
+func (m *ChatMessage) join(rows []parley.Message) {
+	var said, reasoning strings.Builder
+	for i := range rows {
+		row := &rows[i]
+		m.Status = row.Status
+		if row.Error != nil {
+			m.Error = row.Error
 		}
-		return
+		if row.Role == parley.RoleToolCall {
+			var call parley.ToolCallContent
+			if json.Unmarshal(row.Content, &call) == nil {
+				m.ToolCalls = append(m.ToolCalls, ChatCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+			}
+			continue
+		}
+		content := assistantContent(*row)
+		said.WriteString(content.Text)
+		said.WriteString(content.Refusal)
+		reasoning.WriteString(content.Reasoning)
 	}
-	content := assistantContent(row)
-	m.Content += content.Text + content.Refusal
-	m.Reasoning += content.Reasoning
+	m.Content, m.Reasoning = said.String(), reasoning.String()
 }
 
 // resultText is a tool's answer as text: its error, a string as it is, other JSON as JSON.

@@ -126,7 +126,7 @@ type Engine struct {
 
 	scaling scaling
 
-	looks, rehearsals room
+	looks, rehearsals, exports room
 
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
@@ -153,6 +153,7 @@ func New(options Options) *Engine {
 		projects: projects, log: log, seed: maphash.MakeSeed(),
 	}
 	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
+	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne
 	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e

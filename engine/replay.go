@@ -102,6 +102,35 @@ type replay struct {
 	info    model.Info
 	encoded model.EncodedRequest
 	filter  model.AnswerFilter
+	answer  repeated
+}
+
+// repeated is an answer as it comes.
+type repeated struct {
+	text, reasoning, refusal strings.Builder
+	calls                    []*repeatedCall
+	byBlock                  map[int]*repeatedCall
+}
+
+type repeatedCall struct {
+	name      string
+	arguments strings.Builder
+}
+
+// whole is the answer as it is kept.
+func (r *repeated) whole() parley.ReplayAnswer {
+	answer := parley.ReplayAnswer{
+		Text: r.text.String(), Reasoning: r.reasoning.String(), Refusal: r.refusal.String(),
+		ToolCalls: make([]parley.ToolCallContent, len(r.calls)),
+	}
+	for i, call := range r.calls {
+		one := parley.ToolCallContent{ID: fmt.Sprintf("call_%d", i+1), Name: call.name, Arguments: json.RawMessage("null")}
+		if one.ArgumentsText = call.arguments.String(); json.Valid([]byte(one.ArgumentsText)) {
+			one.Arguments, one.ArgumentsText = json.RawMessage(one.ArgumentsText), ""
+		}
+		answer.ToolCalls[i] = one
+	}
+	return answer
 }
 
 // prepareReplay makes a call's request again under other settings.
@@ -204,9 +233,7 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 // run sends the request and collects the answer.
 func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 	started := time.Now()
-	settled, answer := &r.row.Settled, &r.row.Answer
-	answer.ToolCalls = []parley.ToolCallContent{}
-	calls := map[int]int{} // by block: the place in answer.ToolCalls
+	settled := &r.row.Settled
 	chunks := r.model.Stream(ctx, r.encoded)
 	if r.filter != nil {
 		chunks = r.filter(chunks)
@@ -225,7 +252,7 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 			broken = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
 			break
 		}
-		piece := r.take(&chunk, calls)
+		piece := r.take(&chunk)
 		if piece.Delta == "" || tell == nil {
 			continue
 		}
@@ -234,33 +261,31 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 		}
 	}
 	settled.TotalMS = new(time.Since(started).Milliseconds())
-	for i := range answer.ToolCalls {
-		one := &answer.ToolCalls[i]
-		if one.Arguments = json.RawMessage("null"); json.Valid([]byte(one.ArgumentsText)) {
-			one.Arguments, one.ArgumentsText = json.RawMessage(one.ArgumentsText), ""
-		}
-	}
+	r.row.Answer = r.answer.whole()
 	r.judge(ctx, broken)
 }
 
 // take adds a chunk, and says what of it is to be shown.
-func (r *replay) take(chunk *model.Chunk, calls map[int]int) ReplayPiece {
-	answer, text := &r.row.Answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // no database of ours stores NUL
+func (r *replay) take(chunk *model.Chunk) ReplayPiece {
+	answer, text := &r.answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // no database of ours stores NUL
 	switch chunk.Kind {
 	case model.ChunkText:
-		answer.Text += text
+		answer.text.WriteString(text)
 		return ReplayPiece{parley.KindText, text}
 	case model.ChunkReasoning:
-		answer.Reasoning += text
+		answer.reasoning.WriteString(text)
 		return ReplayPiece{parley.KindReasoning, text}
 	case model.ChunkRefusal:
-		answer.Refusal += text
+		answer.refusal.WriteString(text)
 	case model.ChunkToolCall:
-		calls[chunk.Block] = len(answer.ToolCalls)
-		answer.ToolCalls = append(answer.ToolCalls, parley.ToolCallContent{ID: fmt.Sprintf("call_%d", len(answer.ToolCalls)+1), Name: parley.Clip(chunk.Name, parley.MaxNameBytes-4)})
+		call := &repeatedCall{name: parley.Clip(chunk.Name, parley.MaxNameBytes-4)}
+		if answer.calls = append(answer.calls, call); answer.byBlock == nil {
+			answer.byBlock = map[int]*repeatedCall{}
+		}
+		answer.byBlock[chunk.Block] = call
 	case model.ChunkArguments:
-		if at, ok := calls[chunk.Block]; ok {
-			answer.ToolCalls[at].ArgumentsText += text
+		if call := answer.byBlock[chunk.Block]; call != nil {
+			call.arguments.WriteString(text)
 			return ReplayPiece{parley.KindArguments, text}
 		}
 	case model.ChunkUsage:

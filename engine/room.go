@@ -10,13 +10,17 @@ import (
 
 // Requests that are made again to be looked at (previews, the context, explained
 // calls and their differences) cost a core and memory while they last; dry runs and
-// replays do so and wait for a model. Both have room for so many at once.
+// replays do so and wait for a model; exports do so and wait for whoever reads them,
+// which must not keep others from looking. Each has room for so many at once.
 const (
 	looksAtOnce = 24 // of everybody
 	looksOfOne  = 8  // of a principal
 
 	rehearsalsAtOnce = 32
 	rehearsalsOfOne  = 8
+
+	exportsAtOnce = 24
+	exportsOfOne  = 4
 
 	roomAfter = time.Second // when to ask again
 )
@@ -52,6 +56,12 @@ func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	r.all++
 	r.of[principal.ID]++
 	return func() { r.leave(principal.ID) }, nil
+}
+
+// RoomToExport takes a place for an export, which leave gives back. CodeRateLimited
+// when there is none.
+func (e *Engine) RoomToExport(principal parley.Principal) (leave func(), err error) {
+	return e.exports.enter(principal)
 }
 
 func (r *room) leave(principal parley.ID) {

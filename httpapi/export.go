@@ -53,6 +53,11 @@ func serveExport(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	leave, err := a.engine.RoomToExport(x.principal)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	e := &export{exchange: x, api: a, session: session, out: patient{x.w, http.NewResponseController(x.w)}}
 	if format == "markdown" {
 		e.begin("text/markdown; charset=utf-8", ".md")

@@ -117,9 +117,20 @@ func resultText(raw json.RawMessage) string {
 
 // appendFenced writes text between fences that are longer than any in it.
 func appendFenced(to []byte, text string) []byte {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
+	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	return append(to, "\n"+fence+"\n"+strings.TrimRight(text, "\n")+"\n"+fence+"\n"...)
+}
+
+// longestRun is how often a byte stands in a row at most.
+func longestRun(text string, of byte) (longest int) {
+	run := 0
+	for i := range len(text) {
+		if text[i] != of {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
 }

@@ -190,6 +190,18 @@ func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int
 	return *count, nil
 }
 
+// SessionsAllowed implements transition.Rows. A key that is made or revoked in the same
+// instant counts or does not.
+func (a *attempt) SessionsAllowed(workspaceID, principalID parley.ID) (int64, error) {
+	most, err := first(a, func(r *row) (int64, error) { return r.int64(), nil },
+		`SELECT CASE WHEN count(*) = count(max_sessions) THEN coalesce(max(max_sessions), 0) ELSE 0 END
+ FROM parley.keys WHERE workspace_id = $1 AND principal_id = $2 AND revoked_at IS NULL`, workspaceID, principalID)
+	if err != nil || most == nil {
+		return 0, err
+	}
+	return *most, nil
+}
+
 // MayClaim implements transition.Rows: a process that asks is taken to have a
 // lease, for the database to confirm.
 func (a *attempt) MayClaim(processID parley.ID) (bool, error) {

@@ -19,6 +19,10 @@ func FuzzTemplate(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 		_ = UsedPlaceholders(text)
+		long := parley.Session{Key: strings.Repeat("k", parley.MaxRenderedBytes/4)}
+		if made, err := render(text, subject{agent: &parley.Agent{}, session: &long}); err == nil && len(made) > max(len(text), parley.MaxRenderedBytes) {
+			t.Errorf("%q became %d bytes", text, len(made))
+		}
 	})
 }
 

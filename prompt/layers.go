@@ -139,13 +139,11 @@ func (l Layers) Request(ctx context.Context, exchange model.Exchange, request *m
 			filters = append(filters, filter)
 		}
 	}
-	switch len(filters) {
-	case 0:
+	if len(filters) == 0 {
 		return nil, nil
-	case 1:
-		return filters[0], nil
 	}
 	return func(chunks chunkStream) chunkStream {
+		chunks = bounded(chunks)
 		for _, filter := range slices.Backward(filters) { // the last to see the request is the first to see the answer
 			chunks = filter(chunks)
 		}
@@ -162,3 +160,20 @@ func CacheKey(sessionID parley.ID) string {
 }
 
 const cacheKeyDigits = 32
+
+// bounded ends an answer that is longer than parley.MaxAnswerBytes as its model gives it:
+// whoever takes what filters make of it does not see what they leave out.
+func bounded(chunks chunkStream) chunkStream {
+	return func(yield func(model.Chunk, error) bool) {
+		size := 0
+		for chunk, err := range chunks {
+			if size += len(chunk.Text); size > parley.MaxAnswerBytes {
+				yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil))
+				return
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}

@@ -16,9 +16,13 @@ func restoring(values map[string]string) model.AnswerFilter {
 		placeholders = append(placeholders, placeholder)
 	}
 	slices.Sort(placeholders)
+	longest := 0
+	for _, placeholder := range placeholders {
+		longest = max(longest, len(placeholder))
+	}
 	return func(chunks chunkStream) chunkStream {
 		return func(yield func(model.Chunk, error) bool) {
-			r := restorer{placeholders: placeholders, values: values, held: map[heldText]string{}, yield: yield}
+			r := restorer{placeholders: placeholders, longest: longest, values: values, held: map[heldText]string{}, yield: yield}
 			for chunk, err := range chunks {
 				if err != nil {
 					if r.flush(func(heldText) bool { return true }) {
@@ -44,6 +48,7 @@ type heldText struct {
 // restorer reads one answer. Its methods report false once nobody listens any more.
 type restorer struct {
 	placeholders []string // sorted
+	longest      int      // of them, in bytes
 	values       map[string]string
 	held         map[heldText]string
 	yield        func(model.Chunk, error) bool
@@ -90,8 +95,8 @@ func (r *restorer) restore(text string, escaped bool) (restored, rest string) {
 	for at >= 0 {
 		out.WriteString(text[:at])
 		text = text[at:]
-		end := strings.IndexByte(text, ']') + 1
-		if end == 0 && r.begins(text) {
+		end := strings.IndexByte(text[:min(r.longest, len(text))], ']') + 1
+		if end == 0 && len(text) < r.longest && r.begins(text) {
 			return out.String(), text
 		}
 		value, found := r.values[text[:end]]

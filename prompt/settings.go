@@ -20,7 +20,8 @@ type Settings struct {
 
 // Resolve finds what holds for the turn of a trigger message: message over
 // session over agent, field by field; the server's fallback model when none
-// names one (A4). CodeInvalid when the model that was found is no model id.
+// names one (A4). CodeInvalid when the model that was found is no model id, or the
+// system prompt is too long once it is filled in.
 func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
 	s := Settings{
 		Model:      nearest(trigger.Overrides.Model, session.Model, agent.Model, fallback),
@@ -49,7 +50,10 @@ func Resolve(agent parley.Agent, session parley.Session, project *parley.Project
 	if session.Retry != nil {
 		s.Retry = session.Retry.Over(agent.Retry)
 	}
-	s.System = render(template, subject{agent: &agent, session: &session, project: project})
+	var err error
+	if s.System, err = render(template, subject{agent: &agent, session: &session, project: project}); err != nil {
+		return Settings{}, err
+	}
 	if session.Instructions != "" {
 		if s.System != "" {
 			s.System += "\n\n"

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"errors"
 	"strings"
 
 	"parley"
@@ -97,10 +98,11 @@ func volatile(name string) bool {
 }
 
 // render fills a template. What ValidateTemplate would refuse stays as it is
-// written: a stored prompt never makes a turn fail.
-func render(text string, from subject) string {
+// written: a stored prompt makes a turn fail only when its values make it longer than
+// parley.MaxRenderedBytes, which is CodeInvalid.
+func render(text string, from subject) (string, error) {
 	if !strings.Contains(text, opening) {
-		return text
+		return text, nil
 	}
 	list := placeholders()
 	out, err := expand(text, func(name string) (string, error) {
@@ -111,17 +113,27 @@ func render(text string, from subject) string {
 		}
 		return opening + name + closing, nil
 	})
-	if err != nil {
-		return text
+	switch {
+	case errors.Is(err, errRendered):
+		return "", err
+	case err != nil:
+		return text, nil
 	}
-	return out
+	return out, nil
 }
 
-// expand replaces each placeholder by its value. Values are not expanded again.
+// errRendered refuses a prompt that its values make too long.
+var errRendered = parley.InvalidField("system_prompt", "the system prompt is longer than %d bytes once its placeholders are filled in; use fewer of them, or shorter values", parley.MaxRenderedBytes)
+
+// expand replaces each placeholder by its value. Values are not expanded again. The
+// result has a bound: errRendered is told before anything longer is made.
 func expand(text string, value func(name string) (string, error)) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, opening)
+		if out.Len()+len(before) > parley.MaxRenderedBytes {
+			return "", errRendered
+		}
 		out.WriteString(before)
 		if !found {
 			return out.String(), nil
@@ -138,6 +150,9 @@ func expand(text string, value func(name string) (string, error)) (string, error
 		filled, err := value(strings.TrimSpace(name))
 		if err != nil {
 			return "", err
+		}
+		if out.Len()+len(filled) > parley.MaxRenderedBytes {
+			return "", errRendered
 		}
 		out.WriteString(filled)
 		text = after

@@ -59,9 +59,13 @@ type tagReader struct {
 	kind     model.ChunkKind // of what was last yielded of it; 0: nothing
 	out      int             // number of the block for that
 	thinking bool
-	tagged   bool   // nothing but white space came since the last tag
-	held     string // may be the beginning of a tag, or white space beside one
+	tagged   bool            // nothing but white space came since the last tag
+	blank    strings.Builder // white space that may stand before a tag
+	begun    string          // behind it, what may be the beginning of a tag
 }
+
+// maxBlank bounds the white space that waits for a tag, in bytes: more of it is text.
+const maxBlank = 4 << 10
 
 func (t *tagReader) take(chunk model.Chunk) bool {
 	if chunk.Kind == model.ChunkText {
@@ -97,28 +101,46 @@ func (t *tagReader) take(chunk model.Chunk) bool {
 
 // read yields a text as far as it is sure what it is.
 func (t *tagReader) read(text string) bool {
-	rest := t.held + text
-	t.held = ""
+	rest := t.begun + text
+	t.begun = ""
 	for rest != "" {
 		tag := thinkOpen
 		if t.thinking {
 			tag = thinkClose
 		}
 		before, after, found := strings.Cut(rest, tag)
-		if found {
-			if !t.say(strings.TrimRight(before, white)) {
-				return false
-			}
-			t.thinking, t.tagged = !t.thinking, true
-			rest = after
-			continue
+		if !found {
+			sure := len(rest) - partial(rest, tag)
+			t.begun = rest[sure:]
+			return t.pass(rest[:sure])
 		}
-		sure := len(rest) - partial(rest, tag)
-		sure = len(strings.TrimRight(rest[:sure], white))
-		t.held = rest[sure:]
-		return t.say(rest[:sure])
+		if !t.pass(before) {
+			return false
+		}
+		t.blank.Reset()
+		t.thinking, t.tagged = !t.thinking, true
+		rest = after
 	}
 	return true
+}
+
+// pass yields a text that no tag is in, but for the white space at its end.
+func (t *tagReader) pass(text string) bool {
+	sure := len(strings.TrimRight(text, white))
+	if sure > 0 && !t.say(t.waited()+text[:sure]) {
+		return false
+	}
+	if t.blank.WriteString(text[sure:]); t.tagged {
+		t.blank.Reset() // it stands beside the last tag
+	}
+	return t.blank.Len() <= maxBlank || t.say(t.waited())
+}
+
+// waited takes the white space that waits.
+func (t *tagReader) waited() string {
+	blank := t.blank.String()
+	t.blank.Reset()
+	return blank
 }
 
 const white = " \t\r\n"
@@ -164,11 +186,11 @@ func (t *tagReader) end() bool {
 	if !t.open {
 		return true
 	}
-	held := t.held
+	held := t.waited() + t.begun
 	if t.thinking {
 		held = strings.TrimRight(held, white)
 	}
-	t.held = ""
+	t.begun = ""
 	ok := t.say(held)
 	t.open, t.kind, t.thinking, t.tagged = false, 0, false, false
 	return ok

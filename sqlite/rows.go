@@ -288,6 +288,16 @@ func (t *txn) CountSessions(workspaceID, ownerID parley.ID, most int64) (count i
 	return count, err
 }
 
+// SessionsAllowed implements transition.Rows.
+func (t *txn) SessionsAllowed(workspaceID, principalID parley.ID) (most int64, err error) {
+	_, err = t.one(`SELECT CASE WHEN count(*) = count(max_sessions) THEN coalesce(max(max_sessions), 0) ELSE 0 END
+ FROM keys WHERE workspace_id = ? AND principal_id = ? AND revoked_at IS NULL`, func(r *row) error {
+		most = r.int64()
+		return nil
+	}, workspaceID, principalID)
+	return most, err
+}
+
 // MayClaim implements transition.Rows: the writer knows no other process, so that
 // a lease which ran out unseen is as good as one that did not.
 func (t *txn) MayClaim(processID parley.ID) (bool, error) {

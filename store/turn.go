@@ -48,7 +48,7 @@ type NewSession struct {
 	Session     parley.Session // ids minted by the caller; status, statistics and times are the store's
 	First       *NewMessage
 	ClientID    string       // the client that has it open from now on, if any
-	Quota       parley.Quota // of sessions; none of tool sessions
+	Quota       parley.Quota // of sessions; that of the owner of a tool session is looked up
 	Idempotency Idempotency
 }
 

@@ -51,7 +51,8 @@ func newAnswer(t *turn, step int) *answer {
 // again forgets an attempt that has shown nothing.
 func (a *answer) again() {
 	first := a.rows[0]
-	first.refusal, first.data, first.reasoned, first.texted = "", nil, false, false
+	first.refusal.Reset()
+	first.data, first.reasoned, first.texted = nil, false, false
 	first.chunks.Store(0)
 	a.rows, a.blocks = a.rows[:1], a.blocks[:0]
 	a.bytes, a.usage, a.finish, a.failure, a.status, a.retry = 0, parley.Usage{}, "", nil, 0, retryable{}
@@ -105,7 +106,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 	case model.ChunkArguments:
 		kind = parley.KindArguments
 	case model.ChunkRefusal:
-		into.refusal += text
+		into.refusal.WriteString(text)
 		return nil // shown when it settles
 	}
 	a.shown = true
@@ -173,7 +174,7 @@ func (a *answer) place(chunk *model.Chunk) (*row, error) {
 	switch chunk.Kind {
 	case model.ChunkText:
 	case model.ChunkRefusal:
-		joins = into.role == parley.RoleAssistant && into.refusal == ""
+		joins = into.role == parley.RoleAssistant && into.refusal.Len() == 0
 	case model.ChunkToolCall, model.ChunkArguments:
 		joins = false
 	default: // reasoning, or what a provider wants back of reasoning that it keeps to itself
@@ -223,7 +224,7 @@ func (a *answer) refused() bool {
 		return true
 	}
 	for _, r := range a.rows {
-		if r.refusal != "" {
+		if r.refusal.Len() > 0 {
 			return true
 		}
 	}

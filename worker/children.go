@@ -80,6 +80,7 @@ func (t *turn) openChild(call *toolCall) error {
 	}
 	parent := &t.claim.Session
 	child := store.NewSession{
+		Quota: parley.Quota{Workspace: t.w.options.MaxSessions},
 		Session: parley.Session{
 			ID: parley.ChildID(call.messageID), WorkspaceID: t.fence.WorkspaceID, AgentID: agent.ID, OwnerID: parent.OwnerID,
 			Visibility: parent.Visibility, ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,

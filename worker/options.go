@@ -37,6 +37,9 @@ type Options struct {
 	// KeepVersions is how long the versions of messages are kept; negative: for ever.
 	// Messages always are.
 	KeepVersions time.Duration
+	// MaxSessions is how many sessions a workspace may have before no tool session is
+	// opened in it; 0: not limited. Of a principal its keys say that.
+	MaxSessions int64
 
 	ProcessName string           // for people; host and pid by default
 	Runtimes    []runner.Runtime // beside the standard one; a name used twice keeps the last

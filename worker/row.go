@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"parley"
@@ -21,7 +22,7 @@ type row struct {
 	callID   string // Parley's own, of a tool_call
 	toolName string
 	stream   *live.Stream // nil until the row's opening has committed
-	refusal  string
+	refusal  strings.Builder
 	metadata []byte // of a tool_call, when it has any
 	data     []byte // provider data
 	dataFrom int    // the block that gave it
@@ -112,7 +113,7 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (sto
 		return block, err
 	}
 	content := parley.AssistantContent{
-		Reasoning: r.stream.Text(parley.KindReasoning), Text: r.stream.Text(parley.KindText), Refusal: r.refusal,
+		Reasoning: r.stream.Text(parley.KindReasoning), Text: r.stream.Text(parley.KindText), Refusal: r.refusal.String(),
 	}
 	block.TokenEstimate = prompt.Estimate(r.model, content.Reasoning) + prompt.Estimate(r.model, content.Text) + prompt.Estimate(r.model, content.Refusal)
 	block.Content, err = parley.EncodeContent(content)

@@ -136,6 +136,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
 		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore), KeepVersions: s.settings.Retention.keep(),
 		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log, Observer: s.telemetry, Redact: s.settings.Redact,
+		MaxSessions: s.settings.MaxSessions,
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)

@@ -142,6 +142,7 @@ func (r rows) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 }
 
 func (rows) CountSessions(parley.ID, parley.ID, int64) (int64, error) { return 0, nil }
+func (rows) SessionsAllowed(parley.ID, parley.ID) (int64, error)      { return 0, nil }
 
 func (r rows) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	_, err := r.m.File(context.Background(), store.Scope{WorkspaceID: workspaceID}, fileID)

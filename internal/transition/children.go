@@ -81,6 +81,12 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	if err := descend(session, parent); err != nil {
 		return parley.Session{}, err
 	}
+	if wanted.Quota.Principal, err = t.rows.SessionsAllowed(parent.WorkspaceID, session.OwnerID); err != nil {
+		return parley.Session{}, err
+	}
+	if err := t.checkQuota(session, wanted.Quota); err != nil {
+		return parley.Session{}, err
+	}
 	h := t.createSession(wanted)
 	if _, err := t.post(h, *wanted.First, parley.ID{}); err != nil {
 		return parley.Session{}, err

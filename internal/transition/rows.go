@@ -125,6 +125,9 @@ type Rows interface {
 	// owner's unless that is zero, as far as most. Fewer than most are fewer when the
 	// transition is written, too.
 	CountSessions(workspaceID, ownerID parley.ID, most int64) (int64, error)
+	// SessionsAllowed is the quota of sessions that a principal's keys give, the largest
+	// of them; 0: not limited.
+	SessionsAllowed(workspaceID, principalID parley.ID) (int64, error)
 	// HasFile reports whether a workspace has a file; it stays till the transition
 	// is written.
 	HasFile(workspaceID, fileID parley.ID) (bool, error)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"parley"
 	"parley/model"
@@ -198,7 +199,7 @@ func comma(to []byte, i int) []byte {
 // text is what a message says: its text parts, and a label for each image, an
 // empty line between them.
 func (m message) text() string {
-	out := ""
+	var out strings.Builder
 	for _, p := range m.Parts {
 		text := p.Text
 		switch p.Kind {
@@ -208,12 +209,12 @@ func (m message) text() string {
 		default:
 			continue
 		}
-		if out != "" {
-			out += "\n\n"
+		if out.Len() > 0 {
+			out.WriteString("\n\n")
 		}
-		out += text
+		out.WriteString(text)
 	}
-	return out
+	return out.String()
 }
 
 // lastUser is the index of the last user message, -1 when there is none.

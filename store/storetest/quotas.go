@@ -11,6 +11,7 @@ func testQuotas(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"sessions of a workspace":     quotaOfWorkspace,
 		"sessions of an owner":        quotaOfOwner,
+		"tool sessions":               quotaOfToolSessions,
 		"forks are sessions":          quotaOfForks,
 		"bytes of a workspace":        quotaOfStorage,
 		"bytes of an uploader":        quotaOfUploader,
@@ -70,6 +71,29 @@ func quotaOfOwner(t *testing.T, w *world) {
 	}
 	_, err = w.opens(quota, other)
 	refused(t, "the workspace's fifth", err, parley.CodeConflict)
+}
+
+// quotaOfToolSessions: a turn opens no more sessions than there may be, in its workspace
+// or of the principal whose session it is.
+func quotaOfToolSessions(t *testing.T, w *world) {
+	claim := w.started(t, "go")
+	calls := w.callAgents(t, claim.Fence, 1, 3)
+	limited := newKey(parley.DefaultWorkspace, "limited", parley.RoleMember)
+	limited.Key.MaxSessions = new(int64(1))
+	key, err := w.store.CreateKey(w.ctx, limited)
+	must(t, "CreateKey", err)
+	opens := func(call agentCall, of int64, owner parley.ID) error {
+		child := w.child(call)
+		child.Quota.Workspace, child.Session.OwnerID = of, owner
+		_, err := w.store.OpenChild(w.ctx, claim.Fence, child)
+		return err
+	}
+	refused(t, "beyond the workspace's quota", opens(calls[0], 1, w.owner.ID), parley.CodeConflict)
+	must(t, "OpenChild", opens(calls[0], 2, w.owner.ID))
+	must(t, "the same again", opens(calls[0], 2, w.owner.ID))
+	must(t, "OpenChild of the key", opens(calls[1], 0, key.PrincipalID))
+	refused(t, "beyond the key's quota", opens(calls[2], 0, key.PrincipalID), parley.CodeConflict)
+	must(t, "OpenChild of somebody without a key", opens(calls[2], 0, w.owner.ID))
 }
 
 func quotaOfForks(t *testing.T, w *world) {
