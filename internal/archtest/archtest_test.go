@@ -77,8 +77,8 @@ var rules = []struct {
 }
 
 // standardOnly lists packages that may import nothing outside the standard
-// library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "live", "llm/sse", "internal/transition"}
+// library either.
+var standardOnly = []string{".", "live", "prompt", "llm/sse", "internal/transition"}
 
 type listed struct {
 	ImportPath string
