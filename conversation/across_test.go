@@ -21,6 +21,7 @@ import (
 	"parley/live"
 	"parley/postgres"
 	"parley/store"
+	"parley/stream"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -109,11 +110,13 @@ func (p *process) post(session parley.ID, text string) parley.ID {
 // watch begins to watch a session, or with none the workspace.
 func (p *process) watch(sessions ...parley.ID) *viewer {
 	v := &viewer{process: p, texts: map[parley.ID]string{}}
-	request := live.WatchRequest{Scope: engine.Scope(p.owner), Feed: len(sessions) == 0}
+	request := stream.Request{Feed: len(sessions) == 0}
 	for _, id := range sessions {
-		request.Sessions = append(request.Sessions, live.Place{SessionID: id})
+		request.Sessions = append(request.Sessions, stream.Place{SessionID: id})
 	}
-	v.watcher = p.hub.Watch(request)
+	var err error
+	v.watcher, err = stream.New(p.engine, p.hub).Open(p.Context(), p.owner, request)
+	p.must(err)
 	p.Cleanup(v.watcher.Close)
 	return v
 }
@@ -121,7 +124,7 @@ func (p *process) watch(sessions ...parley.ID) *viewer {
 // viewer folds frames by the rule for clients.
 type viewer struct {
 	*process
-	watcher *live.Watcher
+	watcher *stream.Stream
 	after   int64
 	deltas  int
 	texts   map[parley.ID]string
@@ -199,7 +202,8 @@ func (v *viewer) settled(data json.RawMessage) error {
 // isRecord holds what was watched against the record.
 func (v *viewer) isRecord(session parley.ID) {
 	v.Helper()
-	messages, err := v.store.Messages(context.Background(), engine.Scope(v.owner), session, store.MessageQuery{
+	scope := store.Scope{WorkspaceID: v.owner.WorkspaceID}
+	messages, err := v.store.Messages(context.Background(), scope, session, store.MessageQuery{
 		Roles: []parley.Role{parley.RoleAssistant}, Limit: parley.MaxPage,
 	})
 	v.must(err)

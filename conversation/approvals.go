@@ -7,7 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
-	"parley/live"
+	"parley/stream"
 )
 
 // Approvals yields the questions about the turn's tool calls, each as soon as it
@@ -21,7 +21,7 @@ func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] 
 				yield(parley.Approval{}, err)
 				return
 			}
-			if frame.Kind != live.EventFrame || frame.Event.Type != parley.EventApprovalCreated {
+			if frame.Kind != stream.EventFrame || frame.Event.Type != parley.EventApprovalCreated {
 				continue
 			}
 			var data struct {

@@ -50,14 +50,21 @@ func (c *Conversation) Say(ctx context.Context, text string) (*Turn, error) {
 }
 
 // StreamText says something and yields the answer's text piece by piece, as
-// Turn.Text does. The message is posted when the loop begins.
+// Turn.Text does. The message is posted when the loop begins. Post and stream are
+// one use of the engine, as they are one request over HTTP.
 func (c *Conversation) StreamText(ctx context.Context, text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		ctx, call, err := c.home.Engine.Begin(ctx, engine.Caller{Principal: c.home.Owner, Action: "postMessage"})
+		if err != nil {
+			yield("", err)
+			return
+		}
 		turn, err := c.Say(ctx, text)
 		if err != nil {
 			yield("", err)
 			return
 		}
+		call.End(ctx)
 		turn.Text(ctx)(yield)
 	}
 }

@@ -9,7 +9,6 @@ package conversation
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"parley"
@@ -17,6 +16,7 @@ import (
 	"parley/live"
 	"parley/model"
 	"parley/store"
+	"parley/stream"
 	"parley/tool"
 	"parley/worker"
 )
@@ -37,9 +37,10 @@ type Home struct {
 	Engine *engine.Engine // every verb of the API
 	Owner  parley.Principal
 
-	worker *worker.Worker
-	hub    *live.Hub
-	audit  *engine.AuditLog
+	worker  *worker.Worker
+	hub     *live.Hub
+	streams *stream.Streams
+	audit   *engine.AuditLog
 }
 
 // Start puts a Home together, takes over turns that an earlier process left
@@ -74,7 +75,16 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 		audit.Close() //nolint:contextcheck // as above
 		return nil, err
 	}
-	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub, audit: audit}, nil
+	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub, streams: stream.New(verbs, hub), audit: audit}, nil
+}
+
+// As is the same Home for another principal, such as one whom Engine.Authenticate
+// has found: what its conversations do is admitted, counted and audited as theirs.
+// Closing either closes both.
+func (h *Home) As(principal parley.Principal) *Home {
+	other := *h
+	other.Owner = principal
+	return &other
 }
 
 // Close lets running turns finish (see worker.Options.Drain), writes down what was
@@ -113,6 +123,3 @@ func (noTools) Expects(string) bool           { return false }
 func (noTools) Await(context.Context)         {}
 func (noTools) Tools() []tool.Tool            { return nil }
 func (noTools) Faults() []tool.Fault          { return nil }
-
-// errEnded is what a stream that ends before its turn gives.
-var errEnded = errors.New("conversation: the stream ended before the turn; the session was deleted or the home closed")

@@ -3,14 +3,11 @@ package conversation
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"iter"
 	"strings"
 
 	"parley"
-	"parley/engine"
-	"parley/live"
+	"parley/stream"
 )
 
 // Turn is what a posted message started, or joined. A message that is recorded
@@ -35,32 +32,21 @@ func (e *TurnError) Error() string {
 }
 
 // Frames yields the turn's events and deltas, from its beginning to its
-// terminal event. Leaving the loop cancels nothing; ranging again replays.
-func (t *Turn) Frames(ctx context.Context) iter.Seq2[live.Frame, error] {
-	return func(yield func(live.Frame, error) bool) {
+// terminal event. Leaving the loop cancels nothing; ranging again replays. Each
+// range is a use of the engine like any other: it is counted and audited.
+func (t *Turn) Frames(ctx context.Context) iter.Seq2[stream.Frame, error] {
+	return func(yield func(stream.Frame, error) bool) {
 		if t.ID.IsZero() {
 			return
 		}
 		home := t.conversation.home
-		watcher := home.hub.Watch(live.WatchRequest{
-			Scope:     engine.Scope(home.Owner),
-			Sessions:  []live.Place{{SessionID: t.conversation.ID, After: t.after}},
-			UntilTurn: t.ID,
-		})
-		defer watcher.Close()
-		for ended := false; ; {
-			frame, err := watcher.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				if !ended {
-					yield(live.Frame{}, errEnded)
-				}
-				return
-			}
-			ended = frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn()
-			if !yield(frame, err) || err != nil {
-				return
-			}
+		watched, err := home.streams.Open(ctx, home.Owner, stream.Turn(t.conversation.ID, t.after, t.ID, 0))
+		if err != nil {
+			yield(stream.Frame{}, err)
+			return
 		}
+		defer watched.Close()
+		watched.Frames(ctx)(yield)
 	}
 }
 
@@ -80,7 +66,7 @@ func (t *Turn) Text(ctx context.Context) iter.Seq2[string, error] {
 					return
 				}
 			}
-			if frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn() {
+			if frame.Kind == stream.EventFrame && frame.Event.Type.EndsTurn() {
 				if err := outcome(frame.Event); err != nil {
 					yield("", err)
 				}
@@ -103,11 +89,12 @@ func (t *Turn) All(ctx context.Context) (string, error) {
 }
 
 // pieces is the text in a frame that was not yielded yet.
-func pieces(frame live.Frame, sent map[parley.ID]int) []string {
-	if frame.Kind == live.DeltaFrame && frame.Delta.Kind == parley.KindText {
+func pieces(frame stream.Frame, sent map[parley.ID]int) []string {
+	if frame.Kind == stream.DeltaFrame && frame.Delta.Kind == parley.KindText {
 		return fresh(nil, frame.Delta.MessageID, frame.Delta.Offset, frame.Delta.Text, sent)
 	}
-	if frame.Kind != live.EventFrame || frame.Event.Type != parley.EventStepGenerated && frame.Event.Type != parley.EventStepError {
+	settles := frame.Event.Type == parley.EventStepGenerated || frame.Event.Type == parley.EventStepError
+	if frame.Kind != stream.EventFrame || !settles {
 		return nil
 	}
 	var step parley.SettledStep

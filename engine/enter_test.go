@@ -20,8 +20,15 @@ var unaccompanied = map[string]string{
 	"NoteRefused":  "nobody is let in",
 }
 
-// TestEveryVerbEnters: no exported method of an Engine reaches the store but
-// through enter, directly or by another method, and nothing but enter authorises.
+// unentered are the methods that are told of a principal and are not verbs, with the
+// reason.
+var unentered = map[string]string{
+	"MayChooseDirectories": "it tells what the table of roles says, and reads nothing",
+}
+
+// TestEveryVerbEnters: no exported method of an Engine reaches the store, or is told
+// who asks, but through enter, directly or by another method, and nothing tells what a
+// principal sees beside it.
 func TestEveryVerbEnters(t *testing.T) {
 	t.Parallel()
 	set := token.NewFileSet()
@@ -29,7 +36,7 @@ func TestEveryVerbEnters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := map[string]*ast.FuncDecl{}
+	methods, functions := map[string]*ast.FuncDecl{}, map[string]*ast.FuncDecl{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -39,8 +46,11 @@ func TestEveryVerbEnters(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, declared := range file.Decls {
-			if method, ok := declared.(*ast.FuncDecl); ok && receiver(method) == "Engine" {
-				methods[method.Name.Name] = method
+			switch f, ok := declared.(*ast.FuncDecl); {
+			case ok && receiver(f) == "Engine":
+				methods[f.Name.Name] = f
+			case ok:
+				functions[receiver(f)+"."+f.Name.Name] = f
 			}
 		}
 	}
@@ -54,6 +64,9 @@ func TestEveryVerbEnters(t *testing.T) {
 		if store && enters {
 			verbs++
 		}
+		if takesPrincipal(method) && !enters && unentered[name] == "" {
+			t.Errorf("%s is told who asks and does not enter (%s)", name, set.Position(method.Pos()))
+		}
 		if reason := unaccompanied[name]; store && !enters && reason == "" {
 			t.Errorf("%s reads or changes the store without enter (%s)", name, set.Position(method.Pos()))
 		}
@@ -62,6 +75,17 @@ func TestEveryVerbEnters(t *testing.T) {
 		}
 		if at := firstUse(method, "store"); enters && at.IsValid() && firstUse(method, "enter").IsValid() && at < firstUse(method, "enter") {
 			t.Errorf("%s reaches the store before it enters (%s)", name, set.Position(at))
+		}
+	}
+	for name, method := range methods {
+		if calls(method, "scopeOf") {
+			t.Errorf("%s makes a scope of its own (%s)", name, set.Position(method.Pos()))
+		}
+	}
+	for name, function := range functions {
+		tells := name != ".authorise" && calls(function, "scopeOf")
+		if ast.IsExported(function.Name.Name) && takesPrincipal(function) || tells {
+			t.Errorf("%s says what a principal may see, beside enter (%s)", name, set.Position(function.Pos()))
 		}
 	}
 	if verbs < 60 {
@@ -82,6 +106,27 @@ func receiver(method *ast.FuncDecl) string {
 		return ""
 	}
 	return name.Name
+}
+
+// takesPrincipal reports whether a function has a parameter that says who asks.
+func takesPrincipal(f *ast.FuncDecl) bool {
+	return slices.ContainsFunc(f.Type.Params.List, func(field *ast.Field) bool {
+		selected, ok := field.Type.(*ast.SelectorExpr)
+		return ok && selected.Sel.Name == "Principal"
+	})
+}
+
+// calls reports whether a function calls another one of the package.
+func calls(f *ast.FuncDecl, name string) (found bool) {
+	ast.Inspect(f.Body, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if ok {
+			called, ok := call.Fun.(*ast.Ident)
+			found = found || ok && called.Name == name
+		}
+		return !found
+	})
+	return found
 }
 
 // firstUse is where a method says e.<name> first.

@@ -141,8 +141,12 @@ func (h *house) post(t *testing.T, session parley.ID, input engine.MessageInput)
 // finish waits for a turn of a house with a real worker.
 func (h *house) finish(t *testing.T, posted store.Posted) parley.Turn {
 	t.Helper()
+	scope, err := h.AdmitWatcher(t.Context(), h.admin, posted.Message.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	watcher := h.hub.Watch(live.WatchRequest{
-		Scope:     engine.Scope(h.admin),
+		Scope:     scope,
 		Sessions:  []live.Place{{SessionID: posted.Message.SessionID, After: posted.EventSequence}},
 		UntilTurn: posted.Turn.ID,
 	})

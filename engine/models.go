@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"parley"
 	"parley/model"
 )
@@ -17,8 +19,8 @@ type ProviderList struct {
 }
 
 // Providers lists the providers, with whether they are configured; never a key.
-func (e *Engine) Providers(principal parley.Principal) (ProviderList, error) {
-	if _, err := authorise(principal, ReadModels); err != nil {
+func (e *Engine) Providers(ctx context.Context, principal parley.Principal) (ProviderList, error) {
+	if err := e.enterUnaudited(ctx, principal, ReadModels); err != nil {
 		return ProviderList{}, err
 	}
 	known := map[string]int{}
@@ -34,8 +36,8 @@ func (e *Engine) Providers(principal parley.Principal) (ProviderList, error) {
 }
 
 // Models lists what the registry knows.
-func (e *Engine) Models(principal parley.Principal) (ModelList, error) {
-	if _, err := authorise(principal, ReadModels); err != nil {
+func (e *Engine) Models(ctx context.Context, principal parley.Principal) (ModelList, error) {
+	if err := e.enterUnaudited(ctx, principal, ReadModels); err != nil {
 		return ModelList{}, err
 	}
 	return ModelList{Data: orEmpty(e.models.Models()), Default: e.models.Default()}, nil

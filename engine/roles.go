@@ -122,9 +122,9 @@ func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
 	return ReachNone
 }
 
-// Scope is what a principal sees: admins all of their workspace, others their
+// scopeOf is what a principal sees: admins all of their workspace, others their
 // own sessions and those shared with the workspace.
-func Scope(principal parley.Principal) store.Scope {
+func scopeOf(principal parley.Principal) store.Scope {
 	scope := store.Scope{WorkspaceID: principal.WorkspaceID}
 	if principal.Role != parley.RoleAdmin {
 		scope.ViewerID = principal.ID
@@ -141,7 +141,7 @@ func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if ReachOf(principal.Role, verb) == ReachNone {
 		return store.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
 	}
-	return Scope(principal), nil
+	return scopeOf(principal), nil
 }
 
 // ownsAgent refuses what only the owner of an agent, or an admin, may do. An agent

@@ -160,8 +160,8 @@ func TestRolesAndVerbs(t *testing.T) {
 			}
 			return err
 		},
-		engine.ReadTools:  func(p parley.Principal, _ parley.ID) error { _, err := h.Tools(p); return err },
-		engine.ReadModels: func(p parley.Principal, _ parley.ID) error { _, err := h.Models(p); return err },
+		engine.ReadTools:  func(p parley.Principal, _ parley.ID) error { _, err := h.Tools(ctx, p); return err },
+		engine.ReadModels: func(p parley.Principal, _ parley.ID) error { _, err := h.Models(ctx, p); return err },
 		engine.SetClients: func(p parley.Principal, s parley.ID) error { return h.SetClientSession(ctx, p, "tab", s) },
 		engine.ReadKeys:   func(p parley.Principal, _ parley.ID) error { _, err := h.Keys(ctx, p); return err },
 		engine.WriteKeys: func(p parley.Principal, _ parley.ID) error {
@@ -176,7 +176,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			}
 			return err
 		},
-		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(p) },
+		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(ctx, p) },
 	}
 	// expect is the code of a verb with a reach, on a session that the principal
 	// owns, sees, or does not see. Verbs without a session do not look at it.

@@ -185,15 +185,22 @@ func (e *Engine) Session(ctx context.Context, principal parley.Principal, id par
 
 // SessionOfAgent reads a session by a path that names its agent too:
 // CodeNotFound when it belongs to another.
-func (e *Engine) SessionOfAgent(ctx context.Context, principal parley.Principal, agentIDOrSlug string, id parley.ID) (parley.Session, error) {
-	session, err := e.Session(ctx, principal, id)
+func (e *Engine) SessionOfAgent(
+	ctx context.Context, principal parley.Principal, agentIDOrSlug string, id parley.ID,
+) (_ parley.Session, err error) {
+	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(id))
+	if err != nil {
+		return parley.Session{}, err
+	}
+	defer call.end(ctx, &err)
+	session, err := e.store.Session(ctx, call.Scope, id)
 	if err != nil {
 		return parley.Session{}, err
 	}
 	if session.AgentID.String() == agentIDOrSlug {
 		return session, nil
 	}
-	agent, err := e.agent(ctx, Scope(principal), agentIDOrSlug)
+	agent, err := e.agent(ctx, call.Scope, agentIDOrSlug)
 	if err != nil {
 		return parley.Session{}, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ type ToolInfo struct {
 
 // Tools lists what agents may name, by name, and what a server offers that cannot be
 // used, with the reason. What a source adds or loses shows at once.
-func (e *Engine) Tools(principal parley.Principal) ([]ToolInfo, error) {
-	if _, err := authorise(principal, ReadTools); err != nil {
+func (e *Engine) Tools(ctx context.Context, principal parley.Principal) ([]ToolInfo, error) {
+	if err := e.enterUnaudited(ctx, principal, ReadTools); err != nil {
 		return nil, err
 	}
 	infos := []ToolInfo{}

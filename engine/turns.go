@@ -107,8 +107,23 @@ func (e *Engine) Events(ctx context.Context, principal parley.Principal, session
 
 // AdmitWatcher checks that a principal may watch and that it sees every session
 // named, and gives the scope to watch with.
-func (e *Engine) AdmitWatcher(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (_ store.Scope, err error) {
-	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadSessions)
+func (e *Engine) AdmitWatcher(
+	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
+) (store.Scope, error) {
+	return e.admitWatcher(ctx, principal, "watchSession", sessions)
+}
+
+// AdmitFeed is AdmitWatcher for the workspace's feed, with sessions beside it.
+func (e *Engine) AdmitFeed(
+	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
+) (store.Scope, error) {
+	return e.admitWatcher(ctx, principal, "watchWorkspace", sessions)
+}
+
+func (e *Engine) admitWatcher(
+	ctx context.Context, principal parley.Principal, action string, sessions []parley.ID,
+) (_ store.Scope, err error) {
+	ctx, call, err := e.enter(ctx, principal, action, ReadSessions)
 	if err != nil {
 		return store.Scope{}, err
 	}

@@ -14,14 +14,14 @@ import (
 
 	"parley"
 	"parley/engine"
-	"parley/live"
 	"parley/observe"
+	"parley/stream"
 )
 
-// Options are what a handler is made of. Engine and Hub are required.
+// Options are what a handler is made of. Engine and Streams are required.
 type Options struct {
-	Engine *engine.Engine
-	Hub    *live.Hub
+	Engine  *engine.Engine
+	Streams *stream.Streams
 
 	// LocalToken is the content of the token file: its owner is the server's own
 	// user, admin of every workspace. "" when there is none.
@@ -51,7 +51,7 @@ type Options struct {
 	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
 	WrongKey func(status int)
 	Version  string        // in the document; "dev" when empty
-	Flush    time.Duration // standard pace of merged deltas; 0: StandardFlush
+	Flush    time.Duration // standard pace of merged deltas; 0: stream.StandardFlush
 	Log      *slog.Logger  // nil: slog.Default()
 
 	after func(time.Duration) <-chan time.Time // of tests that move the time themselves; nil: time.After
@@ -60,7 +60,7 @@ type Options struct {
 // api is the handler. It keeps nothing between requests but the gate's memory.
 type api struct {
 	engine   *engine.Engine
-	hub      *live.Hub
+	streams  *stream.Streams
 	gate     *gate
 	loopback bool
 	hosts    []string
@@ -82,11 +82,11 @@ type api struct {
 // New makes the handler of the whole API. CodeInvalid when a required option is
 // missing.
 func New(options Options) (http.Handler, error) {
-	if options.Engine == nil || options.Hub == nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and a hub")
+	if options.Engine == nil || options.Streams == nil {
+		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and its streams")
 	}
 	a := &api{
-		engine: options.Engine, hub: options.Hub, gate: newGate(&options),
+		engine: options.Engine, streams: options.Streams, gate: newGate(&options),
 		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
 		mux: http.NewServeMux(), schemas: newRegistry(),
 	}
@@ -94,7 +94,7 @@ func New(options Options) (http.Handler, error) {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))
 	}
 	if a.flush == 0 {
-		a.flush = StandardFlush
+		a.flush = stream.StandardFlush
 	}
 	if a.log == nil {
 		a.log = slog.Default()

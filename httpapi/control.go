@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/store"
+	"parley/stream"
 )
 
 func serveSendMessage(a *api, x *exchange) error {
@@ -74,8 +75,7 @@ func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 	x.turn = resumed.Turn.ID
 	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
 	if wantsStream(x.r) {
-		a.relayTurn(x, a.watchUntil(x, resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))
-		return nil
+		return a.streamTurn(x, stream.Turn(resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))
 	}
 	x.w.Header().Set("Location", "/v1/turns/"+resumed.Turn.ID.String())
 	status := http.StatusCreated

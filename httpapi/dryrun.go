@@ -3,13 +3,11 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"parley"
 	"parley/engine"
-	"parley/live"
-	"parley/runner"
+	"parley/stream"
 )
 
 // dryVerb is DryRunMessage or DryRunSession, but for who watches.
@@ -45,51 +43,20 @@ func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 		}
 		return sendJSON(x, http.StatusOK, ran)
 	}
-	sink := &drySink{x: x}
-	done, beats := make(chan struct{}), sync.WaitGroup{}
-	beats.Go(func() { beatInto(done, &sink.mu, func() *stream { return sink.s }) }) // ends with the run
+	pushed := stream.Push(func() *sse { return newSSE(x.w) })
+	defer pushed.End() // whatever happens
+	sink := stream.DrySink(func(frame *stream.Frame) error {
+		return pushed.Write(func(s *sse) error { return s.send(frame) })
+	})
 	_, err := run(x.r.Context(), engine.DryWatch{Flush: flush, Sink: sink})
-	close(done)
-	beats.Wait()
+	s, begun := pushed.End()
 	switch {
-	case sink.s == nil: // nothing was shown yet
+	case !begun: // nothing was shown yet
 		return err
 	case err != nil && x.r.Context().Err() == nil:
 		a.log.WarnContext(x.r.Context(), "a dry run broke off", "request_id", x.requestID.String(), "error", err)
 	}
-	sink.s.end()
-	return nil
-}
-
-// drySink writes a dry run's frames. Its events have no id: no store has them.
-type drySink struct {
-	x *exchange
-
-	mu sync.Mutex // guards s, which frames and heartbeats write to
-	s  *stream    // nil before the first frame
-}
-
-func (d *drySink) Event(event parley.Event) error {
-	event.Sequence = 0
-	return d.write(&live.Frame{Kind: live.EventFrame, SessionID: event.SessionID, Event: event})
-}
-
-func (d *drySink) Delta(delta runner.DryDelta) error {
-	return d.write(&live.Frame{Kind: live.DeltaFrame, Delta: live.Delta{
-		MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text, SessionID: delta.SessionID,
-	}})
-}
-
-func (d *drySink) write(frame *live.Frame) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.s == nil {
-		d.s = newStream(d.x.w)
-	}
-	d.s.buffer = appendFrame(d.s.buffer, frame)
-	if d.s.flush() != nil {
-		return errGone
-	}
+	s.end()
 	return nil
 }
 

@@ -29,6 +29,7 @@ import (
 	"parley/llm/sim"
 	"parley/model"
 	"parley/sqlite"
+	"parley/stream"
 	"parley/tool"
 	"parley/tool/builtin"
 	"parley/worker"
@@ -154,7 +155,10 @@ func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *l
 	s.behind = &behindLog{AuditTrail: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
-	options := Options{Engine: s.engine, Hub: s.hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test"}
+	options := Options{
+		Engine: s.engine, Streams: stream.New(s.engine, s.hub),
+		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test",
+	}
 	for _, c := range change {
 		c(&options)
 	}

@@ -19,6 +19,7 @@ import (
 	"parley/llm"
 	"parley/llm/sim"
 	"parley/sqlite"
+	"parley/stream"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -63,7 +64,10 @@ func fuzzed(f *testing.F) (handler http.Handler, log *logBuffer) {
 	audit := engine.NewAuditLog(store, to)
 	f.Cleanup(audit.Close)
 	over := engine.New(engine.Options{Store: store, Models: models, Tools: tools, Runner: idle, DryRunner: idle, Audit: audit, Projects: policy, Log: to})
-	handler, err = New(Options{Engine: over, Hub: hub, LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: to, Version: "test"})
+	handler, err = New(Options{
+		Engine: over, Streams: stream.New(over, hub),
+		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: to, Version: "test",
+	})
 	must(err)
 	return handler, log
 }

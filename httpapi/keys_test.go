@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/stream"
 )
 
 func TestKeylessLoopbackIsTheLocalOwner(t *testing.T) {
@@ -100,7 +101,7 @@ func TestRevokedKeyEndsItsStreams(t *testing.T) {
 	say := func() {
 		want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"Hello."}}`, local...)
 	}
-	for began := time.Now(); time.Since(began) < 2*catchUpTime; { // until all are relayed live
+	for began := time.Now(); time.Since(began) < 2*stream.CatchUpTime; { // until all are relayed live
 		say()
 		for _, f := range streams {
 			f.until("session.completed")

@@ -7,8 +7,8 @@ import (
 
 	"parley"
 	"parley/engine"
-	"parley/live"
 	"parley/store"
+	"parley/stream"
 )
 
 // messageBytes is what a listed message commonly takes.
@@ -22,8 +22,8 @@ func servePostMessage(a *api, x *exchange) (err error) {
 		_, err = a.postMessage(x, false)
 		return err
 	}
-	var turn *live.Watcher
-	aside(func() { turn, err = a.postMessage(x, true) })
+	var turn *stream.Stream
+	stream.Aside(func() { turn, err = a.postMessage(x, true) })
 	if turn != nil {
 		a.relayTurn(x, turn)
 	}
@@ -31,8 +31,8 @@ func servePostMessage(a *api, x *exchange) (err error) {
 }
 
 // postMessage posts, and answers unless the turn is to be streamed: then it is
-// the turn's watcher that it returns.
-func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
+// the turn's stream that it returns.
+func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
 	if args.err != nil {
@@ -54,10 +54,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 		return nil, err
 	}
 	if streams {
-		// Watching already while the post commits keeps its events at hand in the
-		// hub, so that the stream need not read them back.
-		early := a.hub.Watch(live.WatchRequest{Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: id, After: live.FromNow}}, Flush: flush, Posting: true})
-		defer early.Close()
+		defer a.streams.Expect(id).Close()
 	}
 	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)
 	if err != nil {
@@ -68,7 +65,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*live.Watcher, error) {
 	if !streams || posted.Message.TurnID.IsZero() {
 		return nil, x.sendMessage(http.StatusCreated, &posted.Message)
 	}
-	return a.watchTurn(x, &posted, flush), nil
+	return a.streams.Follow(x.r.Context(), x.principal, turnOf(&posted, flush))
 }
 
 // tellPosted names the message, and the place to watch from to miss nothing of it.
@@ -79,30 +76,26 @@ func (x *exchange) tellPosted(posted *store.Posted) {
 	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
 }
 
-// streamTurn answers with the frames of the turn that a post began or repeats,
-// up to its terminal event.
-func (a *api) streamTurn(x *exchange, posted *store.Posted, flush time.Duration) {
-	a.relayTurn(x, a.watchTurn(x, posted, flush))
+// turnOf asks for the frames of the turn that a post began or repeats, from the place
+// before the post.
+func turnOf(posted *store.Posted, flush time.Duration) stream.Request {
+	return stream.Turn(posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
 }
 
-// watchTurn watches the turn that a post began or repeats, from the place before
-// the post.
-func (a *api) watchTurn(x *exchange, posted *store.Posted, flush time.Duration) *live.Watcher {
-	return a.watchUntil(x, posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
+// streamTurn answers with the frames of a turn that the request began or took up.
+func (a *api) streamTurn(x *exchange, request stream.Request) error {
+	turn, err := a.streams.Follow(x.r.Context(), x.principal, request)
+	if err == nil {
+		a.relayTurn(x, turn)
+	}
+	return err
 }
 
-// watchUntil watches a session from a place to the end of a turn.
-func (a *api) watchUntil(x *exchange, sessionID parley.ID, after int64, turnID parley.ID, flush time.Duration) *live.Watcher {
-	return a.hub.Watch(live.WatchRequest{
-		Scope: engine.Scope(x.principal), Sessions: []live.Place{{SessionID: sessionID, After: after}}, Flush: flush, UntilTurn: turnID,
-	})
-}
-
-// relayTurn answers with a turn's frames and ends its watcher.
-func (a *api) relayTurn(x *exchange, turn *live.Watcher) {
+// relayTurn answers with a turn's frames and ends its stream.
+func (a *api) relayTurn(x *exchange, turn *stream.Stream) {
 	defer turn.Close()
 	x.call.End(x.r.Context())
-	a.relay(x, newStream(x.w), turn)
+	a.relay(x, newSSE(x.w), turn)
 }
 
 func serveListMessages(a *api, x *exchange) error {

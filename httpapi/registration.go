@@ -15,6 +15,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/store"
+	"parley/stream"
 )
 
 // route is one thing that the API does: where, what the document says of it,
@@ -92,7 +93,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	x := &exchange{w: w, r: request, requestID: idOf(w)}
 	var err error
 	if r.lasting {
-		aside(func() { err = a.prepare(r, x) })
+		stream.Aside(func() { err = a.prepare(r, x) })
 	} else {
 		err = a.prepare(r, x)
 	}
@@ -110,7 +111,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		defer end()
 	}
 	if r.lasting && request.Method == http.MethodHead {
-		newStream(w) // its headers are all that was asked for
+		newSSE(w) // its headers are all that was asked for
 		return
 	}
 	if err := r.serve(a, x); err != nil {

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"parley"
+	"parley/engine"
 	"parley/live"
 	"parley/store"
+	"parley/stream"
 )
 
 // quiet is a source where nothing ever happens.
@@ -79,17 +81,25 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		hub := live.New(quiet{}, live.Options{Log: log})
-		a, session, ended := &api{hub: hub, log: log, gate: newGate(&Options{Loopback: true, InsecureLocal: true})}, parley.NewID(), make(chan struct{})
+		a := &api{log: log, gate: newGate(&Options{Loopback: true, InsecureLocal: true})}
+		session, ended := parley.NewID(), make(chan struct{})
 		start := time.Now() // everybody may watch
 		a.gate.now, a.gate.guardedAt = func() time.Time { return start }, start
-		a.gate.owners[parley.DefaultWorkspace] = parley.Principal{}
+		anybody := parley.Principal{ID: parley.NewID(), WorkspaceID: parley.NewID(), Role: parley.RoleAdmin}
+		a.gate.owners[parley.DefaultWorkspace] = anybody
+		streams := stream.New(engine.New(engine.Options{}), hub)
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer close(ended)
-			watcher := hub.Watch(live.WatchRequest{Sessions: []live.Place{{SessionID: session, After: 0}}})
-			defer watcher.Close()
-			s := newStream(w)
+			watched, err := streams.Follow(r.Context(), anybody, stream.Request{Sessions: []stream.Place{{SessionID: session}}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer watched.Close()
+			s := newSSE(w)
 			if s.flush() == nil {
-				a.relay(&exchange{w: w, r: r}, s, watcher) //nolint:contextcheck // the exchange holds the request with its context
+				x := &exchange{w: w, r: r, principal: anybody}
+				a.relay(x, s, watched) //nolint:contextcheck // the exchange holds the request with its context
 			}
 		})
 		piped(t, handler, func(client net.Conn) {
@@ -121,7 +131,7 @@ func TestHeartbeat(t *testing.T) {
 					t.Fatalf("beat %d: %q %v", n, line, err)
 				}
 			}
-			if at := time.Since(start); at != time.Duration(n)*Heartbeat {
+			if at := time.Since(start); at != time.Duration(n)*stream.Heartbeat {
 				t.Fatalf("beat %d after %s", n, at)
 			}
 		}

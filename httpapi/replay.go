@@ -3,10 +3,10 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
 
 	"parley/engine"
+	"parley/stream"
 )
 
 // serveReplay sends a recorded request again while the request lasts, and answers
@@ -28,67 +28,36 @@ func serveReplay(a *api, x *exchange) error {
 		}
 		return sendJSON(x, http.StatusCreated, result)
 	}
-	sink := &replaySink{x: x}
-	done, beats := make(chan struct{}), sync.WaitGroup{}
-	beats.Go(func() { beatInto(done, &sink.mu, func() *stream { return sink.s }) }) // ends with the replay
-	result, err := a.engine.Replay(x.r.Context(), x.principal, id, input, sink.tell)
-	close(done)
-	beats.Wait()
-	if err != nil && sink.s == nil {
+	pushed := stream.Push(func() *sse { return newSSE(x.w) })
+	defer pushed.End() // whatever happens
+	tell := func(piece engine.ReplayPiece) error { return sendReplay(pushed, "replay.delta", piece) }
+	result, err := a.engine.Replay(x.r.Context(), x.principal, id, input, tell)
+	if err == nil {
+		_ = sendReplay(pushed, "replay.completed", result) // the client may be gone: the record has it
+	}
+	s, begun := pushed.End()
+	if !begun {
 		return err
 	}
 	if err != nil {
 		a.log.WarnContext(x.r.Context(), "a replay broke off", "request_id", x.requestID.String(), "error", err)
-		sink.s.end()
-		return nil
 	}
-	_ = sink.send("replay.completed", result) // the client may be gone: the record has it
-	sink.s.end()
+	s.end()
 	return nil
 }
 
-// replaySink writes a replay's frames.
-type replaySink struct {
-	x *exchange
-
-	mu sync.Mutex // guards s, which frames and heartbeats write to
-	s  *stream    // nil before the first frame
-}
-
-func (r *replaySink) tell(piece engine.ReplayPiece) error { return r.send("replay.delta", piece) }
-
-func (r *replaySink) send(event string, data any) error {
+// sendReplay sends a frame of a replay.
+func sendReplay[Data engine.ReplayPiece | engine.ReplayResult](to *stream.Pushed[*sse], event string, data Data) error {
 	encoded, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.s == nil {
-		r.s = newStream(r.x.w)
-	}
-	r.s.buffer = append(append(append(append(append(r.s.buffer, "event: "...), event...), "\ndata: "...), encoded...), "\n\n"...)
-	if r.s.flush() != nil {
-		return errGone
-	}
-	return nil
-}
-
-// beatInto sends heartbeats into a stream, once there is one, until done.
-func beatInto(done <-chan struct{}, mu *sync.Mutex, into func() *stream) {
-	ticker := time.NewTicker(Heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
+	return to.Write(func(s *sse) error {
+		s.buffer = append(append(s.buffer, "event: "...), event...)
+		s.buffer = append(append(append(s.buffer, "\ndata: "...), encoded...), "\n\n"...)
+		if s.flush() != nil {
+			return stream.ErrGone
 		}
-		mu.Lock()
-		if s := into(); s != nil {
-			s.buffer = append(s.buffer, ": still here\n\n"...)
-			_ = s.flush() // the next frame finds out that the client is gone
-		}
-		mu.Unlock()
-	}
+		return nil
+	})
 }

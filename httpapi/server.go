@@ -37,7 +37,7 @@ func serveReady(a *api, x *exchange) error {
 
 // serveMetrics answers Prometheus.
 func serveMetrics(a *api, x *exchange) error {
-	if err := a.engine.AdmitMetrics(x.principal); err != nil {
+	if err := a.engine.AdmitMetrics(x.r.Context(), x.principal); err != nil {
 		return err
 	}
 	if a.metrics == nil {
@@ -54,7 +54,7 @@ type modelPage struct {
 }
 
 func serveModels(a *api, x *exchange) error {
-	models, err := a.engine.Models(x.principal)
+	models, err := a.engine.Models(x.r.Context(), x.principal)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ type providerPage struct {
 }
 
 func serveProviders(a *api, x *exchange) error {
-	providers, err := a.engine.Providers(x.principal)
+	providers, err := a.engine.Providers(x.r.Context(), x.principal)
 	if err != nil {
 		return err
 	}

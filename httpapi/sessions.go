@@ -59,8 +59,7 @@ func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duratio
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)
 		if wantsStream(x.r) && !opened.Posted.Message.TurnID.IsZero() {
-			a.streamTurn(x, opened.Posted, flush)
-			return nil
+			return a.streamTurn(x, turnOf(opened.Posted, flush))
 		}
 	}
 	status := http.StatusOK

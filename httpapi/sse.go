@@ -13,15 +13,12 @@ import (
 	"time"
 
 	"parley"
-	"parley/live"
-	"parley/store"
+	"parley/stream"
 )
 
-// The clocks and bounds of a stream.
+// The bounds of writing a stream.
 const (
-	Heartbeat     = 15 * time.Second       // between comments that keep proxies from cutting an idle stream
-	WriteTimeout  = 30 * time.Second       // of one write: a reader that takes nothing this long is cut off
-	StandardFlush = 120 * time.Millisecond // pace of merged deltas
+	WriteTimeout = 30 * time.Second // of one write: a reader that takes nothing this long is cut off
 
 	keepBuffer = 4 << 10  // of frames, kept by an idle watcher
 	fullBuffer = 32 << 10 // of frames, written without waiting for more
@@ -46,29 +43,29 @@ func wantsStream(r *http.Request) bool {
 	return false
 }
 
-// stream writes frames to one client. It is used by the request's goroutine
-// alone, and ends with it.
-type stream struct {
+// sse writes a stream to one client, as server-sent events. It is used by one
+// goroutine at a time.
+type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buffer  []byte
 	cutAt   time.Time // the connection's write deadline
 }
 
-// newStream answers 200 and the headers of a stream that no proxy may hold
-// back, compress or keep.
-func newStream(w http.ResponseWriter) *stream {
+// newSSE answers 200 and the headers of a stream that no proxy may hold back,
+// compress or keep.
+func newSSE(w http.ResponseWriter) *sse {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	return &stream{w: w, control: http.NewResponseController(w)}
+	return &sse{w: w, control: http.NewResponseController(w)}
 }
 
 // flush sends what is buffered. The deadline rolls: it stands at least half of
 // WriteTimeout ahead of every write.
-func (s *stream) flush() error {
+func (s *sse) flush() error {
 	if now := time.Now(); s.cutAt.Sub(now) < WriteTimeout/2 {
 		s.cutAt = now.Add(WriteTimeout)
 		if err := s.control.SetWriteDeadline(s.cutAt); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -87,80 +84,15 @@ func (s *stream) flush() error {
 }
 
 // end leaves the connection usable for the next request.
-func (s *stream) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
+func (s *sse) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
 
-// relay writes the watcher's frames until the watcher or the client is gone, or the
-// client's key: a key that is revoked here ends its streams at once, one revoked
-// elsewhere with the next heartbeat. It flushes only when no further frame is at hand.
-func (a *api) relay(x *exchange, s *stream, watcher *live.Watcher) {
-	defer s.end()
-	for a.heartbeat(x, s, watcher) {
-		s.buffer = append(s.buffer, ": still here\n\n"...)
-		if s.flush() != nil {
-			return
-		}
-	}
-}
-
-// heartbeat relays until the next one is due, or the keys have changed.
-func (a *api) heartbeat(x *exchange, s *stream, watcher *live.Watcher) bool {
-	timed, stop := context.WithTimeout(x.r.Context(), Heartbeat)
-	defer stop()
-	defer a.gate.watched(stop)()
-	known := false
-	aside(func() { known = a.gate.stillKnows(x) }) // which may read the store
-	return known && a.beat(timed, x, s, watcher)
-}
-
-// catchUp relays what is there already, on a goroutine of its own that ends
-// with it: reading the store takes a deep stack, which the stream's goroutine
-// would keep for as long as it idles. False when the stream is over.
-func (a *api) catchUp(x *exchange, s *stream, watcher *live.Watcher) (on bool) {
-	timed, stop := context.WithTimeout(x.r.Context(), catchUpTime)
-	defer stop()
-	aside(func() { on = a.beat(timed, x, s, watcher) })
-	return on
-}
-
-// catchUpTime is how long a new stream's frames are relayed aside. What takes
-// longer goes on in the stream's own goroutine.
-const catchUpTime = 100 * time.Millisecond
-
-// beat relays until timed ends. True when that is so and the stream goes on.
-func (a *api) beat(timed context.Context, x *exchange, s *stream, watcher *live.Watcher) bool {
-	ctx := x.r.Context()
+// Write implements stream.Writer. It flushes only when no further frame is at hand.
+func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 	if len(s.buffer) == 0 {
 		s.buffer = nil // an idle stream keeps none
 	}
-	err := s.untilBeat(timed, watcher)
-	switch {
-	case err == nil || ctx.Err() != nil || errors.Is(err, errGone):
-		return false
-	case timed.Err() != nil: // perhaps in the middle of a read, which is done again
-		return true
-	}
-	a.log.LogAttrs(ctx, slog.LevelError, "stream broke off; the client resumes from the store",
-		slog.String("request_id", x.requestID.String()), slog.String("error", err.Error()))
-	return false
-}
-
-// aside runs work on another goroutine, which ends with it, and waits. A panic
-// is the caller's.
-func aside(work func()) {
-	failed := make(chan any, 1)
-	go func() {
-		defer func() { failed <- recover() }()
-		work()
-	}()
-	if cause := <-failed; cause != nil {
-		panic(cause)
-	}
-}
-
-// untilBeat relays until the watcher ends (nil), ctx ends or a write fails.
-func (s *stream) untilBeat(ctx context.Context, watcher *live.Watcher) error {
 	for {
-		frame, err := watcher.Next(ctx)
+		frame, err := from.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			if len(s.buffer) > 0 {
 				_ = s.flush() // the stream is over either way
@@ -171,22 +103,75 @@ func (s *stream) untilBeat(ctx context.Context, watcher *live.Watcher) error {
 			return err
 		}
 		s.buffer = appendFrame(s.buffer, &frame)
-		if len(s.buffer) < fullBuffer && watcher.Buffered() {
+		if len(s.buffer) < fullBuffer && from.Buffered() {
 			continue
 		}
-		if err := s.flush(); err != nil {
-			return errGone
+		if s.flush() != nil {
+			return stream.ErrGone
 		}
 	}
 }
 
-// errGone says that the client takes no more.
-var errGone = errors.New("httpapi: the watcher's connection is gone")
+// Beat implements stream.Writer.
+func (s *sse) Beat() error {
+	s.buffer = append(s.buffer, ": still here\n\n"...)
+	return s.flush()
+}
+
+// send writes one frame and sends it.
+func (s *sse) send(frame *stream.Frame) error {
+	s.buffer = appendFrame(s.buffer, frame)
+	if s.flush() != nil {
+		return stream.ErrGone
+	}
+	return nil
+}
+
+// leave is the reader's leave to go on reading: a key that is revoked here ends its
+// streams at once, one revoked elsewhere with the next heartbeat.
+type leave struct {
+	gate *gate
+	x    *exchange
+}
+
+// Holds implements stream.Leave.
+func (l leave) Holds() bool { return l.gate.stillKnows(l.x) }
+
+// Watch implements stream.Leave.
+func (l leave) Watch(changed func()) (over func()) { return l.gate.watched(changed) }
+
+// relay writes a stream's frames until the stream or the client is gone, or the
+// client's key.
+func (a *api) relay(x *exchange, s *sse, from *stream.Stream) {
+	defer s.end()
+	a.broke(x, from.Relay(x.r.Context(), s, leave{a.gate, x}))
+}
+
+// relayLasting is relay for a stream that goes on when its reader has caught up.
+func (a *api) relayLasting(x *exchange, from *stream.Stream) {
+	s := newSSE(x.w)
+	if s.flush() != nil {
+		return // the client is gone
+	}
+	on, err := from.CatchUp(x.r.Context(), s)
+	a.broke(x, err)
+	if on {
+		a.relay(x, s, from)
+	}
+}
+
+// broke logs why a stream broke off, if it did.
+func (a *api) broke(x *exchange, err error) {
+	if err != nil {
+		a.log.LogAttrs(x.r.Context(), slog.LevelError, "stream broke off; the client resumes from the store",
+			slog.String("request_id", x.requestID.String()), slog.String("error", err.Error()))
+	}
+}
 
 // appendFrame writes one frame: event, id if it is durable, and one line of data.
-func appendFrame(to []byte, frame *live.Frame) []byte {
+func appendFrame(to []byte, frame *stream.Frame) []byte {
 	switch frame.Kind {
-	case live.EventFrame:
+	case stream.EventFrame:
 		e := &frame.Event
 		to = append(append(to, "event: "...), e.Type...)
 		if e.Sequence > 0 {
@@ -201,7 +186,7 @@ func appendFrame(to []byte, frame *live.Frame) []byte {
 		to = appendText(to, `,"type":`, string(e.Type))
 		to = e.CreatedAt.AppendJSON(append(to, `,"created_at":`...))
 		return appendLine(append(to, `,"data":`...), e.Data)
-	case live.DeltaFrame:
+	case stream.DeltaFrame:
 		d := &frame.Delta
 		to = appendID(append(to, "event: step.generating\ndata: {\"session_id\":"...), d.SessionID)
 		to = appendID(append(to, `,"type":"step.generating","data":{"message_id":`...), d.MessageID)
@@ -210,7 +195,7 @@ func appendFrame(to []byte, frame *live.Frame) []byte {
 		to = appendCount(to, `,"end":`, int64(d.End))
 		to = appendText(to, `,"delta":`, d.Text)
 		return append(to, "}}\n\n"...)
-	case live.FeedFrame:
+	case stream.FeedFrame:
 		f := &frame.Feed
 		to = append(append(to, "event: "...), f.Type...)
 		to = appendID(append(to, "\ndata: {\"session_id\":"...), f.SessionID)
@@ -244,20 +229,13 @@ func appendLine(to []byte, data json.RawMessage) []byte {
 	return append(to, "}\n\n"...)
 }
 
-// place is where a session's stream begins: after the header Last-Event-ID,
-// else after the parameter, else at the first event. ok is false for one that
-// cannot be read.
-func place(r *http.Request, after string) (sequence int64, ok bool) {
-	if header, given := r.Header[lastEventHeader]; given && len(header) > 0 {
+// place is where a session's stream begins: after the header Last-Event-ID, else
+// after the parameter, else at the first event.
+func place(r *http.Request, session parley.ID, after string) stream.Place {
+	if header := r.Header[lastEventHeader]; len(header) > 0 {
 		after = header[0]
-		if after == "" {
-			return 0, true
-		}
-	} else if after == "" {
-		return 0, true
 	}
-	sequence, err := strconv.ParseInt(after, 10, 64)
-	return sequence, err == nil && sequence >= 0
+	return stream.ParsePlace(session, after)
 }
 
 func serveSessionEvents(a *api, x *exchange) error {
@@ -270,31 +248,7 @@ func serveSessionEvents(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	var scope store.Scope
-	aside(func() { scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, session) })
-	if err != nil {
-		return err
-	}
-	after, readable := place(x.r, args.text("after"))
-	if !readable {
-		after = live.FromNow
-	}
-	x.call.End(x.r.Context())
-	watcher := a.hub.Watch(live.WatchRequest{
-		Scope: scope, Sessions: []live.Place{{SessionID: session, After: after}}, Flush: flush,
-	})
-	defer watcher.Close()
-	s := newStream(x.w)
-	if !readable {
-		s.buffer = appendResync(s.buffer, session, "the place to begin at could not be read")
-	}
-	if err := s.flush(); err != nil {
-		return nil // the client is gone
-	}
-	if a.catchUp(x, s, watcher) {
-		a.relay(x, s, watcher)
-	}
-	return nil
+	return a.watch(x, stream.Request{Sessions: []stream.Place{place(x.r, session, args.text("after"))}, Flush: flush})
 }
 
 func serveWorkspaceEvents(a *api, x *exchange) error {
@@ -304,44 +258,29 @@ func serveWorkspaceEvents(a *api, x *exchange) error {
 		return args.err
 	}
 	given := x.query["session"]
-	if len(given) > live.MaxSessions {
-		return parley.InvalidField("session", "at most %d sessions on one connection", live.MaxSessions)
+	if len(given) > stream.MaxSessions {
+		return parley.InvalidField("session", "at most %d sessions on one connection", stream.MaxSessions)
 	}
-	request := live.WatchRequest{Feed: true, Flush: flush}
-	var ids, doubtful []parley.ID
+	request := stream.Request{Feed: true, Flush: flush}
 	for _, text := range given {
 		idText, after, _ := strings.Cut(text, ":")
 		id, err := parley.ParseID(idText)
 		if err != nil {
 			return parley.InvalidField("session", "write the session's id, a colon, and the event sequence to begin after")
 		}
-		ids = append(ids, id)
-		sequence, err := strconv.ParseInt(after, 10, 64)
-		if after == "" {
-			sequence, err = 0, nil
-		}
-		if err != nil || sequence < 0 {
-			doubtful, sequence = append(doubtful, id), live.FromNow
-		}
-		request.Sessions = append(request.Sessions, live.Place{SessionID: id, After: sequence})
+		request.Sessions = append(request.Sessions, stream.ParsePlace(id, after))
 	}
-	var err error
-	aside(func() { request.Scope, err = a.engine.AdmitWatcher(x.r.Context(), x.principal, ids...) })
+	return a.watch(x, request)
+}
+
+// watch answers with a stream that does not end by itself.
+func (a *api) watch(x *exchange, request stream.Request) error {
+	opened, err := a.streams.Open(x.r.Context(), x.principal, request)
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	x.call.End(x.r.Context())
-	watcher := a.hub.Watch(request)
-	defer watcher.Close()
-	s := newStream(x.w)
-	for _, id := range doubtful {
-		s.buffer = appendResync(s.buffer, id, "the place to begin at could not be read")
-	}
-	if err := s.flush(); err != nil {
-		return nil // the client is gone
-	}
-	if a.catchUp(x, s, watcher) {
-		a.relay(x, s, watcher)
-	}
+	a.relayLasting(x, opened)
 	return nil
 }

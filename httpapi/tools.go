@@ -7,7 +7,7 @@ import (
 )
 
 func serveTools(a *api, x *exchange) error {
-	tools, err := a.engine.Tools(x.principal)
+	tools, err := a.engine.Tools(x.r.Context(), x.principal)
 	if err != nil {
 		return err
 	}

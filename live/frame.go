@@ -22,6 +22,8 @@ const (
 	ReasonOverflow  = "overflow"  // the reader was too slow for the feed
 	ReasonBeyond    = "beyond"    // the place asked for lies beyond the session's last event
 	ReasonMissed    = "missed"    // list changes of another process may have been missed
+
+	ReasonUnreadable = "the place to begin at could not be read" // the first frame of a session whose Place is Unreadable
 )
 
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs
@@ -54,8 +56,11 @@ type Delta struct {
 // Place is where in a session's events a watcher begins.
 type Place struct {
 	SessionID parley.ID
-	After     int64 // replay what comes after it; 0: all; -1: from now on, no replay
+	After     int64 // replay what comes after it; 0: all; or one of the below
 }
 
-// FromNow is the After of a Place without replay.
-const FromNow int64 = -1
+// The Afters of a Place without replay.
+const (
+	FromNow    int64 = -1 // from now on
+	Unreadable int64 = -2 // from now on, behind a resync: the reader named a place that cannot be read
+)

@@ -21,9 +21,10 @@ const (
 
 // seat is one watcher's place in one session.
 type seat struct {
-	watcher *Watcher
-	room    *room
-	dirty   atomic.Bool // there may be something to send; set under room.mu
+	watcher    *Watcher
+	room       *room
+	dirty      atomic.Bool // there may be something to send; set under room.mu
+	unreadable bool        // its place could not be read; of the reader's goroutine
 
 	// guarded by room.mu
 	state   seatState

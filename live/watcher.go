@@ -36,14 +36,15 @@ type Watcher struct {
 	batch atomic.Uint32 // deltas of one message and kind go out once per batch; from 1
 
 	// Of the reader's goroutine alone:
-	seats   []*seat
-	turn    int         // the seat to look at first
-	timer   *time.Timer // ends the batch; made with the first delta
-	armed   bool
-	over    bool        // the turn asked for has ended
-	noticed []parley.ID // deleted sessions that the reader was told of, with a feed only
-	ahead   Frame
-	ready   bool // ahead is set
+	seats      []*seat
+	turn       int         // the seat to look at first
+	timer      *time.Timer // ends the batch; made with the first delta
+	armed      bool
+	over       bool        // the turn asked for has ended
+	unreadable bool        // there is a seat whose place could not be read, and the reader is to be told
+	noticed    []parley.ID // deleted sessions that the reader was told of, with a feed only
+	ahead      Frame
+	ready      bool // ahead is set
 }
 
 // Watch subscribes from this moment; replay happens in Next.
@@ -72,10 +73,14 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 		watchers[w] = struct{}{}
 	}
 	for _, place := range request.Sessions {
-		if slices.ContainsFunc(w.seats, func(s *seat) bool { return s.room.id == place.SessionID }) {
-			continue
+		at := slices.IndexFunc(w.seats, func(s *seat) bool { return s.room.id == place.SessionID })
+		if at < 0 {
+			at = len(w.seats)
+			w.seats = append(w.seats, h.room(place.SessionID).sit(w, place.After))
 		}
-		w.seats = append(w.seats, h.room(place.SessionID).sit(w, place.After))
+		if place.After == Unreadable {
+			w.seats[at].unreadable, w.unreadable = true, true
+		}
 	}
 	return w
 }
@@ -225,7 +230,7 @@ func (w *Watcher) look(to *Frame) found {
 		default:
 		}
 	}
-	if w.feed != nil && w.nextFeed(to) {
+	if w.unreadable && w.nextUnreadable(to) || w.feed != nil && w.nextFeed(to) {
 		return lookFrame
 	}
 	for range w.seats {
@@ -256,6 +261,20 @@ func (w *Watcher) look(to *Frame) found {
 		return lookEnd
 	}
 	return lookNothing
+}
+
+// nextUnreadable tells the reader of a session whose place could not be read; false when
+// there is none.
+func (w *Watcher) nextUnreadable(to *Frame) bool {
+	for _, s := range w.seats {
+		if s.unreadable {
+			s.unreadable = false
+			to.Kind, to.SessionID, to.Reason = ResyncFrame, s.room.id, ReasonUnreadable
+			return true
+		}
+	}
+	w.unreadable = false
+	return false
 }
 
 // nextFeed takes the next feed frame; false when there is none. That a session of

@@ -7,6 +7,13 @@ import (
 	"parley"
 )
 
+// What calls may spend. A limit on tokens or money has a budget: one row per
+// root session and per agent that is limited so, made when it is first needed.
+// Before a call its estimate is reserved there, by one conditional update, in the
+// transaction that opens the call; when the call ends, what it used takes the
+// estimate's place. So a tree of sessions that run at once cannot spend more than
+// its limit, on any number of machines. A call that does not fit parks its turn.
+
 // BudgetSubject is what has a budget.
 type BudgetSubject struct {
 	ID    parley.ID // of a session or of an agent

@@ -25,6 +25,7 @@ import (
 	"parley/llm"
 	"parley/llm/sim"
 	"parley/sqlite"
+	"parley/stream"
 	"parley/tool/builtin"
 	"parley/worker"
 )
@@ -98,7 +99,10 @@ func openWith(t *testing.T, env func(string) string) *house {
 		t.Fatal(err)
 	}
 	verbs := engine.New(engine.Options{Store: h.store, Models: models, Tools: builtin.Tools(), Runner: h.worker, Log: log})
-	handler, err := httpapi.New(httpapi.Options{Engine: verbs, Hub: hub, LocalToken: "token", Loopback: true, Log: log, Metrics: h.telemetry.Metrics(), Ready: ready, Limited: h.telemetry.RateLimited})
+	handler, err := httpapi.New(httpapi.Options{
+		Engine: verbs, Streams: stream.New(verbs, hub), LocalToken: "token", Loopback: true, Log: log,
+		Metrics: h.telemetry.Metrics(), Ready: ready, Limited: h.telemetry.RateLimited,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"parley/postgres"
 	"parley/sqlite"
 	"parley/store"
+	"parley/stream"
 	"parley/telemetry"
 	"parley/tool"
 	"parley/tool/builtin"
@@ -210,9 +211,11 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	}
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
+	verbs := engine.New(options)
 	return httpapi.New(httpapi.Options{
 		Page: page, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
-		Engine: engine.New(options), Hub: s.hub, LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
+		Engine: verbs, Streams: stream.New(verbs, s.hub),
+		LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
 		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
 		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
 		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there

@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/client"
 	"parley/engine"
+	"parley/store"
 )
 
 // How fast a verification goes, and where it remembers how far it is.
@@ -121,9 +122,32 @@ func verifier(ctx context.Context, shared *flags, s settings) (step stepOf, end 
 	if err != nil {
 		return nil, nil, err
 	}
+	step, left, err := verifierOf(ctx, store, shared.workspace)
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return step, func() error { left(); return store.Close() }, nil
+}
+
+// verifierOf verifies an open store in the name of the machine's own user, as a server
+// does. A store so damaged that it does not tell who that is is verified all the same,
+// and has no entry of it.
+func verifierOf(ctx context.Context, store store.Store, workspace string) (step stepOf, end func(), err error) {
+	log := slog.New(slog.DiscardHandler)
+	owner, err := engine.New(engine.Options{Store: store, Log: log}).LocalOwner(ctx, workspace)
+	switch {
+	case parley.ErrorCode(err) == parley.CodeInvalid: // no name of a workspace
+		return nil, nil, err
+	case err != nil:
+		return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+			return engine.Verify(ctx, store, place, anchor)
+		}, func() {}, nil
+	}
+	audit := engine.NewAuditLog(store, log) //nolint:contextcheck // it lives until end, not until ctx ends
+	verbs := engine.New(engine.Options{Store: store, Audit: audit, Log: log})
 	return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
-		return engine.Verify(ctx, store, place, anchor)
-	}, store.Close, nil
+		return verbs.Verify(ctx, owner, place, anchor)
+	}, audit.Close, nil
 }
 
 // resumed is what an interrupted run left, or a new beginning.

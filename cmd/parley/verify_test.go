@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/sqlite"
+	"parley/store"
 )
 
 // TestDamageIsToldByProbesAndDoctor: somebody removes the database under the server.
@@ -123,5 +124,59 @@ func TestAnchorsAreRead(t *testing.T) {
 		if _, err := parseAnchor(text); parley.ErrorCode(err) != parley.CodeInvalid {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// ownerless is a store so damaged that it does not tell who its owner is.
+type ownerless struct{ store.Store }
+
+func (ownerless) LocalOwner(context.Context, parley.ID) (parley.Principal, error) {
+	return parley.Principal{}, errors.New("database disk image is malformed")
+}
+
+// TestVerifyWithoutAServerIsAudited: it leaves the entry that a server would leave, one
+// for the whole verification. A store that cannot have one is verified even so.
+func TestVerifyWithoutAServerIsAudited(t *testing.T) {
+	t.Parallel()
+	s := settings{DataDir: t.TempDir()}
+	db, err := openStore(t.Context(), s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	term := terminal{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	run := func(store store.Store) *verified {
+		t.Helper()
+		step, end, err := verifierOf(t.Context(), store, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := resumed(s, true, nil)
+		if err := verify(t.Context(), s, state, step, true, term); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		return state
+	}
+	whole := run(db)
+	if len(whole.Findings) > 0 || whole.Checked[parley.VerifyPages] == 0 {
+		t.Errorf("a whole store: %+v", whole)
+	}
+	if damaged := run(ownerless{db}); damaged.Checked[parley.VerifyPages] != whole.Checked[parley.VerifyPages] {
+		t.Errorf("a store without an owner: %+v", damaged)
+	}
+	if _, _, err := verifierOf(t.Context(), db, "No Name"); parley.ErrorCode(err) != parley.CodeInvalid {
+		t.Errorf("a workspace that cannot be: %v", err)
+	}
+	owner, err := engine.New(engine.Options{Store: db}).LocalOwner(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := db.Audit(t.Context(), owner.WorkspaceID, store.AuditQuery{Limit: parley.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Action != "verify" || entries[0].PrincipalID != owner.ID {
+		t.Errorf("the audit has %+v", entries)
 	}
 }

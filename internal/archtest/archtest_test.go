@@ -31,10 +31,14 @@ var rules = []struct {
 	may      []string
 }{
 	{".", nil}, // the words: standard library only
+
+	// The ports. The first three know nothing of each other.
 	{"store", []string{"."}},
 	{"model", []string{"."}},
+	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
 	{"observe", []string{".", "model", "store", "tool"}},
+
 	{"internal/archtest", nil},
 	{"internal/markdown", nil},
 	{"internal/modulepath", nil},
@@ -42,7 +46,7 @@ var rules = []struct {
 	{"internal/bounded", nil},
 	{"prompt", []string{".", "model"}},
 	{"live", []string{".", "observe", "store"}},
-	{"internal/transfer", []string{".", "store"}},
+	{"internal/transfer", []string{"."}},
 	{"internal/transition", []string{".", "store"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
@@ -54,20 +58,21 @@ var rules = []struct {
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/wire", []string{".", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
-	{"internal/netguard", []string{"."}},
+	{"internal/netguard", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
-	{"tool", []string{"."}},
-	{"tool/*", []string{".", "internal/netguard", "internal/projectdir", "internal/schema", "store", "tool"}},
+	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
+	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "model"}},
 	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
 	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
-	{"conversation", []string{".", "engine", "worker", "live", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "live", "internal/caught", "model", "observe", "runner", "store", "tool"}},
-	{"telemetry", []string{".", "model", "observe", "store", "tool"}},
-	{"httpapi/*", []string{".", "engine", "live", "httpapi"}},
+	{"stream", []string{".", "engine", "live", "runner", "store"}},
+	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
+	{"httpapi", []string{".", "engine", "stream", "internal/caught", "observe", "runner", "store"}},
+	{"telemetry", []string{".", "model", "observe", "store"}},
+	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
@@ -78,7 +83,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either.
-var standardOnly = []string{".", "live", "prompt", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "llm/sse", "internal/transition"}
+
+// httpFree lists packages that know no HTTP.
+var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "worker"}
 
 type listed struct {
 	ImportPath string
@@ -105,6 +113,8 @@ func TestImportsFollowTheMap(t *testing.T) {
 				if target := local(imported); !matches(may, target) {
 					t.Errorf("%s imports %s; it may import only %v", own, target, may)
 				}
+			case slices.Contains(httpFree, own) && (imported == "net/http" || strings.HasPrefix(imported, "net/http/")):
+				t.Errorf("%s imports %s; it may know no HTTP", own, imported)
 			case slices.Contains(standardOnly, own) && strings.Contains(strings.Split(imported, "/")[0], "."):
 				t.Errorf("%s imports %s; it may import the standard library only", own, imported)
 			}

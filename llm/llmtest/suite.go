@@ -85,7 +85,7 @@ func ask(t *testing.T, format Format, model model.Model) Fold {
 	t.Helper()
 	fold, err := Collect(model.Stream(t.Context(), encode(t, model, Request(format))))
 	if err != nil {
-		t.Fatalf("the rules of parley.Model: %v", err)
+		t.Fatalf("the rules of model.Model: %v", err)
 	}
 	return fold
 }

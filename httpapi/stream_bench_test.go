@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/stream"
+)
+
+// BenchmarkStream is one token from the worker to the bytes that its reader is sent.
+func BenchmarkStream(b *testing.B) {
+	hub := live.New(quiet{}, live.Options{Log: slog.New(slog.DiscardHandler), Poll: time.Hour})
+	defer hub.Close()
+	session := parley.NewID()
+	anybody := parley.Principal{ID: parley.NewID(), WorkspaceID: parley.NewID(), Role: parley.RoleAdmin}
+	whole := stream.Request{Sessions: []stream.Place{{SessionID: session}}}
+	watched, err := stream.New(engine.New(engine.Options{}), hub).Follow(b.Context(), anybody, whole)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer watched.Close()
+	to := newTurnstile()
+	over := make(chan error, 1)
+	go func() { over <- newSSE(to).Write(b.Context(), watched) }() // ends when the hub closes
+	open := func() *live.Stream {
+		return hub.Open(live.StreamRef{SessionID: session, MessageID: parley.NewID(), Epoch: 1})
+	}
+	writing := open()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%4096 == 4095 {
+			writing.Drop()
+			writing = open()
+		}
+		writing.Append(parley.KindText, "word ")
+		<-to.sent
+	}
+	hub.Close()
+	if err := <-over; err != nil {
+		b.Error(err)
+	}
+}
+
+// turnstile tells of each write.
+type turnstile struct {
+	http.ResponseWriter
+	sent chan struct{}
+}
+
+func newTurnstile() *turnstile {
+	return &turnstile{&httptest.ResponseRecorder{}, make(chan struct{})}
+}
+
+// Write implements http.ResponseWriter.
+func (s *turnstile) Write(frames []byte) (int, error) {
+	s.sent <- struct{}{}
+	return io.Discard.Write(frames)
+}
+
+// SetWriteDeadline is what an http.ResponseController looks for.
+func (s *turnstile) SetWriteDeadline(time.Time) error { return nil }
+
+// FlushError is what an http.ResponseController looks for.
+func (s *turnstile) FlushError() error { return nil }

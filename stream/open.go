@@ -1,0 +1,121 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/store"
+)
+
+// What a stream gives, and where it begins; package live defines them.
+type (
+	Frame = live.Frame
+	Place = live.Place
+)
+
+// The kinds of frame, by which field of a Frame counts.
+const (
+	EventFrame  = live.EventFrame
+	DeltaFrame  = live.DeltaFrame
+	FeedFrame   = live.FeedFrame
+	ResyncFrame = live.ResyncFrame
+)
+
+// MaxSessions is how many sessions one stream shows at most; callers check.
+const MaxSessions = live.MaxSessions
+
+// The bounds of a stream, and its pace.
+const (
+	Heartbeat     = 15 * time.Second       // between signs of life, which keep proxies from cutting an idle stream
+	StandardFlush = 120 * time.Millisecond // how long deltas of one message are merged unless a reader says otherwise
+)
+
+// Streams opens streams over one hub. It is safe for concurrent use.
+type Streams struct {
+	engine *engine.Engine
+	hub    *live.Hub
+}
+
+// New makes Streams of a hub for those whom an engine admits.
+func New(verbs *engine.Engine, hub *live.Hub) *Streams { return &Streams{engine: verbs, hub: hub} }
+
+// Request says what to watch.
+type Request struct {
+	Sessions  []Place       // at most MaxSessions; see ParsePlace
+	Feed      bool          // the workspace's feed too
+	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
+	UntilTurn parley.ID     // set: only this turn's frames, up to its terminal event
+}
+
+// Turn is the request for one turn's frames, from a place before it to its end.
+func Turn(session parley.ID, after int64, turn parley.ID, flush time.Duration) Request {
+	return Request{Sessions: []Place{{SessionID: session, After: after}}, Flush: flush, UntilTurn: turn}
+}
+
+// Open opens a stream for a principal: CodeNotFound when there is a session that
+// they may not see. The caller closes it.
+func (s *Streams) Open(ctx context.Context, principal parley.Principal, request Request) (*Stream, error) {
+	ids := make([]parley.ID, len(request.Sessions))
+	for i := range request.Sessions {
+		ids[i] = request.Sessions[i].SessionID
+	}
+	admit := s.engine.AdmitWatcher
+	if request.Feed {
+		admit = s.engine.AdmitFeed
+	}
+	var scope store.Scope
+	var err error
+	Aside(func() { scope, err = admit(ctx, principal, ids...) })
+	if err != nil {
+		return nil, err
+	}
+	return s.open(scope, request), nil
+}
+
+// Follow opens the stream of a turn that a verb of the principal's has just begun or
+// taken up. That they may see its session was told by the verb and is not read again.
+func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn Request) (*Stream, error) {
+	scope, err := s.engine.AdmitWatcher(ctx, principal)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(scope, turn), nil
+}
+
+func (s *Streams) open(scope store.Scope, request Request) *Stream {
+	return &Stream{until: request.UntilTurn, watcher: s.hub.Watch(live.WatchRequest{
+		Scope: scope, Sessions: request.Sessions, Feed: request.Feed, Flush: request.Flush, UntilTurn: request.UntilTurn,
+	})}
+}
+
+// Expect keeps at hand what is about to be committed in a session, so that the
+// stream of a post need not read it back. The caller closes it when that stream is
+// open.
+func (s *Streams) Expect(session parley.ID) Expected {
+	fromNow := []Place{{SessionID: session, After: live.FromNow}}
+	return Expected{s.hub.Watch(live.WatchRequest{Sessions: fromNow, Posting: true})}
+}
+
+// Expected is a session in which something is about to be committed.
+type Expected struct{ watcher *live.Watcher }
+
+// Close ends the expectation.
+func (e Expected) Close() { e.watcher.Close() }
+
+// ParsePlace reads the event sequence after which a reader wants to go on; "" is the
+// beginning. Of what cannot be read the stream says so with a resync, and goes on
+// with what is new.
+func ParsePlace(session parley.ID, after string) Place {
+	if after == "" {
+		return Place{SessionID: session}
+	}
+	sequence, err := strconv.ParseInt(after, 10, 64)
+	if err != nil || sequence < 0 {
+		sequence = live.Unreadable
+	}
+	return Place{SessionID: session, After: sequence}
+}

@@ -1,0 +1,314 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley"
+	"parley/engine"
+	"parley/live"
+	"parley/store"
+	"parley/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long anything may take, in the bubble's time.
+const patience = 4 * stream.Heartbeat
+
+// source is a store with one session of no events, which can fail.
+type source struct{ fails atomic.Bool }
+
+var errBroken = errors.New("the store is gone")
+
+func (s *source) Events(context.Context, store.Scope, parley.ID, int64, int) ([]parley.Event, error) {
+	if s.fails.Load() {
+		return nil, errBroken
+	}
+	return nil, nil
+}
+
+func (s *source) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error) {
+	if s.fails.Load() {
+		return nil, errBroken
+	}
+	heads := make([]store.HeadState, len(ids))
+	for i, id := range ids {
+		heads[i].SessionID = id
+	}
+	return heads, nil
+}
+
+// bench is a hub with streams over it, in a bubble of synthetic time.
+type bench struct {
+	*testing.T
+	source  source
+	hub     *live.Hub
+	streams *stream.Streams
+	who     parley.Principal
+	session parley.ID
+}
+
+func bubble(t *testing.T, test func(*bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, session: parley.NewID()}
+		b.who = parley.Principal{ID: parley.NewID(), WorkspaceID: parley.NewID(), Role: parley.RoleAdmin}
+		b.hub = live.New(&b.source, live.Options{Log: slog.New(slog.DiscardHandler)})
+		b.streams = stream.New(engine.New(engine.Options{}), b.hub)
+		test(b)
+		b.hub.Close()
+	})
+}
+
+// follow opens a stream of the session.
+func (b *bench) follow(request stream.Request) *stream.Stream {
+	b.Helper()
+	s, err := b.streams.Follow(b.Context(), b.who, request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	return s
+}
+
+// all asks for the session from its first event on.
+func (b *bench) all() stream.Request {
+	return stream.Request{Sessions: []stream.Place{{SessionID: b.session}}}
+}
+
+func (b *bench) commit(sequence int64, turn parley.ID, kind parley.EventType) {
+	b.hub.Committed(store.Commit{WorkspaceID: b.who.WorkspaceID, SessionID: b.session, Events: []parley.Event{
+		{SessionID: b.session, Sequence: sequence, Type: kind, TurnID: turn, Data: []byte(`{}`)},
+	}})
+}
+
+// said is a writer that keeps what it is told, until its reader is gone.
+type said struct {
+	frames, beats int
+	gone          atomic.Bool
+}
+
+func (s *said) Write(ctx context.Context, from *stream.Stream) error {
+	for {
+		_, err := from.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case s.gone.Load():
+			return stream.ErrGone
+		}
+		s.frames++
+	}
+}
+
+func (s *said) Beat() error {
+	if s.gone.Load() {
+		return stream.ErrGone
+	}
+	s.beats++
+	return nil
+}
+
+// relayed is a relay's reader, with a leave that can be withdrawn.
+type relayed struct {
+	*bench
+	w         said
+	hangUp    context.CancelFunc
+	withdrawn atomic.Bool
+	changed   atomic.Pointer[func()]
+}
+
+func (r *relayed) Holds() bool { return !r.withdrawn.Load() }
+
+func (r *relayed) Watch(changed func()) (over func()) {
+	r.changed.Store(&changed)
+	return func() { r.changed.Store(nil) }
+}
+
+// TestRelayEnds: a relay beats while nothing happens, and ends for each of the reasons
+// that there are. Only one of them is an error.
+func TestRelayEnds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end  func(r *relayed)
+		want error
+		last int // beats behind the end
+		took time.Duration
+	}{
+		"the hub closes":           {func(r *relayed) { r.hub.Close() }, nil, 0, 0},
+		"its reader hangs up":      {func(r *relayed) { r.hangUp() }, nil, 0, 0},
+		"its reader takes no more": {func(r *relayed) { r.w.gone.Store(true); r.commit(2, parley.ID{}, "x") }, nil, 0, 0},
+		"leave is withdrawn":       {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
+		"that is not heard of":     {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
+		"the store fails": {func(r *relayed) {
+			r.source.fails.Store(true)
+			r.commit(9, parley.ID{}, "x")
+		}, errBroken, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(b *bench) {
+				ctx, hangUp := context.WithCancel(b.Context())
+				defer hangUp()
+				r := &relayed{bench: b, hangUp: hangUp}
+				from, over := b.follow(b.all()), make(chan error, 1)
+				go func() { over <- from.Relay(ctx, &r.w, r) }() // ends as the test says
+				synctest.Wait()
+				b.commit(1, parley.ID{}, "x")
+				time.Sleep(3*stream.Heartbeat + stream.Heartbeat/2) // of the bubble
+				began := time.Now()
+				test.end(r)
+				select {
+				case err := <-over:
+					if !errors.Is(err, test.want) {
+						t.Errorf("it ended with %v, want %v", err, test.want)
+					}
+				case <-time.After(patience):
+					t.Error("it goes on")
+					hangUp()
+					<-over
+				}
+				if took := time.Since(began); took != test.took {
+					t.Errorf("it ended after %s, want %s", took, test.took)
+				}
+				if r.w.frames != 1 || r.w.beats != 3+test.last {
+					t.Errorf("%d frames and %d beats", r.w.frames, r.w.beats)
+				}
+			})
+		})
+	}
+}
+
+// TestCatchUpIsBounded: what is there is written, and nothing is waited for long.
+func TestCatchUpIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(b *bench) {
+		b.commit(1, parley.ID{}, "x")
+		from, w, start := b.follow(b.all()), &said{}, time.Now()
+		if on, err := from.CatchUp(b.Context(), w); !on || err != nil || w.frames != 1 {
+			b.Errorf("goes on: %v, %v; %d frames", on, err, w.frames)
+		}
+		if took := time.Since(start); took > time.Second {
+			b.Errorf("it took %s", took)
+		}
+	})
+}
+
+// TestFramesOfATurn: a turn's stream shows that turn alone and ends with it; one that
+// ends before it says so.
+func TestFramesOfATurn(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(b *bench) {
+		ctx, stop := context.WithTimeout(b.Context(), patience)
+		defer stop()
+		turn := parley.NewID()
+		read := func() (types []parley.EventType, failed error) {
+			for frame, err := range b.follow(stream.Turn(b.session, 0, turn, 0)).Frames(ctx) {
+				if err != nil {
+					return types, err
+				}
+				types = append(types, frame.Event.Type)
+			}
+			return types, nil
+		}
+		b.commit(1, turn, parley.EventSessionStarted)
+		b.commit(2, parley.NewID(), "x")
+		b.commit(3, turn, parley.EventSessionCompleted)
+		b.commit(4, turn, "x")
+		if types, err := read(); err != nil || len(types) != 2 || types[1] != parley.EventSessionCompleted {
+			b.Errorf("%v, %v", types, err)
+		}
+		turn = parley.NewID() // which never ends
+		b.commit(5, turn, parley.EventSessionStarted)
+		go func() { // ends with the hub
+			synctest.Wait()
+			b.hub.Close()
+		}()
+		if types, err := read(); !errors.Is(err, stream.ErrUnfinished) || len(types) != 1 {
+			b.Errorf("%v, %v", types, err)
+		}
+	})
+}
+
+// TestPlacesThatCannotBeRead: the reader is told before anything else, and goes on
+// with what is new.
+func TestPlacesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(b *bench) {
+		ctx, stop := context.WithTimeout(b.Context(), patience)
+		defer stop()
+		b.commit(1, parley.ID{}, "x")
+		other := parley.NewID()
+		places := []stream.Place{stream.ParsePlace(other, ""), stream.ParsePlace(b.session, "-3")}
+		s := b.follow(stream.Request{Feed: true, Sessions: places})
+		var reasons []string
+		for range 2 {
+			frame, err := s.Next(ctx)
+			if err != nil || frame.Kind != stream.ResyncFrame {
+				b.Fatalf("%+v, %v", frame, err)
+			}
+			reasons = append(reasons, frame.Reason)
+		}
+		if reasons[0] != live.ReasonUnreadable || reasons[1] != live.ReasonConnected {
+			b.Errorf("the reasons are %q", reasons)
+		}
+		b.commit(2, parley.ID{}, "x")
+		if frame, err := s.Next(ctx); err != nil || frame.Event.Sequence != 2 {
+			b.Errorf("then came %+v, %v", frame, err)
+		}
+	})
+	const not = live.Unreadable
+	for after, want := range map[string]int64{"": 0, "0": 0, "17": 17, "x": not, "1e3": not, "-1": not} {
+		if place := stream.ParsePlace(parley.ID{}, after); place.After != want {
+			t.Errorf("%q is read as %d, want %d", after, place.After, want)
+		}
+	}
+}
+
+// TestOnlyWhoMayReadFollows: a stream is opened for nobody in particular by nothing.
+func TestOnlyWhoMayReadFollows(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(b *bench) {
+		var nobody parley.Principal
+		_, follows := b.streams.Follow(b.Context(), nobody, b.all())
+		_, opens := b.streams.Open(b.Context(), nobody, stream.Request{Feed: true})
+		for _, err := range []error{follows, opens} {
+			if parley.ErrorCode(err) != parley.CodeUnauthenticated {
+				b.Errorf("nobody watches: %v", err)
+			}
+		}
+	})
+}
+
+// TestPushedBeats: what is pushed begins the stream, and beats come in between only.
+func TestPushedBeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		p := stream.Push(func() *said { opened++; return &said{} })
+		time.Sleep(2*stream.Heartbeat + time.Second)
+		for range 2 {
+			if err := p.Write(func(w *said) error { w.frames++; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2*stream.Heartbeat + time.Second)
+		}
+		if w, begun := p.End(); !begun || opened != 1 || w.frames != 2 || w.beats != 4 {
+			t.Errorf("begun %v, opened %d times, %d frames, %d beats", begun, opened, w.frames, w.beats)
+		}
+		if _, begun := stream.Push(func() *said { return nil }).End(); begun {
+			t.Error("a stream into which nothing was pushed has begun")
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"parley"
+	"parley/live"
+)
+
+// Stream is what one reader is shown. Its methods are called by one goroutine at a
+// time.
+type Stream struct {
+	watcher *live.Watcher
+	until   parley.ID
+}
+
+// ErrUnfinished is what Frames gives when a stream ends before its turn.
+var ErrUnfinished = errors.New("stream: it ended before the turn; the session was deleted or the process stops")
+
+// Next waits for the next frame. io.EOF: the stream has ended. Any other error is
+// ctx's or the store's; Next may be called again.
+func (s *Stream) Next(ctx context.Context) (Frame, error) { return s.watcher.Next(ctx) }
+
+// Buffered reports that Next would return at once: a writer need not send yet.
+func (s *Stream) Buffered() bool { return s.watcher.Buffered() }
+
+// Close ends the stream.
+func (s *Stream) Close() { s.watcher.Close() }
+
+// Frames yields the frames up to the stream's end. The sequence ends after the first
+// error: ErrUnfinished when the turn asked for had not ended.
+func (s *Stream) Frames(ctx context.Context) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		for ended := s.until.IsZero(); ; {
+			frame, err := s.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				if !ended {
+					yield(Frame{}, ErrUnfinished)
+				}
+				return
+			}
+			ended = ended || frame.Kind == live.EventFrame && frame.Event.Type.EndsTurn()
+			if !yield(frame, err) || err != nil {
+				return
+			}
+		}
+	}
+}
