@@ -111,8 +111,11 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 	of := runner.DryTurn{Session: session, Fresh: true}
 	of.Session.RootID, of.Session.CreatedAt, of.Session.UpdatedAt = session.ID, parley.Now(), parley.Now()
 	if session.Key != "" {
-		found, err := e.store.SessionByKey(ctx, scope, session.Key)
+		wanted := store.NewSession{Session: session, Named: input.named()}
+		found, err := e.store.SessionByKey(ctx, store.Scope{WorkspaceID: scope.WorkspaceID}, session.Key)
 		switch {
+		case err == nil && !wanted.Serves(scope, &found):
+			return DryRun{}, store.KeyTaken()
 		case err == nil:
 			of = runner.DryTurn{Session: found}
 		case parley.ErrorCode(err) != parley.CodeNotFound:

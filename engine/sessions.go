@@ -21,7 +21,7 @@ type SessionInput struct {
 	Type            string             `json:"type,omitempty"`
 	Feature         string             `json:"feature,omitempty"`
 	Task            string             `json:"task,omitempty"`
-	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one."`
+	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see."`
 	Title           string             `json:"title,omitempty" doc:"Made from the first message when absent."`
 	Instructions    string             `json:"instructions,omitempty"`
 	Tags            []string           `json:"tags,omitempty"`
@@ -34,6 +34,10 @@ type SessionInput struct {
 	ClientID string              `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
 	Message  *MessageInput       `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
 	DryInput
+}
+
+func (input *SessionInput) named() store.Named {
+	return store.Named{Agent: input.AgentID != "", Visibility: input.Visibility != ""}
 }
 
 // SessionPatch changes a session: absent fields stay, null clears.
@@ -103,7 +107,7 @@ type FeatureArchived struct {
 
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
-// message posted there. A turn that may run at once is started here.
+// message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at once is started here.
 func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
@@ -124,7 +128,7 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
 		return store.Opened{}, err
 	}
-	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
+	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Named: input.named(), Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {
@@ -255,7 +259,7 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 }
 
 // UpdateSession applies a patch. CodeConflict when archiving with a turn
-// unfinished; CodeForbidden when a member changes the visibility, tools or grants of another's.
+// unfinished; CodeForbidden when a member changes of another's what is its owner's to say.
 func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateSession", PatchSessions, of(id))
 	if err != nil {
@@ -263,10 +267,8 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	if patch.Tools.Set || patch.Grants.Set {
-		if err := e.grants(ctx, scope, principal, id); err != nil {
-			return parley.Session{}, err
-		}
+	if err := e.mayPatch(ctx, scope, principal, id, &patch); err != nil {
+		return parley.Session{}, err
 	}
 	change, err := e.sessionChange(ctx, scope, principal, id, patch)
 	if err != nil {

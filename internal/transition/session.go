@@ -25,6 +25,11 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
 	before := h.Session
 	h.Session = session
+	if session.Visibility != before.Visibility {
+		if err := t.changeVisibility(h); err != nil {
+			return parley.Session{}, err
+		}
+	}
 	if err := t.relimited(h, &before); err != nil {
 		return parley.Session{}, err
 	}

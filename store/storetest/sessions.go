@@ -86,6 +86,7 @@ func testSessions(t *testing.T, open Open) {
 		"archiving waits for turns":            testSessionArchive,
 		"a feature is archived as a whole":     testArchiveFeature,
 		"deleted sessions are gone everywhere": testSessionGone,
+		"a key that somebody else took":        testTakenKey,
 		"heads tell where sessions stand":      testHeads,
 		"what may not be seen is not there":    testScopes,
 	})
@@ -432,6 +433,43 @@ func testSessionGone(t *testing.T, w *world) {
 		}
 	}
 	w.sessionState(t, keep)
+}
+
+// testTakenKey: a session is found by its key as it is, by those who see it.
+func testTakenKey(t *testing.T, w *world) {
+	taken := w.session(t, func(s *parley.Session) { s.Key, s.Visibility = "k", parley.VisibilityWorkspace })
+	hidden := w.session(t, func(s *parley.Session) { s.Key = "hidden" })
+	agent := w.createAgent(t, "other").ID
+	guest := w.guest()
+	for what, try := range map[string]struct {
+		key   string
+		named store.Named
+		agent parley.ID
+		sees  parley.Visibility
+		want  parley.ID // zero: refused
+	}{
+		"as it is":                  {"k", store.Named{}, agent, parley.VisibilityPrivate, taken},
+		"by its own settings":       {"k", store.Named{Agent: true, Visibility: true}, w.agent.ID, parley.VisibilityWorkspace, taken},
+		"as one of another agent":   {"k", store.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
+		"as a private one":          {"k", store.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+		"that they may not look at": {"hidden", store.Named{}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+	} {
+		session := w.newSession()
+		session.OwnerID, session.Key, session.AgentID, session.Visibility = guest.ViewerID, try.key, try.agent, try.sees
+		first := w.say("mine")
+		opened, err := w.store.EnsureSession(w.ctx, guest, store.NewSession{Session: session, Named: try.named, First: &first}, parley.ID{})
+		if try.want.IsZero() {
+			refused(t, "asking for it "+what, err, parley.CodeConflict)
+			continue
+		}
+		must(t, "EnsureSession", err)
+		if opened.Session.ID != try.want || opened.Created {
+			t.Errorf("%s: %s, created %t", what, opened.Session.ID, opened.Created)
+		}
+	}
+	if got := w.sessionState(t, hidden).LastSequence; got != 0 {
+		t.Errorf("the hidden session has %d messages", got)
+	}
 }
 
 func testHeads(t *testing.T, w *world) {
