@@ -49,7 +49,7 @@ WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReq
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -165,6 +165,9 @@ lint-openapi: ## the OpenAPI document through a linter, pinned
 
 lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
+
+generate: ## write what follows from descriptions: code, the page's types, documents
+	go run ./internal/gen
 
 fmt: ## gofmt the tree, and wrap its documents
 	gofmt -w $$(git ls-files '*.go')

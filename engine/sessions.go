@@ -27,12 +27,10 @@ type SessionInput struct {
 	Tags            []string           `json:"tags,omitempty"`
 	Pinned          bool               `json:"pinned,omitempty"`
 	Metadata        json.RawMessage    `json:"metadata,omitempty"`
-	parley.Overrides
-	Policy   *parley.Policy      `json:"context_policy,omitempty"`
-	Retry    *parley.RetryPolicy `json:"retry_policy,omitempty"`
-	During   parley.During       `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
-	ClientID string              `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
-	Message  *MessageInput       `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
+	parley.Settings
+	During   parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
+	ClientID string        `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
+	Message  *MessageInput `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
 	DryInput
 }
 
@@ -48,23 +46,7 @@ type SessionPatch struct {
 	Tags         parley.Change[[]string]        `json:"tags,omitzero"`
 	ProjectID    parley.Change[parley.ID]       `json:"project_id,omitzero"`
 	Metadata     parley.Change[json.RawMessage] `json:"metadata,omitzero"`
-	Model        parley.Change[parley.ModelID]  `json:"model,omitzero"`
-	SystemPrompt parley.Change[*string]         `json:"system_prompt,omitzero"`
-	ParameterPatch
-	Tools  parley.Change[*[]parley.ToolRef]   `json:"tools,omitzero"`
-	Policy parley.Change[*parley.Policy]      `json:"context_policy,omitzero"`
-	Retry  parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
-	Grants parley.Change[*[]parley.Grant]     `json:"grants,omitzero"`
-
-	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
-
-	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
-
-	Middleware parley.Change[*parley.MiddlewareSettings] `json:"middleware,omitzero"`
-	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
-
-	ResponseCache parley.Change[*parley.ResponseCacheSettings] `json:"response_cache,omitzero"`
-
+	parley.SettingsPatch
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
@@ -135,7 +117,7 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 			err = input.Message.notDry("dry_run")
 		}
 		if err == nil {
-			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
+			err = e.findAgents(ctx, scope, parley.ValueOf(input.Message.Tools))
 		}
 		if err == nil {
 			err = e.checkFilesIn(ctx, scope, session, &first)

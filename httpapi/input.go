@@ -43,6 +43,13 @@ func (r *registry) flattened(t reflect.Type) reflect.Type {
 		}
 		taken[name] = true
 		tag := field.Tag
+		if one, ok := settingOf(t, field); ok {
+			described, belongs := settingTags(t, one)
+			if !belongs {
+				continue
+			}
+			tag += described
+		}
 		switch {
 		case t == reflect.TypeFor[parley.ToolDefinition]() && name == "name":
 			tag += ` required:"true"`

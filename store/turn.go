@@ -23,7 +23,7 @@ type NewMessage struct {
 	AgentType   string
 	Iteration   int
 	LoopID      parley.ID // of a loop's first iteration; set by StartLoop alone
-	Overrides   parley.Overrides
+	Settings    parley.Settings
 	During      parley.During  // "" means the session's own setting, else queue
 	Title       string         // becomes the session's title if it has none
 	Streaming   bool           // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID

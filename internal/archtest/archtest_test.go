@@ -44,15 +44,18 @@ var rules = []struct {
 	{"internal/modulepath", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
-	{"prompt", []string{".", "model"}},
+	{"setting", []string{"."}},
+	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/settings", []string{"setting"}},
+	{"prompt", []string{".", "setting", "model"}},
 	{"live", []string{".", "observe", "store"}},
 	{"internal/transfer", []string{"."}},
-	{"internal/transition", []string{".", "store"}},
+	{"internal/transition", []string{".", "setting", "store"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
-	{"sqlite", []string{".", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"postgres", []string{".", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"store/storetest", []string{".", "store"}},
+	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{"store/storetest", []string{".", "setting", "store"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
@@ -66,11 +69,11 @@ var rules = []struct {
 	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
 	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "model"}},
-	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
-	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
+	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
+	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "stream", "internal/caught", "observe", "runner", "store"}},
+	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "model", "observe", "runner", "store"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
@@ -83,10 +86,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either.
-var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "setting", "llm/sse", "internal/transition"}
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "stream", "worker"}
+var httpFree = []string{".", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
 
 type listed struct {
 	ImportPath string

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -63,9 +64,7 @@ func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) er
 		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
 	}
 	set(&session.Metadata, change.Metadata)
-	session.Overrides = change.Overrides.Over(session.Overrides)
-	set(&session.Policy, change.Policy)
-	set(&session.Retry, change.Retry)
+	session.Settings = setting.Patched(session.Settings, &change.Settings)
 	set(&session.During, change.During)
 	set(&session.Visibility, change.Visibility)
 	if session.Tags == nil {

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { agentOf, modelList, projectList } from '../api/queries';
+import type { FieldSettings } from '../api/settings';
 import type { Session } from '../api/types';
 import { useOwns } from '../components/role';
+import { fieldsOf, SettingFields } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
-
-const EFFORTS = ['minimal', 'low', 'medium', 'high'];
 
 // SettingsDialog changes what a conversation is and how its next turns run.
 export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
@@ -15,7 +15,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
   const { data: agent } = useQuery(agentOf(session.agent_id));
   const [title, setTitle] = useState(session.title);
   const [model, setModel] = useState(session.model ?? '');
-  const [effort, setEffort] = useState(session.reasoning_effort ?? '');
+  const [fields, setFields] = useState(() => fieldsOf(session));
   const [project, setProject] = useState(session.project_id ?? '');
   const [tags, setTags] = useState(session.tags.join(', '));
   const [visibility, setVisibility] = useState(session.visibility);
@@ -28,7 +28,12 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
     const body = {
       title,
       tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
-      ...(owns && { model: model || null, reasoning_effort: effort || null, project_id: project || null, visibility }),
+      ...(owns && {
+        model: model || null,
+        ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
+        project_id: project || null,
+        visibility,
+      }),
     };
     request<Session>(`/v1/sessions/${session.id}`, { method: 'PATCH', body })
       .then(
@@ -64,16 +69,6 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
               ))}
             </Select>
           </Field>
-          <Field label="Reasoning effort">
-            <Select value={effort} disabled={!owns} onChange={(event) => setEffort(event.target.value)}>
-              <option value="">{agent?.reasoning_effort ?? 'default'}</option>
-              {EFFORTS.map((one) => (
-                <option key={one} value={one}>
-                  {one}
-                </option>
-              ))}
-            </Select>
-          </Field>
           <Field label="Project">
             <Select value={project} disabled={!owns} onChange={(event) => setProject(event.target.value)}>
               <option value="">No project</option>
@@ -91,7 +86,10 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
             </Select>
           </Field>
         </div>
-        {!owns && <p className="text-sm text-soft">Only its owner and admins change these four. Fork it to go on with other ones.</p>}
+        <div className="grid gap-4 sm:grid-cols-3">
+          <SettingFields values={fields} wider={agent} fixed={!owns} onChange={(changed) => setFields({ ...fields, ...changed })} />
+        </div>
+        {!owns && <p className="text-sm text-soft">Only its owner and admins change these. Fork it to go on with other ones.</p>}
         <Field label="Tags" hint="With commas between them.">
           <Input value={tags} onChange={(event) => setTags(event.target.value)} />
         </Field>
