@@ -24,6 +24,9 @@ endif
 # child process. Linting vets already.
 GO_TEST := go test -count=1 -vet=off
 
+# The packages of the tree as ./paths, whatever the module is called.
+PACKAGES = go list ./... | sed "s|^$$(go list -m)|.|"
+
 # For one package: some three times what it takes on two quiet cores, so that what
 # hangs ends while somebody still waits for it.
 UNIT_TIMEOUT    := 8m
@@ -46,18 +49,18 @@ WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReq
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/parley
-	CGO_ENABLED=0 go build -trimpath -o bin/parley ./cmd/parley
+build: ## build bin/parley as it is released: static, without paths and symbols
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
 
 check: ## in a minute or two: compile, vet, and the short tests without PostgreSQL, linters, the page and whole processes
 	go build ./...
 	go vet ./...
-	go test -vet=off -short $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' -e '^parley/postgres$$' -e '^parley/internal/pgtest$$')
+	go test -vet=off -short $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' -e '^./postgres$$' -e '^./internal/pgtest$$')
 
 test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, a look at the fuzz targets, stores, whole processes; each stage says what it took
 	.ci/prepare
@@ -72,14 +75,14 @@ test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage e2e $(MAKE) e2e
 	@echo "seconds of each stage:"; cat .cache/stages
 
-test-deploy: ## the files of deploy/ against what reads them
+test-deploy: ## the files of deploy/ against what reads them, and the size of the release
 	cd deploy/check && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-vendors: ## the vendors' SDKs against the wires
 	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(WINDOWS)' $$(go list ./... | grep -v -e '^parley/e2e' -e '^parley/bench' $(foreach p,$(STORES) $(PLAIN),-e '^parley/$(p:./%=%)$$')) # -p: some of it is waiting
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(WINDOWS)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(WINDOWS)' ./prompt
 
@@ -116,7 +119,8 @@ $(PAGE_PACKAGES): web/package.json web/package-lock.json
 page: $(PAGE_PACKAGES) ## build web/dist from web/src
 	npm run --prefix web build
 
-test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, and that web/dist is what the sources build
+test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, that web/dist is what the sources build, and no commit's alone
+	@.ci/commits
 	npm run --prefix web lint
 	npm run --prefix web test
 	npm run --prefix web build
@@ -165,8 +169,12 @@ lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the r
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
 
-fmt: ## gofmt the tree
+fmt: ## gofmt the tree, and wrap its documents
 	gofmt -w $$(git ls-files '*.go')
+	go run ./internal/markdown
+
+module: ## give the tree another module path everywhere: make module MODULE=example.org/parley
+	go run ./internal/modulepath $(MODULE)
 
 clean: ## remove what the targets made
 	rm -rf bin .cache

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tiktoken-go/tokenizer/codec"
-
 	"parley"
 )
 
@@ -20,7 +18,7 @@ const exactBytes = 8 << 10
 
 // Estimate is how many tokens a text has for a model: counted where its tokenizer
 // is at hand (GPT-4o and what came after it), else EstimateTokens. The tokenizer's
-// tables are read at the first use, in a tenth of a second; they take 7 MB.
+// tables are read at the first use, in a tenth of a second; they take 8 MB.
 func Estimate(model parley.ModelID, text string) int {
 	rough := parley.EstimateTokens(text)
 	if !counts(model) || rough == 0 {
@@ -54,12 +52,9 @@ func counts(model parley.ModelID) bool {
 	return false
 }
 
-// o200k is the tokenizer, read at the first use.
-var o200k = sync.OnceValue(codec.NewO200kBase) //nolint:gochecknoglobals // set once
-
-// count counts a text; otherwise when the tokenizer fails.
+// count counts a text; otherwise when the tables cannot be read.
 func count(text string, otherwise int) int {
-	n, err := o200k().Count(text)
+	n, err := countO200k(text)
 	if err != nil {
 		return otherwise
 	}

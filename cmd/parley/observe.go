@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"time"
 
 	"parley"
 	"parley/httpapi"
@@ -25,6 +26,7 @@ func (s *server) observe(ctx context.Context) error {
 type side struct {
 	listener net.Listener
 	http     *http.Server
+	profiles *profiles
 	failed   chan error // what Serve ended with
 }
 
@@ -45,7 +47,9 @@ func (s *server) openMetrics(ctx context.Context) error {
 	if err != nil {
 		return parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.MetricsAddr+"; choose another address with --metrics-addr")
 	}
-	s.metrics = &side{listener: listener, http: httpapi.NewServer(probes(s.ready, s.telemetry.Metrics()), s.log), failed: make(chan error, 1)}
+	profiles := newProfiles(time.After)
+	handler := profiles.beside(probes(s.ready, s.telemetry.Metrics()))
+	s.metrics = &side{listener: listener, http: httpapi.NewServer(handler, s.log), profiles: profiles, failed: make(chan error, 1)}
 	bounded := httpapi.Bounded(s.metrics.http, listener, httpapi.ConnectionLimits{Most: mostProbes, Log: s.log})
 	go func() { s.metrics.failed <- s.metrics.http.Serve(bounded) }() // ended by closeTelemetry
 	return nil
@@ -59,6 +63,7 @@ func (s *server) closeTelemetry() error {
 		if err := <-s.metrics.failed; !errors.Is(err, http.ErrServerClosed) {
 			errs = append(errs, err)
 		}
+		s.metrics.profiles.close()
 	}
 	if s.telemetry != nil {
 		s.telemetry.Shutdown(context.Background())

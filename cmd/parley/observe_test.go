@@ -12,7 +12,7 @@ import (
 )
 
 // The metrics of a server are for admins once there are keys, and for whoever
-// reaches their own address, which has nothing else.
+// reaches their own address, which has probes and profiles beside them.
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	srv, c := opened(t, t.TempDir(), map[string]string{"PARLEY_METRICS_ADDR": "127.0.0.1:0"}, io.Discard)
@@ -61,6 +61,20 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	expect(srv.url()+"/metrics", admin, 200, "\nparley_worker_slots 1024\n")
 	for path, status := range map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/v1/sessions": 404, "/docs": 404} {
 		expect(own+path, "", status, "")
+	}
+	for _, name := range []string{"heap", "allocs", "goroutine", "profile?seconds=1"} {
+		path := "/debug/pprof/" + name
+		if status, body := get(own+path, ""); status != 200 || profiled(strings.NewReader(body)) != nil {
+			t.Errorf("%s: status %d, %v", path, status, profiled(strings.NewReader(body)))
+		}
+		for _, bearer := range []string{"", admin} {
+			if _, body := get(srv.url()+path, bearer); profiled(strings.NewReader(body)) == nil {
+				t.Errorf("the API's address answers %s", path)
+			}
+		}
+	}
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/trace"} {
+		expect(own+path, "", 404, "not_found")
 	}
 	closed = true
 	if err := srv.close(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"parley"
@@ -24,15 +25,14 @@ func probes(ready func(context.Context) error, metrics http.Handler) http.Handle
 			if errors.As(err, &damage) {
 				says = damage.Error()
 			}
-			sendPlain(w, http.StatusServiceUnavailable, "application/problem+json", string(append(parley.AppendJSONString(
-				[]byte(`{"type":"urn:parley:error:unavailable","title":"Service Unavailable","status":503,"detail":`), says), `,"code":"unavailable"}`...)))
+			sendProblem(w, http.StatusServiceUnavailable, parley.CodeUnavailable, says)
 			return
 		}
 		sendPlain(w, http.StatusOK, "application/json", `{"status":"ok"}`)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		sendPlain(w, http.StatusNotFound, "application/problem+json",
-			`{"type":"urn:parley:error:not_found","title":"Not Found","status":404,"detail":"This address has no API: /metrics, /healthz and /readyz alone. Ask that of a process whose role is all or api.","code":"not_found"}`)
+		sendProblem(w, http.StatusNotFound, parley.CodeNotFound,
+			"This address has no API, only /metrics, /healthz and /readyz. Ask a process whose role is all or api.")
 	})
 	return mux
 }
@@ -41,4 +41,11 @@ func sendPlain(w http.ResponseWriter, status int, media, body string) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body)) // the client may be gone
+}
+
+// sendProblem answers with an RFC 9457 body, as the API does.
+func sendProblem(w http.ResponseWriter, status int, code parley.Code, detail string) {
+	body := fmt.Appendf(nil, `{"type":"urn:parley:error:%s","title":%q,"status":%d,"detail":`, code, http.StatusText(status), status)
+	body = parley.AppendJSONString(body, detail)
+	sendPlain(w, status, "application/problem+json", string(fmt.Appendf(body, `,"code":%q}`, code)))
 }

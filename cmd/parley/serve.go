@@ -110,7 +110,7 @@ type serveFlags struct {
 func (f *serveFlags) declare(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.addr, "addr", defaultAddr, "address to listen on (PARLEY_ADDR)")
-	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "address of a listener that answers /metrics, /healthz and /readyz alone, without a key (PARLEY_METRICS_ADDR)")
+	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "address of a listener that answers /metrics, /healthz, /readyz and /debug/pprof alone, without a key (PARLEY_METRICS_ADDR)")
 	flags.StringVar(&f.role, "role", string(roleAll), "all, api (no turns run here) or worker (nothing but turns); the last two need PostgreSQL (PARLEY_ROLE)")
 	flags.StringVar(&f.model, "model", "", "default model, provider/model (PARLEY_MODEL)")
 	flags.IntVar(&f.workers, "workers", defaultWorkers, "turns at once; a quarter more is kept for workspaces that hold few (PARLEY_WORKERS)")

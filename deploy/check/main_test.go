@@ -16,7 +16,7 @@ const (
 	folder = ".."    // deploy/
 )
 
-var binary string // parley, built once for all tests
+var binary string // parley as it is released, built once for all tests
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir) // a temporary directory
 		binary = filepath.Join(dir, "parley")
-		build := exec.Command("go", "build", "-o", binary, "./cmd/parley")
-		build.Dir, build.Stderr = root, os.Stderr
+		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/parley")
+		build.Dir, build.Stderr, build.Env = root, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "building parley:", err)
 			return 1

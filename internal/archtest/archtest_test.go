@@ -10,10 +10,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
-const module = "parley"
+// module is this tree's path, as `make module` has set it.
+var module = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "list", "-m").Output()
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(out))
+})
 
 // rules say which of the project's own packages each package may import, by
 // path below the module; patterns as in path.Match. The first row that fits
@@ -37,6 +45,8 @@ var rules = []struct {
 	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
+	{"internal/markdown", nil},
+	{"internal/modulepath", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
 	{"setting", []string{"."}},
@@ -78,8 +88,8 @@ var rules = []struct {
 }
 
 // standardOnly lists packages that may import nothing outside the standard
-// library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "stream", "setting", "llm/sse", "internal/transition"}
+// library either.
+var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "stream", "setting", "llm/sse", "internal/transition"}
 
 // httpFree lists packages that know no HTTP.
 var httpFree = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
@@ -144,14 +154,14 @@ func list(t *testing.T) []listed {
 }
 
 func isOwn(importPath string) bool {
-	return importPath == module || strings.HasPrefix(importPath, module+"/")
+	return importPath == module() || strings.HasPrefix(importPath, module()+"/")
 }
 
 func local(importPath string) string {
-	if importPath == module {
+	if importPath == module() {
 		return "."
 	}
-	return strings.TrimPrefix(importPath, module+"/")
+	return strings.TrimPrefix(importPath, module()+"/")
 }
 
 func allowed(own string) ([]string, bool) {

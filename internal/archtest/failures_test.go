@@ -15,7 +15,11 @@ const promised = 84
 var (
 	failureRow = regexp.MustCompile(`(?m)^\| (\d+) \| [^|]+ \| ([^|]+) \|$`)
 	namedTest  = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)([^`]*)`")
+	namedPath  = regexp.MustCompile("`([a-z0-9_]+(?:/[a-z0-9_.]+)*(?:/|\\.(?:go|md|tsx?)))`")
 )
+
+// rootPackage is the package of the module's root, as the pages call it.
+const rootPackage = "parley"
 
 // suites are the packages whose cases run in the tests of others.
 var suites = []string{"../../store/storetest", "../../llm/llmtest"}
@@ -66,12 +70,32 @@ func TestThreatsNameTheirTests(t *testing.T) {
 	namedTestsExist(t, page)
 }
 
+// TestContributingNamesWhatExists holds docs/contributing.md against the tree: the
+// tests and files that it sends people to are there.
+func TestContributingNamesWhatExists(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/contributing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	namedTestsExist(t, page)
+	paths := namedPath.FindAllSubmatch(page, -1)
+	if len(paths) == 0 {
+		t.Error("docs/contributing.md names no file")
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(filepath.Join("../..", string(path[1]))); err != nil {
+			t.Errorf("docs/contributing.md: %v", err)
+		}
+	}
+}
+
 // namedTestsExist looks for every test and case that a page names.
 func namedTestsExist(t *testing.T, page []byte) {
 	t.Helper()
 	for _, named := range namedTest.FindAllStringSubmatch(string(page), -1) {
 		dir := filepath.Join("../..", named[1])
-		if named[1] == module {
+		if named[1] == rootPackage {
 			dir = "../.."
 		}
 		own := sources(t, dir)

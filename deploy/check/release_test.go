@@ -1,0 +1,55 @@
+package check
+
+import (
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// release is how the program is built for people: static, without this machine's paths
+// and without symbols. TestMain does the same.
+const release = `CGO_ENABLED=0 go build -trimpath -ldflags="-s -w"`
+
+// mostBytes is what the released program may weigh: 40 MB.
+const mostBytes = 40_000_000
+
+// TestTheReleaseIsSmall: what make build and the Dockerfile build has no symbols, needs
+// no library, and keeps its size.
+func TestTheReleaseIsSmall(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(makefile), release+" -o bin/parley ./cmd/parley") {
+		t.Error("make build does not build a release")
+	}
+	info, err := os.Stat(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the release has %d bytes", info.Size())
+	if info.Size() > mostBytes {
+		t.Errorf("the release has %d bytes; at most %d. What is big: go build -o x ./cmd/parley && go tool nm -size -sort size x", info.Size(), mostBytes)
+	}
+	program, err := elf.Open(binary)
+	if errors.As(err, new(*elf.FormatError)) {
+		t.Skip("symbols and libraries are looked for in Linux programs")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	if symbols, err := program.Symbols(); !errors.Is(err, elf.ErrNoSymbols) {
+		t.Errorf("it has %d symbols (%v)", len(symbols), err)
+	}
+	if program.Section(".debug_info") != nil || program.Section(".zdebug_info") != nil {
+		t.Error("it carries what debuggers read")
+	}
+	if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
+		t.Errorf("it needs %q (%v)", libraries, err)
+	}
+}

@@ -1,0 +1,26 @@
+// Command modulepath gives this tree another module path: in every go.mod, import and
+// document that names it. `make module MODULE=example.org/parley` runs it.
+//
+// The root's go.mod is written last and decides what the present path is, so that a
+// run which was interrupted is simply repeated, and a second one changes nothing.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: make module MODULE=example.org/parley")
+		os.Exit(2)
+	}
+	changed, err := rename(".", os.Args[1])
+	for _, name := range changed {
+		fmt.Println(name)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "modulepath:", err)
+		os.Exit(1)
+	}
+}
