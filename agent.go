@@ -27,37 +27,22 @@ const (
 // Agent is the configuration of an agentic loop. Every change makes a new
 // version; a turn's version is fixed at its first claim.
 type Agent struct {
-	ID           ID          `json:"id"`
-	WorkspaceID  ID          `json:"workspace_id"`
-	Slug         string      `json:"slug"`
-	Name         string      `json:"name"`
-	Description  string      `json:"description"`
-	SystemPrompt string      `json:"system_prompt"` // with placeholders, see prompt
-	Runtime      string      `json:"runtime"`
-	Model        ModelID     `json:"model,omitempty"`
-	Parameters               // flat
-	Tools        []ToolRef   `json:"tools"`
-	Policy       *Policy     `json:"context_policy"`
-	Retry        RetryPolicy `json:"retry_policy"`
-	Grants       []Grant     `json:"grants"`
-	Limits       Limits      `json:"limits"`
-	// Middleware says what stands around its calls.
-	Middleware MiddlewareSettings `json:"middleware"`
-	// Compaction says how the summaries of its sessions are written; nil: as always.
-	Compaction *CompactionSettings `json:"compaction"`
-	// ResponseCache says whether answers are kept for equal requests; nil: no.
-	ResponseCache *ResponseCacheSettings `json:"response_cache"`
-	// ApprovalTimeout is how long an approval stays open, in seconds; 0: the default.
-	ApprovalTimeout int         `json:"approval_timeout,omitempty"`
-	Tags            []string    `json:"tags"`
-	LeadID          ID          `json:"lead_id"`
-	Status          AgentStatus `json:"status"`
-	OwnerID         ID          `json:"owner_id"`             // principal that may change it, beside admins; null: admins alone
-	OwnerName       string      `json:"owner_name,omitempty"` // as it was called when it became the owner
-	ChangedByID     ID          `json:"changed_by_id"`        // principal that made this version
-	Version         int         `json:"version"`              // from 1
-	CreatedAt       Time        `json:"created_at"`
-	UpdatedAt       Time        `json:"updated_at"`
+	ID          ID          `json:"id"`
+	WorkspaceID ID          `json:"workspace_id"`
+	Slug        string      `json:"slug"`
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Runtime     string      `json:"runtime"`
+	Settings                // flat; complete as setting.Complete makes them
+	Tags        []string    `json:"tags"`
+	LeadID      ID          `json:"lead_id"`
+	Status      AgentStatus `json:"status"`
+	OwnerID     ID          `json:"owner_id"`             // principal that may change it, beside admins; null: admins alone
+	OwnerName   string      `json:"owner_name,omitempty"` // as it was called when it became the owner
+	ChangedByID ID          `json:"changed_by_id"`        // principal that made this version
+	Version     int         `json:"version"`              // from 1
+	CreatedAt   Time        `json:"created_at"`
+	UpdatedAt   Time        `json:"updated_at"`
 
 	// Accepted is what whoever makes a version accepts with it.
 	Accepted *Accepted `json:"-"`
@@ -66,15 +51,12 @@ type Agent struct {
 // MarshalJSON writes null for what is absent.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	type plain Agent
-	if a.Grants == nil {
-		a.Grants = []Grant{} // of a version from before grants
-	}
 	return EncodeJSON(struct {
 		*plain
-		Model   *ModelID `json:"model"`
-		Timeout *int     `json:"approval_timeout"`
-		Owner   *string  `json:"owner_name"`
-	}{(*plain)(&a), OrNull(a.Model), OrNull(a.ApprovalTimeout), OrNull(a.OwnerName)})
+		shownSettings
+		Model *ModelID `json:"model"`
+		Owner *string  `json:"owner_name"`
+	}{(*plain)(&a), shownSettings(a.Settings), OrNull(a.Model), OrNull(a.OwnerName)})
 }
 
 // ToolForms says what a ToolRef may be.

@@ -111,59 +111,6 @@ func TestChangeTellsAbsentFromNull(t *testing.T) {
 	}
 }
 
-func TestParametersNearestWins(t *testing.T) {
-	t.Parallel()
-	number := func(f float64) *float64 { return &f }
-	count := func(n int) *int { return &n }
-	seed, effort, other := int64(7), "low", "high"
-	full := parley.Parameters{Temperature: number(1), TopP: number(0.5), MaxTokens: count(10), Seed: &seed, ReasoningEffort: &effort}
-	near := parley.Parameters{Temperature: number(0), ReasoningEffort: &other}
-	want := parley.Parameters{Temperature: number(0), TopP: number(0.5), MaxTokens: count(10), Seed: &seed, ReasoningEffort: &other}
-	if diff := cmp.Diff(want, near.Over(full)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(full, parley.Parameters{}.Over(full)); diff != "" {
-		t.Errorf("an empty scope changes things (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(full, full.Over(near)); diff != "" {
-		t.Errorf("the wider scope wins (-want +got):\n%s", diff)
-	}
-}
-
-func TestParametersValidateNamesTheField(t *testing.T) {
-	t.Parallel()
-	number := func(f float64) *float64 { return &f }
-	count := func(n int) *int { return &n }
-	word := func(s string) *string { return &s }
-	nan := 0.0
-	nan /= nan
-	for name, test := range map[string]struct {
-		parameters parley.Parameters
-		field      string
-	}{
-		"nothing":          {parley.Parameters{}, ""},
-		"edges":            {parley.Parameters{Temperature: number(2), TopP: number(0), MaxTokens: count(1), ReasoningEffort: word("none")}, ""},
-		"cold":             {parley.Parameters{Temperature: number(-0.1)}, "temperature"},
-		"hot":              {parley.Parameters{Temperature: number(2.1)}, "temperature"},
-		"not a number":     {parley.Parameters{Temperature: number(nan)}, "temperature"},
-		"top_p":            {parley.Parameters{TopP: number(1.01)}, "top_p"},
-		"no tokens":        {parley.Parameters{MaxTokens: count(0)}, "max_tokens"},
-		"too many tokens":  {parley.Parameters{MaxTokens: count(10_000_001)}, "max_tokens"},
-		"unknown effort":   {parley.Parameters{ReasoningEffort: word("huge")}, "reasoning_effort"},
-		"empty effort":     {parley.Parameters{ReasoningEffort: word("")}, "reasoning_effort"},
-		"first one counts": {parley.Parameters{Temperature: number(9), TopP: number(9)}, "temperature"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := test.parameters.Validate()
-			var refusal *parley.Error
-			if errors.As(err, &refusal) != (test.field != "") || refusal != nil && refusal.Field != test.field {
-				t.Errorf("%v; want the field %q", err, test.field)
-			}
-		})
-	}
-}
-
 func TestPolicyAndRetryPolicyValidate(t *testing.T) {
 	t.Parallel()
 	retries := func(n int) parley.RetryPolicy { return parley.RetryPolicy{Retries: &n} }

@@ -234,23 +234,3 @@ func (d Decision) Validate() error {
 	}
 	return CheckText("comment", d.Comment, MaxApprovalComment)
 }
-
-// ApprovalTimeoutOf is how long an approval stays open, in seconds: the
-// session's setting, else the agent's, else the default. Zero is not set.
-func ApprovalTimeoutOf(session, agent int) int {
-	switch {
-	case session > 0:
-		return session
-	case agent > 0:
-		return agent
-	}
-	return DefaultApprovalTimeout
-}
-
-// ValidateApprovalTimeout reports seconds out of range; zero is not set.
-func ValidateApprovalTimeout(seconds int) error {
-	if seconds < 0 || seconds > MaxApprovalTimeout {
-		return InvalidField("approval_timeout", "must lie between 1 and %d seconds", MaxApprovalTimeout)
-	}
-	return nil
-}

@@ -146,15 +146,3 @@ func OriginOf(metadata json.RawMessage) (origin SummaryOrigin) {
 	}
 	return origin
 }
-
-// EffectiveCompaction is how the session's summaries are written: its own settings
-// over its agent's.
-func (s *Session) EffectiveCompaction(agent *Agent) (settings CompactionSettings) {
-	if s.Compaction != nil {
-		settings = *s.Compaction
-	}
-	if agent.Compaction != nil {
-		settings = settings.Over(*agent.Compaction)
-	}
-	return settings
-}

@@ -211,6 +211,26 @@ func strictObject(raw []byte, into any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return InvalidField("content", "holds more than one JSON value")
 	}
+	if FoldsNames(raw) {
+		return exactNames(raw, into)
+	}
+	return nil
+}
+
+// exactNames refuses members of an object that are fields of the struct but for the case
+// of letters.
+func exactNames(raw []byte, of any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return InvalidField("content", "is not valid JSON")
+	}
+	for field := range reflect.TypeOf(of).Elem().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		delete(members, name)
+	}
+	for name := range members {
+		return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+	}
 	return nil
 }
 

@@ -94,6 +94,14 @@ func (l Limits) Over(wider Limits) Limits {
 	return l
 }
 
+// Fill returns l with all gaps filled, also the daily ones: of two sets of one scope.
+func (l Limits) Fill(wider Limits) Limits {
+	l = l.Over(wider)
+	fill(&l.DailyTokens, wider.DailyTokens)
+	fill(&l.DailyCost, wider.DailyCost)
+	return l
+}
+
 func fill[T any](field **T, wider *T) {
 	if *field == nil {
 		*field = wider
@@ -187,18 +195,6 @@ func (p *LimitsPatch) Over(l Limits) Limits {
 	p.DailyCost.over(&l.DailyCost)
 	p.RequestsPerMinute.over(&l.RequestsPerMinute)
 	return l
-}
-
-// on is Over for limits that may be absent.
-func (p *LimitsPatch) on(l *Limits) *Limits {
-	var set Limits
-	if l != nil {
-		set = *l
-	}
-	if set = p.Over(set); set.IsZero() {
-		return nil
-	}
-	return &set
 }
 
 // LimitWarning is the data of limit.warning, without the turn: Spent of Of are

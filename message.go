@@ -1,9 +1,6 @@
 package parley
 
-import (
-	"cmp"
-	"encoding/json"
-)
+import "encoding/json"
 
 // Role is who a message is from, in the record's terms.
 type Role string
@@ -117,113 +114,6 @@ func (c MarksChange) Over(marks Marks) Marks {
 	return marks
 }
 
-// Overrides are what a session or a single message may set over its agent (D2).
-// nil means "not set here".
-type Overrides struct {
-	Model        ModelID `json:"model,omitempty"`
-	SystemPrompt *string `json:"system_prompt,omitempty"`
-	Parameters
-	Tools *[]ToolRef `json:"tools,omitempty"`
-
-	// Of sessions alone, not of messages.
-	Middleware      *MiddlewareSettings    `json:"middleware,omitempty" doc:"What stands around the calls; a field replaces the agent's."`
-	Compaction      *CompactionSettings    `json:"compaction,omitempty" doc:"How summaries are written; a field replaces the agent's."`
-	Grants          *[]Grant               `json:"grants,omitempty" doc:"Rules about tool calls; nearer than the agent's."`
-	Limits          *Limits                `json:"limits,omitempty"`
-	ResponseCache   *ResponseCacheSettings `json:"response_cache,omitempty" doc:"Answers are kept and given again to equal requests; in place of the agent's."`
-	ApprovalTimeout int                    `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
-}
-
-// OverridesChange changes overrides one by one: what it does not name stays, so
-// that two changes of different fields both survive, wherever they are made.
-type OverridesChange struct {
-	Model           Change[ModelID]
-	SystemPrompt    Change[*string]
-	Temperature     Change[*float64]
-	TopP            Change[*float64]
-	MaxTokens       Change[*int]
-	Seed            Change[*int64]
-	ReasoningEffort Change[*string]
-	Tools           Change[*[]ToolRef]
-	Grants          Change[*[]Grant]
-	ApprovalTimeout Change[int]
-	Limits          Change[*LimitsPatch] // null lifts all
-	Middleware      Change[*MiddlewareSettings]
-	Compaction      Change[*CompactionSettings]
-	ResponseCache   Change[*ResponseCacheSettings]
-}
-
-// Over is what the change makes of overrides.
-func (c OverridesChange) Over(o Overrides) Overrides {
-	c.Model.over(&o.Model)
-	c.SystemPrompt.over(&o.SystemPrompt)
-	c.Temperature.over(&o.Temperature)
-	c.TopP.over(&o.TopP)
-	c.MaxTokens.over(&o.MaxTokens)
-	c.Seed.over(&o.Seed)
-	c.ReasoningEffort.over(&o.ReasoningEffort)
-	c.Tools.over(&o.Tools)
-	c.Grants.over(&o.Grants)
-	c.ApprovalTimeout.over(&o.ApprovalTimeout)
-	c.Middleware.over(&o.Middleware)
-	c.Compaction.over(&o.Compaction)
-	c.ResponseCache.over(&o.ResponseCache)
-	if c.Limits.Set {
-		o.Limits = c.Limits.Value.on(o.Limits)
-	}
-	return o
-}
-
-// Over is what these overrides make of wider ones: what they do not set stays.
-func (o Overrides) Over(wider Overrides) Overrides {
-	if o.Model == "" {
-		o.Model = wider.Model
-	}
-	if o.SystemPrompt == nil {
-		o.SystemPrompt = wider.SystemPrompt
-	}
-	o.Parameters = o.Parameters.Over(wider.Parameters)
-	if o.Tools == nil {
-		o.Tools = wider.Tools
-	}
-	o.Middleware = partly(o.Middleware, wider.Middleware, MiddlewareSettings.Over)
-	o.Compaction = partly(o.Compaction, wider.Compaction, CompactionSettings.Over)
-	if o.ResponseCache == nil {
-		o.ResponseCache = wider.ResponseCache
-	}
-	if o.Grants == nil {
-		o.Grants = wider.Grants
-	}
-	switch {
-	case o.Limits == nil:
-		o.Limits = wider.Limits
-	case wider.Limits != nil:
-		limits := o.Limits.Over(*wider.Limits)
-		fill(&limits.DailyTokens, wider.Limits.DailyTokens)
-		fill(&limits.DailyCost, wider.Limits.DailyCost)
-		o.Limits = &limits
-	}
-	if o.ApprovalTimeout == 0 {
-		o.ApprovalTimeout = wider.ApprovalTimeout
-	}
-	return o
-}
-
-// partly is a setting of several parts with its gaps filled from the wider one.
-func partly[T any](near, wider *T, over func(near, wider T) T) *T {
-	if near == nil || wider == nil {
-		return cmp.Or(near, wider)
-	}
-	filled := over(*near, *wider)
-	return &filled
-}
-
-// IsZero reports that nothing is set.
-func (o Overrides) IsZero() bool {
-	return o.Model == "" && o.SystemPrompt == nil && o.Parameters == Parameters{} && o.Tools == nil &&
-		o.Grants == nil && o.Limits == nil && o.ApprovalTimeout == 0 && o.Middleware == nil && o.Compaction == nil && o.ResponseCache == nil
-}
-
 // Message is one entry of a session's record. Content is the canonical JSON of
 // the role's shape (content.go), kept raw so that lists pass it through.
 type Message struct {
@@ -256,7 +146,7 @@ type Message struct {
 	Error         *Failure        `json:"error"`
 	Metadata      json.RawMessage `json:"metadata"` // an object
 	Marks         Marks           `json:"marks"`
-	Overrides     Overrides       `json:"-"` // of a user message: what it sets for its turn
+	Settings      Settings        `json:"-"` // of a user message: what it sets for its turn
 	TokenEstimate int             `json:"token_estimate,omitempty"`
 	Revision      int             `json:"-"` // edits while queued
 	CreatedAt     Time            `json:"created_at"`

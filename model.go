@@ -19,54 +19,14 @@ func (id ModelID) Validate() error {
 	return nil
 }
 
-// Parameters are the sampling settings that agent, session and message may each
-// set; the nearest wins, field by field (D2). nil means "not set here".
+// Parameters are the sampling settings, of which the nearest scope wins one by one (D2).
+// nil means "not set here".
 type Parameters struct {
-	Temperature     *float64 `json:"temperature" minimum:"0" maximum:"2" doc:"Sampling temperature, 0 to 2."`
-	TopP            *float64 `json:"top_p" minimum:"0" maximum:"1" doc:"Nucleus sampling, 0 to 1."`
-	MaxTokens       *int     `json:"max_tokens" minimum:"1" maximum:"10000000" doc:"Most tokens of one answer."`
-	Seed            *int64   `json:"seed" doc:"Seed for providers that take one."`
-	ReasoningEffort *string  `json:"reasoning_effort" enum:"none,minimal,low,medium,high,xhigh" doc:"How much a reasoning model thinks."`
-}
-
-// Over returns p with the gaps filled from the wider scope.
-func (p Parameters) Over(wider Parameters) Parameters {
-	if p.Temperature == nil {
-		p.Temperature = wider.Temperature
-	}
-	if p.TopP == nil {
-		p.TopP = wider.TopP
-	}
-	if p.MaxTokens == nil {
-		p.MaxTokens = wider.MaxTokens
-	}
-	if p.Seed == nil {
-		p.Seed = wider.Seed
-	}
-	if p.ReasoningEffort == nil {
-		p.ReasoningEffort = wider.ReasoningEffort
-	}
-	return p
-}
-
-// Validate reports the first field out of range.
-func (p Parameters) Validate() error {
-	switch {
-	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
-		return InvalidField("temperature", "must lie between 0 and 2")
-	case p.TopP != nil && !(*p.TopP >= 0 && *p.TopP <= 1):
-		return InvalidField("top_p", "must lie between 0 and 1")
-	case p.MaxTokens != nil && (*p.MaxTokens < 1 || *p.MaxTokens > 10_000_000):
-		return InvalidField("max_tokens", "must lie between 1 and 10000000")
-	}
-	if p.ReasoningEffort != nil {
-		switch *p.ReasoningEffort {
-		case "none", "minimal", "low", "medium", "high", "xhigh":
-		default:
-			return InvalidField("reasoning_effort", "%q is not one of none, minimal, low, medium, high, xhigh", Clip(*p.ReasoningEffort, 32))
-		}
-	}
-	return nil
+	Temperature     *float64 `json:"temperature"`
+	TopP            *float64 `json:"top_p"`
+	MaxTokens       *int     `json:"max_tokens"`
+	Seed            *int64   `json:"seed"`
+	ReasoningEffort *string  `json:"reasoning_effort"`
 }
 
 // FinishReason is why an answer ended.

@@ -44,15 +44,6 @@ func (s *ResponseCacheSettings) TTL() time.Duration {
 	return time.Duration(*s.TTLSeconds) * time.Second
 }
 
-// ResponseTTL is how old an answer may be that a session of an agent is given
-// again; 0: it is given none.
-func (s *Session) ResponseTTL(agent *Agent) time.Duration {
-	if s.ResponseCache != nil {
-		return s.ResponseCache.TTL()
-	}
-	return agent.ResponseCache.TTL()
-}
-
 // ResponseCacheState is what a workspace's response cache holds and did.
 type ResponseCacheState struct {
 	Entries int64 `json:"entries"`

@@ -89,9 +89,7 @@ type Session struct {
 	Tags            []string        `json:"tags"`
 	Pinned          bool            `json:"pinned"`
 	Metadata        json.RawMessage `json:"metadata"` // an object
-	Overrides                       // model, system_prompt, parameters, tools, limits: flat
-	Policy          *Policy         `json:"context_policy"`
-	Retry           *RetryPolicy    `json:"retry_policy"`
+	Settings                        // flat
 	During          During          `json:"during,omitempty"` // "" means queue
 	Status          SessionStatus   `json:"status"`
 	WaitReason      WaitReason      `json:"wait_reason,omitempty"`
@@ -116,25 +114,18 @@ func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
 	return EncodeJSON(struct {
 		*plain
-		Type          *string                `json:"type"`
-		Feature       *string                `json:"feature"`
-		Task          *string                `json:"task"`
-		Key           *string                `json:"key"`
-		Instructions  *string                `json:"instructions"`
-		Model         *ModelID               `json:"model"`
-		SystemPrompt  *string                `json:"system_prompt"`
-		Tools         *[]ToolRef             `json:"tools"`
-		Grants        *[]Grant               `json:"grants"`
-		Timeout       *int                   `json:"approval_timeout"`
-		During        *During                `json:"during"`
-		Limits        *Limits                `json:"limits"`
-		Middleware    *MiddlewareSettings    `json:"middleware"`
-		Compaction    *CompactionSettings    `json:"compaction"`
-		ResponseCache *ResponseCacheSettings `json:"response_cache"`
-		WaitReason    *WaitReason            `json:"wait_reason"`
+		Type         *string     `json:"type"`
+		Feature      *string     `json:"feature"`
+		Task         *string     `json:"task"`
+		Key          *string     `json:"key"`
+		Instructions *string     `json:"instructions"`
+		During       *During     `json:"during"`
+		WaitReason   *WaitReason `json:"wait_reason"`
+		shownSettings
+		Model *ModelID `json:"model"`
 	}{
 		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
-		OrNull(s.Model), s.SystemPrompt, s.Tools, s.Grants, OrNull(s.ApprovalTimeout), OrNull(s.During), s.Limits, s.Middleware, s.Compaction, s.ResponseCache, OrNull(s.WaitReason),
+		OrNull(s.During), OrNull(s.WaitReason), shownSettings(s.Settings), OrNull(s.Model),
 	})
 }
 
@@ -203,14 +194,6 @@ func KeyFor(sessionType, feature, task string) string {
 		out = AppendJSONString(append(out, ','), task)
 	}
 	return string(append(out, ']'))
-}
-
-// EffectiveMiddleware is the middleware of a session of an agent.
-func (s *Session) EffectiveMiddleware(agent *Agent) MiddlewareSettings {
-	if s.Middleware == nil {
-		return agent.Middleware
-	}
-	return s.Middleware.Over(agent.Middleware)
 }
 
 // DefaultPolicy is the context policy of a session whose agent sets none (B4).

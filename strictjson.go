@@ -270,3 +270,28 @@ func (s *jsonScan) refuseAt(steps int, format string, args ...any) error {
 	}
 	return InvalidField(Clip(strings.ToValidUTF8(path.String(), "\uFFFD"), maxFieldBytes), format, args...)
 }
+
+// FoldsNames reports whether a JSON document has a member name that encoding/json may
+// take for another one, since case does not count there: a second "TITLE" would overrule
+// a "title" that a proxy, say, has looked at.
+func FoldsNames(body []byte) bool {
+	for i := 0; i < len(body); i++ {
+		if body[i] != '"' {
+			continue
+		}
+		folds := false
+		for i++; i < len(body) && body[i] != '"'; i++ {
+			switch c := body[i]; {
+			case c == '\\':
+				folds = true
+				i++
+			case c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf:
+				folds = true
+			}
+		}
+		if folds && bytes.HasPrefix(bytes.TrimLeft(body[min(i+1, len(body)):], " \t\r\n"), []byte(":")) {
+			return true
+		}
+	}
+	return false
+}

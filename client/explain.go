@@ -201,12 +201,8 @@ type DryRun struct {
 
 // ReplayInput says how a recorded request is sent again.
 type ReplayInput struct {
-	Model           parley.ModelID `json:"model,omitempty"`
-	Temperature     *float64       `json:"temperature,omitempty"`
-	TopP            *float64       `json:"top_p,omitempty"`
-	MaxTokens       *int           `json:"max_tokens,omitempty"`
-	Seed            *int64         `json:"seed,omitempty"`
-	ReasoningEffort *string        `json:"reasoning_effort,omitempty"`
+	Model parley.ModelID `json:"model,omitempty"`
+	parley.Parameters
 }
 
 // Replayed is what came of a replay, beside the call that it repeats.

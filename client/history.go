@@ -10,9 +10,10 @@ import (
 
 // BranchInput is what a fork has other than the session that it comes from.
 type BranchInput struct {
-	Agent string         `json:"agent_id,omitempty"` // id or slug
-	Title string         `json:"title,omitempty"`
-	Model parley.ModelID `json:"model,omitempty"`
+	Agent        string  `json:"agent_id,omitempty"` // id or slug
+	Title        string  `json:"title,omitempty"`
+	Instructions *string `json:"instructions,omitempty"`
+	parley.Settings
 }
 
 // ForkInput says where a session is forked: behind At, or behind the message with

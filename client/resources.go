@@ -14,17 +14,26 @@ import (
 
 // AgentInput is a new agent: only Name is needed.
 type AgentInput struct {
-	Name         string           `json:"name"`
-	Slug         string           `json:"slug,omitempty"`
-	Description  string           `json:"description,omitempty"`
-	SystemPrompt string           `json:"system_prompt,omitempty"`
-	Model        parley.ModelID   `json:"model,omitempty"`
-	Tools        []parley.ToolRef `json:"tools,omitempty"`
-	Grants       []parley.Grant   `json:"grants,omitempty"`
-	// Middleware says what stands around its calls.
-	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
-	// ResponseCache asks for kept answers to equal requests; nil: none.
-	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty"`
+	Name        string `json:"name"`
+	Slug        string `json:"slug,omitempty"`
+	Description string `json:"description,omitempty"`
+	Runtime     string `json:"runtime,omitempty"`
+	parley.Settings
+	Tags   []string  `json:"tags,omitempty"`
+	LeadID parley.ID `json:"lead_id,omitzero"`
+}
+
+// AgentPatch changes an agent: what it does not set stays.
+type AgentPatch struct {
+	Name        parley.Change[string] `json:"name,omitzero"`
+	Slug        parley.Change[string] `json:"slug,omitzero"`
+	Description parley.Change[string] `json:"description,omitzero"`
+	Runtime     parley.Change[string] `json:"runtime,omitzero"`
+	parley.SettingsPatch
+	Tags    parley.Change[[]string]           `json:"tags,omitzero"`
+	LeadID  parley.Change[parley.ID]          `json:"lead_id,omitzero"`
+	Status  parley.Change[parley.AgentStatus] `json:"status,omitzero"`
+	OwnerID parley.Change[parley.ID]          `json:"owner_id,omitzero"` // for admins; zero leaves it to them
 }
 
 // ToolNames are tools of the server by their names.
@@ -38,24 +47,29 @@ func ToolNames(names ...string) []parley.ToolRef {
 
 // SessionInput is a new session; an empty one is an agent parley's.
 type SessionInput struct {
-	Agent   string         `json:"agent_id,omitempty"` // id or slug
-	Title   string         `json:"title,omitempty"`
-	Key     string         `json:"key,omitempty"`
-	Model   parley.ModelID `json:"model,omitempty"`
-	Message *MessageInput  `json:"message,omitempty"`
-	Grants  []parley.Grant `json:"grants,omitempty"`
-	// Middleware replaces, field by field, what the agent says of it.
-	Middleware *parley.MiddlewareSettings `json:"middleware,omitempty"`
-	// ResponseCache replaces the agent's.
-	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty"`
+	Agent        string   `json:"agent_id,omitempty"` // id or slug
+	Title        string   `json:"title,omitempty"`
+	Key          string   `json:"key,omitempty"`
+	Instructions string   `json:"instructions,omitempty"`
+	Tags         []string `json:"tags,omitempty"`
+	parley.Settings
+	Message *MessageInput `json:"message,omitempty"`
+}
+
+// SessionPatch changes a session: what it does not set stays.
+type SessionPatch struct {
+	Title        parley.Change[string]   `json:"title,omitzero"`
+	Instructions parley.Change[string]   `json:"instructions,omitzero"`
+	Tags         parley.Change[[]string] `json:"tags,omitzero"`
+	parley.SettingsPatch
 }
 
 // MessageInput is a user message.
 type MessageInput struct {
 	Role    parley.Role        `json:"role"`
 	Content parley.UserContent `json:"content"`
-	Model   parley.ModelID     `json:"model,omitempty"`
-	During  parley.During      `json:"during,omitempty"`
+	parley.Settings
+	During parley.During `json:"during,omitempty"`
 
 	DryRun      bool                    `json:"dry_run,omitempty"` // see Client.DryRun
 	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
@@ -110,14 +124,9 @@ func (c *Client) Agents(ctx context.Context, query url.Values) (Page[parley.Agen
 	return read[Page[parley.Agent]](ctx, c, "/v1/agents", query)
 }
 
-// GiveAgent gives an agent another owner; for admins.
-func (c *Client) GiveAgent(ctx context.Context, idOrSlug string, ownerID parley.ID) (parley.Agent, error) {
-	return call[ownerPatch, parley.Agent](ctx, c, http.MethodPatch, "/v1/agents/"+url.PathEscape(idOrSlug), nil, &ownerPatch{ownerID}, nil)
-}
-
-// ownerPatch gives an agent to another principal.
-type ownerPatch struct {
-	OwnerID parley.ID `json:"owner_id"`
+// UpdateAgent changes an agent.
+func (c *Client) UpdateAgent(ctx context.Context, idOrSlug string, patch AgentPatch) (parley.Agent, error) {
+	return call[AgentPatch, parley.Agent](ctx, c, http.MethodPatch, "/v1/agents/"+url.PathEscape(idOrSlug), nil, &patch, nil)
 }
 
 // ArchiveAgent archives an agent.
@@ -129,6 +138,11 @@ func (c *Client) ArchiveAgent(ctx context.Context, idOrSlug string) error {
 // CreateSession makes a session, or finds the one with its key.
 func (c *Client) CreateSession(ctx context.Context, input SessionInput) (parley.Session, error) {
 	return call[SessionInput, parley.Session](ctx, c, http.MethodPost, "/v1/sessions", nil, &input, nil)
+}
+
+// UpdateSession changes a session.
+func (c *Client) UpdateSession(ctx context.Context, id parley.ID, patch SessionPatch) (parley.Session, error) {
+	return call[SessionPatch, parley.Session](ctx, c, http.MethodPatch, "/v1/sessions/"+id.String(), nil, &patch, nil)
 }
 
 // Session finds a session.

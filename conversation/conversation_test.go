@@ -53,7 +53,7 @@ func open(t *testing.T, home *conversation.Home, input engine.SessionInput) *con
 }
 
 func with(model parley.ModelID, tools ...string) engine.SessionInput {
-	input := engine.SessionInput{Overrides: parley.Overrides{Model: model}}
+	input := engine.SessionInput{Settings: parley.Settings{Model: model}}
 	if len(tools) > 0 {
 		refs := make([]parley.ToolRef, len(tools))
 		for i := range tools {
@@ -158,7 +158,7 @@ func TestCancelKeepsThePartialText(t *testing.T) {
 	if diff := cmp.Diff(record(t, chat), streamed.String()); diff != "" {
 		t.Errorf("(-record +streamed)\n%s", diff)
 	}
-	next, err := chat.Post(t.Context(), engine.MessageInput{Content: json.RawMessage(`{"text":"Still there?"}`), Overrides: parley.Overrides{Model: "sim/echo"}})
+	next, err := chat.Post(t.Context(), engine.MessageInput{Content: json.RawMessage(`{"text":"Still there?"}`), Settings: parley.Settings{Model: "sim/echo"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func ExampleConversation_DryRun() {
 	defer func() { check(home.Close(ctx)) }()
 
 	tools := []parley.ToolRef{{Name: "current_time"}}
-	chat, err := home.Open(ctx, engine.SessionInput{Overrides: parley.Overrides{Model: "sim/tool", Tools: &tools}})
+	chat, err := home.Open(ctx, engine.SessionInput{Settings: parley.Settings{Model: "sim/tool", Tools: &tools}})
 	check(err)
 	run, err := chat.DryRun(ctx, "What time is it?", parley.ScriptedResult{Name: "current_time", Result: json.RawMessage(`"noon"`)})
 	check(err)

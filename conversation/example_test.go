@@ -86,11 +86,11 @@ func ExampleConversation_Tree() {
 	ctx := context.Background()
 	home, end := start(ctx)
 	defer end()
-	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Model: "sim/echo"}, store.Idempotency{})
+	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Settings: parley.Settings{Model: "sim/echo"}}, store.Idempotency{})
 	check(err)
-	_, _, err = home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Captain", Model: "sim/script", Tools: []parley.ToolRef{
+	_, _, err = home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Captain", Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
 		{Name: "ask_scout", Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends the scout to look.", Agent: "scout"}},
-	}}, store.Idempotency{})
+	}}}, store.Idempotency{})
 	check(err)
 	chat, err := home.Open(ctx, engine.SessionInput{AgentID: "captain"})
 	check(err)

@@ -65,7 +65,7 @@ func (c *Conversation) Add(ctx context.Context, text string) (parley.Message, er
 
 // SetModel has the turns from now on use another model; "" is the agent's again.
 func (c *Conversation) SetModel(ctx context.Context, model parley.ModelID) error {
-	_, err := c.home.Engine.UpdateSession(ctx, c.home.Owner, c.ID, engine.SessionPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: model}})
+	_, err := c.home.Engine.UpdateSession(ctx, c.home.Owner, c.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: model}}})
 	return err
 }
 

@@ -72,7 +72,7 @@ func (w *world) await(t *testing.T) {
 // agent makes one that may use the tools, under rules.
 func (w *world) agent(t *testing.T, s *server, name string, grants ...parley.Grant) {
 	t.Helper()
-	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: name, Model: "sim/script", Tools: client.ToolNames("act", "put", "look", "ask_user"), Grants: grants}); err != nil {
+	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: name, Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("act", "put", "look", "ask_user")), Grants: new(grants)}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -85,7 +85,7 @@ func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDurin
 func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	g := newGate(t, at)
 	s := startAt(t, at)
-	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: "Holder", Model: "sim/script", Tools: client.ToolNames("hold")}); err != nil {
+	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: "Holder", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))}}); err != nil {
 		t.Fatal(err)
 	}
 	person := at.sit(t, "chat", "--agent", "holder")

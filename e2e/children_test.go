@@ -28,11 +28,11 @@ func crew(t *testing.T, c *client.Client) (parley.Session, client.Posted) {
 	t.Helper()
 	ctx := t.Context()
 	if _, err := c.Agent(ctx, "captain"); err != nil {
-		_, err := c.CreateAgent(ctx, client.AgentInput{Name: "Scout", Model: "sim/script"})
+		_, err := c.CreateAgent(ctx, client.AgentInput{Name: "Scout", Settings: parley.Settings{Model: "sim/script"}})
 		if err == nil {
-			_, err = c.CreateAgent(ctx, client.AgentInput{Name: "Captain", Model: "sim/script", Tools: []parley.ToolRef{
+			_, err = c.CreateAgent(ctx, client.AgentInput{Name: "Captain", Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
 				{Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends a scout.", Agent: "scout"}},
-			}})
+			}}})
 		}
 		if err != nil {
 			t.Fatal(err)

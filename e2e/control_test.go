@@ -26,7 +26,7 @@ func controlByCommands(t *testing.T, at place) {
 	}
 	server := s.connect()
 	ctx := t.Context()
-	session, err := server.CreateSession(ctx, client.SessionInput{Model: "sim/echo"})
+	session, err := server.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/echo"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestDryRunWritesNothing(t *testing.T) { onEach(t, dryRunWritesNothing) }
 func dryRunWritesNothing(t *testing.T, at place) {
 	s := startAt(t, at)
 	c := s.connect()
-	agent, err := c.CreateAgent(t.Context(), client.AgentInput{Name: "Clock", Model: "sim/tool", Tools: client.ToolNames("current_time")})
+	agent, err := c.CreateAgent(t.Context(), client.AgentInput{Name: "Clock", Settings: parley.Settings{Model: "sim/tool", Tools: new(client.ToolNames("current_time"))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,8 +155,9 @@ func duringEveryState(t *testing.T, at place) {
 	g := newGate(t, at)
 	s := startAt(t, at)
 	for _, agent := range []client.AgentInput{
-		{Name: "Holder", Model: "sim/script", Tools: client.ToolNames("hold")},
-		{Name: "Sender", Model: "sim/script", Tools: []parley.ToolRef{{Agent: &parley.AgentTool{Name: "send", Description: "Sends one.", Agent: "holder"}}}},
+		{Name: "Holder", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))}},
+		{Name: "Sender", Settings: parley.Settings{Model: "sim/script",
+			Tools: &[]parley.ToolRef{{Agent: &parley.AgentTool{Name: "send", Description: "Sends one.", Agent: "holder"}}}}},
 	} {
 		if _, err := s.client.CreateAgent(t.Context(), agent); err != nil {
 			t.Fatal(err)

@@ -125,7 +125,8 @@ func referenceServers(t *testing.T, at place) {
 	}})
 	s := startProgram(t, binary, at, []string{"HELLO=good day", "OPENAI_API_KEY=sk-never-passed-on"})
 	agent, err := s.client.CreateAgent(t.Context(), client.AgentInput{
-		Name: "Ada", Model: "sim/script", Tools: client.ToolNames("every__*", "fs__*", "memory__*", "web__*", "away__*"),
+		Name:     "Ada",
+		Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("every__*", "fs__*", "memory__*", "web__*", "away__*"))},
 	})
 	if err != nil {
 		t.Fatal(err)

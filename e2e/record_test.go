@@ -15,7 +15,7 @@ import (
 // newSession makes a session of a new agent with the built-in tool.
 func newSession(t *testing.T, c *client.Client, model parley.ModelID) parley.Session {
 	t.Helper()
-	session, err := c.CreateSession(t.Context(), client.SessionInput{Model: model})
+	session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: model}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 	spans := collect(t)
 	dir := t.TempDir()
 	first := start(t, dir)
-	session, err := first.client.CreateSession(t.Context(), client.SessionInput{Model: "sim/lorem-60-50"})
+	session, err := first.client.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "sim/lorem-60-50"}})
 	if err != nil {
 		t.Fatal(err)
 	}

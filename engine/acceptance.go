@@ -15,7 +15,7 @@ import (
 // server's tools of all of them. More are further tools that the session gets.
 func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
 	accepted := &parley.Accepted{Agents: map[parley.ID]int{agent.ID: agent.Version}}
-	pending := [][]parley.ToolRef{agent.Tools, more}
+	pending := [][]parley.ToolRef{parley.ValueOf(agent.Tools), more}
 	var digests []string
 	for len(pending) > 0 {
 		refs := pending[0]
@@ -33,7 +33,7 @@ func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.A
 			}
 			if _, seen := accepted.Agents[below.ID]; !seen {
 				accepted.Agents[below.ID] = below.Version
-				pending = append(pending, below.Tools)
+				pending = append(pending, parley.ValueOf(below.Tools))
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (e *Engine) acceptsPatch(ctx context.Context, scope store.Scope, principal 
 		accepted.Agents, accepted.Tools = now.Agents, now.Tools
 	}
 	if patch.Grants.Set {
-		accepted.Grants = &next.Grants
+		accepted.Grants = next.Grants
 	}
 	return accepted, nil
 }
@@ -109,16 +109,8 @@ func (e *Engine) accept(ctx context.Context, scope store.Scope, session *parley.
 	if err != nil {
 		return err
 	}
-	session.Accepted, err = e.accepts(ctx, scope, &agent, toolsOf(session))
+	session.Accepted, err = e.accepts(ctx, scope, &agent, parley.ValueOf(session.Tools))
 	return err
-}
-
-// toolsOf are the tools that a session names itself.
-func toolsOf(session *parley.Session) []parley.ToolRef {
-	if session.Tools == nil {
-		return nil
-	}
-	return *session.Tools
 }
 
 // acceptedBy are the tools that the owner of a session accepts with a patch: those

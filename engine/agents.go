@@ -4,57 +4,24 @@ import (
 	"context"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
 // AgentInput is a new agent. Only Name is needed.
 type AgentInput struct {
-	Slug         string         `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent."`
-	Name         string         `json:"name"`
-	Description  string         `json:"description,omitempty"`
-	SystemPrompt string         `json:"system_prompt,omitempty" doc:"May hold placeholders such as {{session.title}}; {{{{ is a literal {{."`
-	Runtime      string         `json:"runtime,omitempty" doc:"standard by default."`
-	Model        parley.ModelID `json:"model,omitempty" doc:"provider/model"`
-	parley.Parameters
-	Tools  []parley.ToolRef   `json:"tools,omitempty" doc:"Names of the server's tools, or inline definitions that a client answers."`
-	Policy *parley.Policy     `json:"context_policy,omitempty"`
-	Retry  parley.RetryPolicy `json:"retry_policy,omitzero"`
-	Grants []parley.Grant     `json:"grants,omitempty" doc:"Rules about the agent's tool calls; without one that matches, what is destructive is asked about."`
-
-	Limits parley.Limits `json:"limits,omitzero" doc:"What its turns may use."`
-
-	Middleware parley.MiddlewareSettings `json:"middleware,omitzero" doc:"What stands around its calls."`
-	// Compaction is kept as it is given.
-	Compaction *parley.CompactionSettings `json:"compaction,omitempty" doc:"How the summaries of its sessions are written."`
-
-	ResponseCache *parley.ResponseCacheSettings `json:"response_cache,omitempty" doc:"Its answers are kept and given again to equal requests of the workspace."`
-
-	ApprovalTimeout int `json:"approval_timeout,omitempty" minimum:"1" maximum:"2592000" doc:"Seconds until an approval that nobody answers is denied; default 86400."`
-
+	Slug        string `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent."`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Runtime     string `json:"runtime,omitempty" doc:"standard by default."`
+	parley.Settings
 	Tags   []string  `json:"tags,omitempty"`
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
 // widens reports an agent that says what it may run, as a patch does.
 func (a *AgentInput) widens() bool {
-	return len(a.Tools) > 0 || len(a.Grants) > 0 || a.Runtime != ""
-}
-
-// ParameterPatch changes sampling settings one by one; null unsets.
-type ParameterPatch struct {
-	Temperature     parley.Change[*float64] `json:"temperature,omitzero"`
-	TopP            parley.Change[*float64] `json:"top_p,omitzero"`
-	MaxTokens       parley.Change[*int]     `json:"max_tokens,omitzero"`
-	Seed            parley.Change[*int64]   `json:"seed,omitzero"`
-	ReasoningEffort parley.Change[*string]  `json:"reasoning_effort,omitzero"`
-}
-
-func (p ParameterPatch) apply(to *parley.Parameters) {
-	apply(p.Temperature, &to.Temperature)
-	apply(p.TopP, &to.TopP)
-	apply(p.MaxTokens, &to.MaxTokens)
-	apply(p.Seed, &to.Seed)
-	apply(p.ReasoningEffort, &to.ReasoningEffort)
+	return len(parley.ValueOf(a.Tools)) > 0 || len(parley.ValueOf(a.Grants)) > 0 || a.Runtime != ""
 }
 
 // apply sets a field that the change names.
@@ -66,27 +33,11 @@ func apply[T any](change parley.Change[T], to *T) {
 
 // AgentPatch changes an agent: absent fields stay, null clears.
 type AgentPatch struct {
-	Slug         parley.Change[string]         `json:"slug,omitzero"`
-	Name         parley.Change[string]         `json:"name,omitzero"`
-	Description  parley.Change[string]         `json:"description,omitzero"`
-	SystemPrompt parley.Change[string]         `json:"system_prompt,omitzero"`
-	Runtime      parley.Change[string]         `json:"runtime,omitzero"`
-	Model        parley.Change[parley.ModelID] `json:"model,omitzero"`
-	ParameterPatch
-	Tools  parley.Change[[]parley.ToolRef]   `json:"tools,omitzero"`
-	Policy parley.Change[*parley.Policy]     `json:"context_policy,omitzero"`
-	Retry  parley.Change[parley.RetryPolicy] `json:"retry_policy,omitzero"`
-	Grants parley.Change[[]parley.Grant]     `json:"grants,omitzero"`
-
-	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
-
-	Middleware parley.Change[parley.MiddlewareSettings]  `json:"middleware,omitzero"`
-	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
-
-	ResponseCache parley.Change[*parley.ResponseCacheSettings] `json:"response_cache,omitzero"`
-
-	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
-
+	Slug        parley.Change[string] `json:"slug,omitzero"`
+	Name        parley.Change[string] `json:"name,omitzero"`
+	Description parley.Change[string] `json:"description,omitzero"`
+	Runtime     parley.Change[string] `json:"runtime,omitzero"`
+	parley.SettingsPatch
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
 	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
@@ -130,9 +81,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 	scope := call.Scope
 	agent := parley.Agent{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
-		Description: input.Description, SystemPrompt: input.SystemPrompt, Runtime: input.Runtime, Model: input.Model,
-		Parameters: input.Parameters, Tools: input.Tools, Policy: input.Policy, Retry: input.Retry,
-		Grants: input.Grants, Limits: input.Limits, Middleware: input.Middleware, Compaction: input.Compaction, ResponseCache: input.ResponseCache, ApprovalTimeout: input.ApprovalTimeout,
+		Description: input.Description, Runtime: input.Runtime, Settings: input.Settings,
 		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
 		OwnerID: principal.ID, OwnerName: principal.Name, ChangedByID: principal.ID,
 	}
@@ -150,7 +99,7 @@ func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, in
 	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
 		return parley.Agent{}, false, err
 	}
-	agent.Accepted.Grants = &agent.Grants
+	agent.Accepted.Grants = agent.Grants
 	made, repeat, err := e.store.CreateAgent(ctx, agent, idempotency)
 	if err == nil {
 		call.about(on(made.ID))
@@ -366,21 +315,8 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Slug, &agent.Slug)
 	apply(p.Name, &agent.Name)
 	apply(p.Description, &agent.Description)
-	apply(p.SystemPrompt, &agent.SystemPrompt)
 	apply(p.Runtime, &agent.Runtime)
-	apply(p.Model, &agent.Model)
-	p.ParameterPatch.apply(&agent.Parameters)
-	apply(p.Tools, &agent.Tools)
-	apply(p.Policy, &agent.Policy)
-	apply(p.Retry, &agent.Retry)
-	apply(p.Grants, &agent.Grants)
-	if p.Limits.Set {
-		agent.Limits = p.Limits.Value.Over(agent.Limits)
-	}
-	apply(p.ApprovalTimeout, &agent.ApprovalTimeout)
-	apply(p.Middleware, &agent.Middleware)
-	apply(p.Compaction, &agent.Compaction)
-	apply(p.ResponseCache, &agent.ResponseCache)
+	agent.Settings = setting.Patched(agent.Settings, &p.SettingsPatch)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
 	apply(p.Status, &agent.Status)

@@ -125,5 +125,5 @@ func (e *Engine) mayLast(ctx context.Context, scope store.Scope, principal parle
 	if err != nil {
 		return err
 	}
-	return e.grants(ctx, scope, principal, approval.SessionID)
+	return e.mayGrant(ctx, scope, principal, approval.SessionID)
 }

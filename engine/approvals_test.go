@@ -69,19 +69,19 @@ func TestGrantsAreNotSetOnMessages(t *testing.T) {
 	h := newHouse(t, nobody)
 	session := h.open(t, engine.SessionInput{})
 	content := json.RawMessage(`{"text":"Go"}`)
-	for field, overrides := range map[string]parley.Overrides{
+	for field, overrides := range map[string]parley.Settings{
 		"grants":           {Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}},
-		"approval_timeout": {ApprovalTimeout: 5},
+		"approval_timeout": {ApprovalTimeout: new(5)},
 	} {
-		_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: parley.RoleUser, Content: content, Overrides: overrides}, store.Idempotency{})
+		_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: parley.RoleUser, Content: content, Settings: overrides}, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, field)
 	}
 	bad := []parley.Grant{{Tool: "*", Effect: "perhaps"}}
-	_, err := h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &bad}})
+	_, err := h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &bad}}})
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
-	_, err = h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{ApprovalTimeout: parley.Change[int]{Set: true, Value: -1}})
+	_, err = h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{ApprovalTimeout: parley.Change[*int]{Set: true, Value: new(-1)}}})
 	wantCode(t, err, parley.CodeInvalid, "approval_timeout")
-	_, _, err = h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "x", Grants: bad}, store.Idempotency{})
+	_, _, err = h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "x", Settings: parley.Settings{Grants: new(bad)}}, store.Idempotency{})
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
 }
 

@@ -98,7 +98,7 @@ func (e *Engine) checkFilesIn(ctx context.Context, scope store.Scope, session pa
 	if err != nil {
 		return err
 	}
-	return e.checkFiles(ctx, scope, message, agent.Model, session.Model, message.Overrides.Model)
+	return e.checkFiles(ctx, scope, message, agent.Model, session.Model, message.Settings.Model)
 }
 
 // checkFilesOf is checkFilesIn for a message of a session that has to be read first.

@@ -34,14 +34,6 @@ func checkAgentTool(tool parley.AgentTool) error {
 	return checkDefinition(tool.Definition())
 }
 
-// findAgentsOf is findAgents for what a session or a message sets over its agent.
-func (e *Engine) findAgentsOf(ctx context.Context, scope store.Scope, overrides parley.Overrides) error {
-	if overrides.Tools == nil {
-		return nil
-	}
-	return e.findAgents(ctx, scope, *overrides.Tools)
-}
-
 // findAgents wants the agents that tools name to be there. Agents may name each
 // other and themselves: own are the names of the one that is being written.
 func (e *Engine) findAgents(ctx context.Context, scope store.Scope, refs []parley.ToolRef, own ...string) error {

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -45,10 +46,8 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 		return err
 	}
 	policy := session.DefaultPolicy()
-	for _, set := range []*parley.Policy{agent.Policy, session.Policy} { // wider first
-		if set != nil {
-			policy = *set
-		}
+	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
+		policy = *set
 	}
 	if policy.Kind != parley.PolicySummary {
 		return parley.Conflict(policy.Kind, `the context policy of this session is %s, which shows no summaries; set context_policy to {"kind":"summary"}, then compact it`, policy)

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/runner"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -111,8 +112,11 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 	of := runner.DryTurn{Session: session, Fresh: true}
 	of.Session.RootID, of.Session.CreatedAt, of.Session.UpdatedAt = session.ID, parley.Now(), parley.Now()
 	if session.Key != "" {
-		found, err := e.store.SessionByKey(ctx, scope, session.Key)
+		wanted := store.NewSession{Session: session, Named: input.named()}
+		found, err := e.store.SessionByKey(ctx, store.Scope{WorkspaceID: scope.WorkspaceID}, session.Key)
 		switch {
+		case err == nil && !wanted.Serves(scope, &found):
+			return DryRun{}, store.KeyTaken()
 		case err == nil:
 			of = runner.DryTurn{Session: found}
 		case parley.ErrorCode(err) != parley.CodeNotFound:
@@ -157,13 +161,13 @@ func (e *Engine) dryTurn(ctx context.Context, scope store.Scope, principal parle
 	}
 	message, err := e.newMessage(principal, input)
 	if err == nil {
-		err = e.findAgentsOf(ctx, scope, input.Overrides)
+		err = e.findAgents(ctx, scope, parley.ValueOf(input.Tools))
 	}
 	if err == nil {
 		of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
 	}
 	if err == nil {
-		err = e.checkFiles(ctx, scope, &message, of.Agent.Model, of.Session.Model, message.Overrides.Model)
+		err = e.checkFiles(ctx, scope, &message, of.Agent.Model, of.Session.Model, message.Settings.Model)
 	}
 	of.Message = message
 	return err
@@ -172,10 +176,7 @@ func (e *Engine) dryTurn(ctx context.Context, scope store.Scope, principal parle
 // keepsRate refuses a dry run where a message would be refused for its pace. It
 // is not counted itself.
 func (e *Engine) keepsRate(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
-	limits := of.Agent.Limits
-	if of.Session.Limits != nil {
-		limits = of.Session.Limits.Over(limits)
-	}
+	limits := parley.ValueOf(setting.Limits.Nearest(&of.Agent.Settings, &of.Session.Settings))
 	if limits.RequestsPerMinute == nil || of.Fresh {
 		return nil
 	}

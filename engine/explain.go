@@ -10,6 +10,7 @@ import (
 	"parley"
 	"parley/model"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -229,10 +230,7 @@ func (e *Engine) limitsOf(ctx context.Context, scope store.Scope, id parley.ID) 
 	if err != nil {
 		return parley.Limits{}, err
 	}
-	if session.Limits == nil {
-		return agent.Limits, nil
-	}
-	return session.Limits.Over(agent.Limits), nil
+	return parley.ValueOf(setting.Limits.Nearest(&agent.Settings, &session.Settings)), nil
 }
 
 // otherAttempts lists the other attempts of a call's step, oldest first.

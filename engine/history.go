@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -15,8 +16,7 @@ type BranchInput struct {
 	Instructions *string           `json:"instructions,omitempty"`
 	Visibility   parley.Visibility `json:"visibility,omitempty" enum:"private,workspace" doc:"That of the session that is forked when it is one's own; private when it is another's."`
 	Metadata     json.RawMessage   `json:"metadata,omitempty"`
-	parley.Overrides
-	Policy *parley.Policy `json:"context_policy,omitempty"`
+	parley.Settings
 }
 
 // ForkInput says where a session is forked, and what the fork is to have other.
@@ -64,7 +64,7 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {
-			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
+			err = e.findAgents(ctx, scope, parley.ValueOf(input.Message.Tools))
 		}
 		if err != nil {
 			return store.Opened{}, inside("message", err)
@@ -126,7 +126,7 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 	if err != nil {
 		return store.Opened{}, err
 	}
-	again := MessageInput{Content: message.Content, Metadata: message.Metadata, AgentType: message.AgentType, ContextNote: message.ContextNote, Overrides: message.Overrides}
+	again := MessageInput{Content: message.Content, Metadata: message.Metadata, AgentType: message.AgentType, ContextNote: message.ContextNote, Settings: message.Settings}
 	if content != nil {
 		again.Content, again.ContextNote = content, ""
 	}
@@ -193,7 +193,7 @@ func (e *Engine) branch(ctx context.Context, scope store.Scope, principal parley
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(), ParentSessionID: parent.ID,
 		AgentID: parent.AgentID, ProjectID: parent.ProjectID, Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parent.Mode,
 		Type: parent.Type, Feature: parent.Feature, Task: parent.Task, Title: either(input.Title, parent.Title), Instructions: parent.Instructions,
-		Tags: parent.Tags, Metadata: parent.Metadata, Overrides: parent.Overrides, Policy: parent.Policy, Retry: parent.Retry, During: parent.During,
+		Tags: parent.Tags, Metadata: parent.Metadata, Settings: parent.Settings, During: parent.During,
 	}
 	if parent.OwnerID == principal.ID {
 		session.Visibility = parent.Visibility
@@ -233,19 +233,13 @@ func (e *Engine) setBranch(ctx context.Context, scope store.Scope, session *parl
 			return err
 		}
 	}
-	if err := e.checkOverrides(input.Overrides); err != nil {
+	if err := e.checkSettings(setting.Fork, &input.Settings); err != nil {
 		return err
 	}
-	if err := e.findAgentsOf(ctx, scope, input.Overrides); err != nil {
+	if err := e.findAgents(ctx, scope, parley.ValueOf(input.Tools)); err != nil {
 		return err
 	}
-	if err := checkPolicies(input.Policy, nil); err != nil {
-		return err
-	}
-	if input.Policy != nil {
-		session.Policy = input.Policy
-	}
-	session.Overrides = input.Overrides.Over(session.Overrides)
+	session.Settings = setting.Over(input.Settings, session.Settings)
 	return nil
 }
 

@@ -18,7 +18,7 @@ type MessageInput struct {
 	ContextNote string          `json:"context_note,omitempty" doc:"Volatile context, sent to the model before the text."`
 	AgentType   string          `json:"agent_type,omitempty"`
 	Iteration   int             `json:"iteration,omitempty"`
-	parley.Overrides
+	parley.Settings
 	During  parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens if a turn is unfinished; the session's setting by default."`
 	Respond *bool         `json:"respond,omitempty" doc:"false records a user message without starting a turn."`
 
@@ -77,7 +77,7 @@ func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, se
 	}
 	message, err := e.newMessage(principal, input)
 	if err == nil {
-		err = e.findAgentsOf(ctx, scope, input.Overrides)
+		err = e.findAgents(ctx, scope, parley.ValueOf(input.Tools))
 	}
 	if err == nil {
 		err = e.checkFilesOf(ctx, scope, sessionID, &message)
@@ -141,7 +141,7 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Message{}, err
 	}
-	if err := e.checkFilesOf(ctx, scope, message.SessionID, &store.NewMessage{Role: message.Role, Content: content, Overrides: message.Overrides}); err != nil {
+	if err := e.checkFilesOf(ctx, scope, message.SessionID, &store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings}); err != nil {
 		return parley.Message{}, err
 	}
 	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, content)

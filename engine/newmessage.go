@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -58,7 +59,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 		ID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: content,
 		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
 		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
-		Overrides: input.Overrides, During: input.During,
+		Settings: input.Settings, During: input.During,
 		TokenEstimate: prompt.EstimateContent(cmp.Or(input.Model, e.models.Default()), input.Role, content),
 	}
 	switch input.Role {
@@ -89,29 +90,7 @@ func (e *Engine) checkUserInput(input MessageInput) error {
 	case input.Internal && (input.Respond == nil || *input.Respond):
 		return parley.InvalidField("internal", "an internal message is in no context, so no turn can answer it; post it with respond false")
 	}
-	if err := checkMessageOverrides(input.Overrides); err != nil {
-		return err
-	}
-	return e.checkOverrides(input.Overrides)
-}
-
-// checkMessageOverrides refuses what a session or an agent sets, never a message.
-func checkMessageOverrides(overrides parley.Overrides) error {
-	switch {
-	case overrides.Grants != nil:
-		return parley.InvalidField("grants", "are set on the agent or the session, not on a message")
-	case overrides.Limits != nil:
-		return parley.InvalidField("limits", "are set on the agent or the session, not on a message")
-	case overrides.Compaction != nil:
-		return parley.InvalidField("compaction", "is set on the agent or the session, not on a message")
-	case overrides.Middleware != nil:
-		return parley.InvalidField("middleware", "is set on the agent or the session, not on a message")
-	case overrides.ResponseCache != nil:
-		return parley.InvalidField("response_cache", "is set on the agent or the session, not on a message")
-	case overrides.ApprovalTimeout != 0:
-		return parley.InvalidField("approval_timeout", "is set on the agent or the session, not on a message")
-	}
-	return nil
+	return e.checkSettings(setting.Message, &input.Settings)
 }
 
 // checkRecordedInput checks the roles that are recorded alone.
@@ -122,7 +101,7 @@ func checkRecordedInput(input MessageInput) error {
 		return parley.InvalidField("respond", "only a user message starts a turn, not a %s", role)
 	case input.During != "":
 		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
-	case !input.IsZero():
+	case !setting.IsZero(&input.Settings):
 		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by those of role %s", role)
 	case input.ContextNote != "":
 		return parley.InvalidField("context_note", "belongs to user messages, not to a %s", role)

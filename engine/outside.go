@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -52,7 +53,7 @@ type OutsideResult struct {
 
 // openOutside makes what the store takes of a message that is opened as streaming.
 func openOutside(principal parley.Principal, input MessageInput) (store.NewMessage, error) {
-	others := input.Overrides
+	others := input.Settings
 	others.Model = ""
 	switch {
 	case input.Status != parley.MessageStreaming:
@@ -63,11 +64,11 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 		return store.NewMessage{}, parley.InvalidField("content", "a message that is opened as streaming is empty: append to it")
 	case input.Internal:
 		return store.NewMessage{}, parley.InvalidField("internal", "an internal message is not streamed to anybody; post it whole")
-	case !others.IsZero():
+	case !setting.IsZero(&others):
 		return store.NewMessage{}, parley.InvalidField("system_prompt", "of these fields only model belongs to a message that is written outside")
 	}
 	model := input.Model
-	input.Overrides = parley.Overrides{}
+	input.Settings = parley.Settings{}
 	if err := checkRecordedInput(input); err != nil {
 		return store.NewMessage{}, err
 	}

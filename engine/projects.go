@@ -97,7 +97,8 @@ const (
 	Cascade Disposal = "cascade"
 )
 
-// DeleteProject removes a project; the directory itself is not touched.
+// DeleteProject removes a project; the directory itself is not touched. CodeForbidden
+// for a member while sessions of others use it.
 func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, id parley.ID, sessions Disposal) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "deleteProject", DropProjects, on(id))
 	if err != nil {
@@ -108,7 +109,7 @@ func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, 
 	if sessions == Cascade && ReachOf(principal.Role, DropSessions) != ReachAll {
 		return parley.Errorf(parley.CodeForbidden, "Only an admin may delete a project together with its sessions, for others may own them. Without cascade they are detached.")
 	}
-	return e.store.DeleteProject(ctx, scope.WorkspaceID, id, sessions == Cascade)
+	return e.store.DeleteProject(ctx, scope, id, sessions == Cascade)
 }
 
 // MayChooseDirectories reports whether a principal may list directories and make

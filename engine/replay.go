@@ -12,6 +12,7 @@ import (
 	"parley"
 	"parley/model"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -61,7 +62,7 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 		return ReplayResult{}, err
 	}
 	defer leave()
-	if err := input.Parameters.Validate(); err != nil {
+	if err := setting.CheckParameters(input.Parameters); err != nil {
 		return ReplayResult{}, err
 	}
 	original, err := e.store.Call(ctx, scope, id)
@@ -136,7 +137,8 @@ func (r *repeated) whole() parley.ReplayAnswer {
 // prepareReplay makes a call's request again under other settings.
 func (e *Engine) prepareReplay(ctx context.Context, scope store.Scope, original parley.Call, input ReplayInput) (*replay, error) {
 	call := original
-	call.ID, call.Parameters = parley.NewID(), input.Parameters.Over(original.Parameters)
+	call.ID = parley.NewID()
+	call.Parameters = setting.Over(parley.Settings{Parameters: input.Parameters}, parley.Settings{Parameters: original.Parameters}).Parameters
 	if input.Model != "" && input.Model != original.Model {
 		if call.Model = input.Model; call.Model.Provider() != original.Model.Provider() {
 			call.EncoderVersion, call.Manifest.CacheKey = 0, ""

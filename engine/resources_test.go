@@ -18,13 +18,13 @@ func TestAgentPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "One", Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "One", Settings: parley.Settings{Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patched, err := h.UpdateAgent(ctx, h.member, "one", engine.AgentPatch{
-		Name:           parley.Change[string]{Set: true, Value: "Two"},
-		ParameterPatch: engine.ParameterPatch{Temperature: parley.Change[*float64]{Set: true}},
+		Name:          parley.Change[string]{Set: true, Value: "Two"},
+		SettingsPatch: parley.SettingsPatch{Temperature: parley.Change[*float64]{Set: true}},
 	})
 	if err != nil || patched.Version != 2 || patched.Name != "Two" || patched.Slug != "one" || patched.Temperature != nil || *patched.Seed != 7 {
 		t.Fatalf("UpdateAgent = %+v, %v", patched, err)
@@ -44,7 +44,7 @@ func TestAgentPatch(t *testing.T) {
 		wg.Go(func() {
 			patch := engine.AgentPatch{Description: parley.Change[string]{Set: true, Value: "d"}}
 			if i%2 == 0 {
-				patch = engine.AgentPatch{ParameterPatch: engine.ParameterPatch{TopP: parley.Change[*float64]{Set: true, Value: ptr(0.9)}}}
+				patch = engine.AgentPatch{SettingsPatch: parley.SettingsPatch{TopP: parley.Change[*float64]{Set: true, Value: ptr(0.9)}}}
 			}
 			if _, err := h.UpdateAgent(ctx, h.member, "one", patch); err != nil {
 				t.Error(err)
@@ -76,12 +76,12 @@ func TestSessionPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	session := h.open(t, engine.SessionInput{Overrides: parley.Overrides{Model: "sim/echo", Parameters: parley.Parameters{Seed: ptr(int64(1))}}})
+	session := h.open(t, engine.SessionInput{Settings: parley.Settings{Model: "sim/echo", Parameters: parley.Parameters{Seed: ptr(int64(1))}}})
 	var wg sync.WaitGroup
 	for _, patch := range []engine.SessionPatch{
-		{Model: parley.Change[parley.ModelID]{Set: true, Value: "sim/reason"}},
-		{ParameterPatch: engine.ParameterPatch{Temperature: parley.Change[*float64]{Set: true, Value: ptr(0.0)}}},
-		{SystemPrompt: parley.Change[*string]{Set: true, Value: ptr("Be brief.")}},
+		{SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: "sim/reason"}}},
+		{SettingsPatch: parley.SettingsPatch{Temperature: parley.Change[*float64]{Set: true, Value: ptr(0.0)}}},
+		{SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true, Value: ptr("Be brief.")}}},
 		{Tags: parley.Change[[]string]{Set: true, Value: []string{"a", "a", " b "}}},
 		{Pinned: parley.Change[bool]{Set: true, Value: true}},
 	} {
@@ -96,22 +96,22 @@ func TestSessionPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := parley.Overrides{Model: "sim/reason", SystemPrompt: ptr("Be brief."), Parameters: parley.Parameters{Seed: ptr(int64(1)), Temperature: ptr(0.0)}}
-	if diff := cmp.Diff(want, got.Overrides); diff != "" {
+	want := parley.Settings{Model: "sim/reason", SystemPrompt: ptr("Be brief."), Parameters: parley.Parameters{Seed: ptr(int64(1)), Temperature: ptr(0.0)}}
+	if diff := cmp.Diff(want, got.Settings); diff != "" {
 		t.Errorf("overrides (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, got.Tags); diff != "" || !got.Pinned {
 		t.Errorf("pinned %v, tags:\n%s", got.Pinned, diff)
 	}
-	cleared, err := h.UpdateSession(ctx, h.member, session.ID, engine.SessionPatch{SystemPrompt: parley.Change[*string]{Set: true}, Model: parley.Change[parley.ModelID]{Set: true}})
+	cleared, err := h.UpdateSession(ctx, h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true}, Model: parley.Change[parley.ModelID]{Set: true}}})
 	if err != nil || cleared.SystemPrompt != nil || cleared.Model != "" || cleared.Seed == nil {
-		t.Errorf("clearing: %+v, %v", cleared.Overrides, err)
+		t.Errorf("clearing: %+v, %v", cleared.Settings, err)
 	}
 	for field, patch := range map[string]engine.SessionPatch{
-		"model":         {Model: parley.Change[parley.ModelID]{Set: true, Value: "nobody/x"}},
+		"model":         {SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: "nobody/x"}}},
 		"visibility":    {Visibility: parley.Change[parley.Visibility]{Set: true, Value: "all"}},
 		"during":        {During: parley.Change[parley.During]{Set: true, Value: "x"}},
-		"system_prompt": {SystemPrompt: parley.Change[*string]{Set: true, Value: ptr("{{bad}}")}},
+		"system_prompt": {SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true, Value: ptr("{{bad}}")}}},
 	} {
 		_, err := h.UpdateSession(ctx, h.member, session.ID, patch)
 		wantCode(t, err, parley.CodeInvalid, field)

@@ -80,14 +80,14 @@ var permissions = [...]Permission{
 	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
-	{PatchSessions, "change and archive sessions", ReachNone, ReachVisible, ReachAll},
-	{GrantSessions, "say what a session may run: its tools and grants, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
+	{PatchSessions, "change how sessions are listed (title, tags, pinned, metadata); archive them", ReachNone, ReachVisible, ReachAll},
+	{GrantSessions, "say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
 	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
-	{DropProjects, "delete projects (with their sessions: admins)", ReachNone, ReachAll, ReachAll},
+	{DropProjects, "delete projects that only one's own sessions use; admins any, and with their sessions", ReachNone, ReachAll, ReachAll},
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
 	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
@@ -161,18 +161,12 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may do this.")
 }
 
-// grants refuses what says what another's session may run: whoever widens it could
-// have it run what its owner was never asked about.
-func (e *Engine) grants(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
-	if ReachOf(principal.Role, GrantSessions) == ReachAll {
-		return nil
-	}
-	session, err := e.store.Session(ctx, scope, sessionID)
-	if err != nil {
+// mayGrant refuses a yes that lasts in another's session: whoever gives it could have
+// it run what its owner was never asked about.
+func (e *Engine) mayGrant(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
+	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
+	if err != nil || theirs {
 		return err
-	}
-	if owns(principal, GrantSessions, session) == nil {
-		return nil
 	}
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.")
 }

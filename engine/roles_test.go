@@ -60,7 +60,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.GrantAgents: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{Grants: parley.Change[[]parley.Grant]{Set: true}})
+			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}}})
 			return err
 		},
 		engine.ReadSessions: func(p parley.Principal, s parley.ID) error {
@@ -88,7 +88,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.GrantSessions: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}})
+			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}}})
 			return err
 		},
 		engine.ShareSessions: func(p parley.Principal, s parley.ID) error {

@@ -25,7 +25,7 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 8
 	h := newHouse(t, realWorker)
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Model: "sim/script"}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Settings: parley.Settings{Model: "sim/script"}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	// It stays below the budget of a request, and is seconds of work.
 	slow := parley.MiddlewareSettings{Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}}}
 	one := 1
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Model: "sim/echo", Middleware: slow, Limits: parley.Limits{MaxSeconds: &one}}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Settings: parley.Settings{Model: "sim/echo", Middleware: new(slow), Limits: &parley.Limits{MaxSeconds: &one}}}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
 	}

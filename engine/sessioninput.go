@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal pa
 		Visibility: either(input.Visibility, parley.VisibilityPrivate), Kind: either(input.Kind, parley.KindAgent),
 		Mode: either(input.Mode, parley.ModeForeground), Type: input.Type, Feature: input.Feature, Task: input.Task,
 		Key: input.Key, Title: input.Title, Instructions: input.Instructions, Pinned: input.Pinned,
-		Overrides: input.Overrides, Policy: input.Policy, Retry: input.Retry, During: input.During,
+		Settings: input.Settings, During: input.During,
 	}
 	if err := checkSessionWords(session); err != nil {
 		return none, err
@@ -41,13 +42,10 @@ func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal pa
 	if session.Metadata, err = checkMetadata(input.Metadata); err != nil {
 		return none, err
 	}
-	if err := e.checkOverrides(session.Overrides); err != nil {
+	if err := e.checkSettings(setting.Session, &session.Settings); err != nil {
 		return none, err
 	}
-	if err := e.findAgentsOf(ctx, scope, session.Overrides); err != nil {
-		return none, err
-	}
-	if err := checkPolicies(session.Policy, session.Retry); err != nil {
+	if err := e.findAgents(ctx, scope, parley.ValueOf(session.Tools)); err != nil {
 		return none, err
 	}
 	agent, err := e.agent(ctx, scope, either(input.AgentID, parley.BuiltinAgentSlug))
@@ -58,7 +56,7 @@ func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal pa
 		return none, err
 	}
 	session.AgentID = agent.ID
-	session.Accepted, err = e.accepts(ctx, scope, &agent, toolsOf(&session))
+	session.Accepted, err = e.accepts(ctx, scope, &agent, parley.ValueOf(session.Tools))
 	return session, err
 }
 
@@ -166,8 +164,6 @@ func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal
 	set(patch.Instructions, &change.Instructions)
 	set(patch.Pinned, &change.Pinned)
 	set(patch.ProjectID, &change.ProjectID)
-	set(patch.Policy, &change.Policy)
-	set(patch.Retry, &change.Retry)
 	set(patch.During, &change.During)
 	set(patch.Visibility, &change.Visibility)
 	set(patch.Archived, &change.Archived)
@@ -191,9 +187,6 @@ func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal
 		}
 		change.Metadata = &metadata
 	}
-	if err := checkPolicies(patch.Policy.Value, patch.Retry.Value); err != nil {
-		return change, err
-	}
 	if patch.During.Set && patch.During.Value != "" && !patch.During.Value.Valid() {
 		return change, parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(patch.During.Value), 32))
 	}
@@ -204,16 +197,12 @@ func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal
 			return change, parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(patch.Visibility.Value), 32))
 		}
 	}
-	change.Overrides = parley.OverridesChange{
-		Model: patch.Model, SystemPrompt: patch.SystemPrompt, Temperature: patch.Temperature, TopP: patch.TopP, MaxTokens: patch.MaxTokens,
-		Seed: patch.Seed, ReasoningEffort: patch.ReasoningEffort, Tools: patch.Tools,
-		Grants: patch.Grants, Limits: patch.Limits, ApprovalTimeout: patch.ApprovalTimeout, Middleware: patch.Middleware, Compaction: patch.Compaction, ResponseCache: patch.ResponseCache,
-	}
-	changed := change.Overrides.Over(parley.Overrides{}) // each is right or wrong by itself
-	if err := e.checkOverrides(changed); err != nil {
+	change.Settings = patch.SettingsPatch
+	changed := setting.Patched(parley.Settings{}, &change.Settings) // each is right or wrong by itself
+	if err := e.checkSettings(setting.Session, &changed); err != nil {
 		return change, err
 	}
-	if err := e.findAgentsOf(ctx, scope, changed); err != nil {
+	if err := e.findAgents(ctx, scope, parley.ValueOf(changed.Tools)); err != nil {
 		return change, err
 	}
 	if !patch.Visibility.Set || ReachOf(principal.Role, ShareSessions) == ReachAll {

@@ -21,19 +21,21 @@ type SessionInput struct {
 	Type            string             `json:"type,omitempty"`
 	Feature         string             `json:"feature,omitempty"`
 	Task            string             `json:"task,omitempty"`
-	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one."`
+	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see."`
 	Title           string             `json:"title,omitempty" doc:"Made from the first message when absent."`
 	Instructions    string             `json:"instructions,omitempty"`
 	Tags            []string           `json:"tags,omitempty"`
 	Pinned          bool               `json:"pinned,omitempty"`
 	Metadata        json.RawMessage    `json:"metadata,omitempty"`
-	parley.Overrides
-	Policy   *parley.Policy      `json:"context_policy,omitempty"`
-	Retry    *parley.RetryPolicy `json:"retry_policy,omitempty"`
-	During   parley.During       `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
-	ClientID string              `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
-	Message  *MessageInput       `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
+	parley.Settings
+	During   parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens to a message that arrives during a turn; queue by default."`
+	ClientID string        `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
+	Message  *MessageInput `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
 	DryInput
+}
+
+func (input *SessionInput) named() store.Named {
+	return store.Named{Agent: input.AgentID != "", Visibility: input.Visibility != ""}
 }
 
 // SessionPatch changes a session: absent fields stay, null clears.
@@ -44,23 +46,7 @@ type SessionPatch struct {
 	Tags         parley.Change[[]string]        `json:"tags,omitzero"`
 	ProjectID    parley.Change[parley.ID]       `json:"project_id,omitzero"`
 	Metadata     parley.Change[json.RawMessage] `json:"metadata,omitzero"`
-	Model        parley.Change[parley.ModelID]  `json:"model,omitzero"`
-	SystemPrompt parley.Change[*string]         `json:"system_prompt,omitzero"`
-	ParameterPatch
-	Tools  parley.Change[*[]parley.ToolRef]   `json:"tools,omitzero"`
-	Policy parley.Change[*parley.Policy]      `json:"context_policy,omitzero"`
-	Retry  parley.Change[*parley.RetryPolicy] `json:"retry_policy,omitzero"`
-	Grants parley.Change[*[]parley.Grant]     `json:"grants,omitzero"`
-
-	Limits parley.Change[*parley.LimitsPatch] `json:"limits,omitzero" doc:"Fields that are left out stay, null lifts one; null in its place lifts all."`
-
-	ApprovalTimeout parley.Change[int] `json:"approval_timeout,omitzero" minimum:"1" maximum:"2592000"`
-
-	Middleware parley.Change[*parley.MiddlewareSettings] `json:"middleware,omitzero"`
-	Compaction parley.Change[*parley.CompactionSettings] `json:"compaction,omitzero"`
-
-	ResponseCache parley.Change[*parley.ResponseCacheSettings] `json:"response_cache,omitzero"`
-
+	parley.SettingsPatch
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
@@ -103,7 +89,7 @@ type FeatureArchived struct {
 
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
-// message posted there. A turn that may run at once is started here.
+// message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at once is started here.
 func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
@@ -124,14 +110,14 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
 		return store.Opened{}, err
 	}
-	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
+	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Named: input.named(), Idempotency: idempotency}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {
 			err = input.Message.notDry("dry_run")
 		}
 		if err == nil {
-			err = e.findAgentsOf(ctx, scope, input.Message.Overrides)
+			err = e.findAgents(ctx, scope, parley.ValueOf(input.Message.Tools))
 		}
 		if err == nil {
 			err = e.checkFilesIn(ctx, scope, session, &first)
@@ -255,7 +241,7 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 }
 
 // UpdateSession applies a patch. CodeConflict when archiving with a turn
-// unfinished; CodeForbidden when a member changes the visibility, tools or grants of another's.
+// unfinished; CodeForbidden when a member changes of another's what is its owner's to say.
 func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateSession", PatchSessions, of(id))
 	if err != nil {
@@ -263,10 +249,8 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	if patch.Tools.Set || patch.Grants.Set {
-		if err := e.grants(ctx, scope, principal, id); err != nil {
-			return parley.Session{}, err
-		}
+	if err := e.mayPatch(ctx, scope, principal, id, &patch); err != nil {
+		return parley.Session{}, err
 	}
 	change, err := e.sessionChange(ctx, scope, principal, id, patch)
 	if err != nil {

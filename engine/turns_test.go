@@ -22,8 +22,8 @@ func TestCallsRebuildExactly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, realWorker)
 	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{
-		Name: "Clock", SystemPrompt: "You are the clock of {{session.title}}.", Model: "sim/tool",
-		Tools: []parley.ToolRef{{Name: "current_time"}},
+		Name:     "Clock",
+		Settings: parley.Settings{SystemPrompt: new("You are the clock of {{session.title}}."), Model: "sim/tool", Tools: &[]parley.ToolRef{{Name: "current_time"}}},
 	}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)

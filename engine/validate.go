@@ -11,6 +11,7 @@ import (
 	"parley"
 	"parley/internal/schema"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -68,45 +69,11 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 	if agent.Status != parley.AgentActive && agent.Status != parley.AgentArchived {
 		return parley.InvalidField("status", "%q is not one of active, archived", parley.Clip(string(agent.Status), 32))
 	}
-	if err := checkPrompt(agent.SystemPrompt); err != nil {
+	setting.Complete(&agent.Settings)
+	if err := e.checkSettings(setting.Agent, &agent.Settings); err != nil {
 		return err
 	}
-	if err := e.checkModel(agent.Model); err != nil {
-		return err
-	}
-	sampling := agent.Parameters
-	if err := sampling.Validate(); err != nil {
-		return err
-	}
-	agent.Tools = orEmpty(agent.Tools)
-	if err := e.checkTools(agent.Tools); err != nil {
-		return err
-	}
-	if err := e.findAgents(ctx, scope, agent.Tools, agent.Slug, agent.ID.String()); err != nil {
-		return err
-	}
-	if err := checkPolicies(agent.Policy, &agent.Retry); err != nil {
-		return err
-	}
-	if err := agent.Limits.Validate(); err != nil {
-		return err
-	}
-	if err := agent.Middleware.Validate(); err != nil {
-		return err
-	}
-	if err := agent.ResponseCache.Validate(); err != nil {
-		return err
-	}
-	if agent.Compaction != nil {
-		if err := agent.Compaction.Validate(); err != nil {
-			return err
-		}
-	}
-	agent.Grants = orEmpty(agent.Grants)
-	if err := parley.ValidateGrants(agent.Grants); err != nil {
-		return err
-	}
-	if err := parley.ValidateApprovalTimeout(agent.ApprovalTimeout); err != nil {
+	if err := e.findAgents(ctx, scope, parley.ValueOf(agent.Tools), agent.Slug, agent.ID.String()); err != nil {
 		return err
 	}
 	tags, err := checkTags(agent.Tags)
@@ -136,86 +103,30 @@ func (e *Engine) runtimes() []string {
 	return e.runner.Runtimes()
 }
 
-func checkPrompt(text string) error {
-	if err := parley.CheckText("system_prompt", text, parley.MaxTextBytes); err != nil {
-		return err
-	}
-	return prompt.ValidateTemplate(text)
-}
-
 // checkModel refuses a model whose provider is not configured; "" leaves the choice to the wider scope.
 func (e *Engine) checkModel(id parley.ModelID) error {
 	if id == "" {
 		return nil
 	}
-	if err := parley.CheckText("model", string(id), parley.MaxNameBytes); err != nil {
-		return err
-	}
-	if err := id.Validate(); err != nil {
-		return err
-	}
 	_, _, err := e.models.Resolve(id)
 	return err
 }
 
-// checkOverrides validates what a session or a message sets over its agent.
-func (e *Engine) checkOverrides(overrides parley.Overrides) error {
-	if overrides.IsZero() {
-		return nil
-	}
-	if err := e.checkModel(overrides.Model); err != nil {
+// checkSettings validates what is set in a scope: by its description, and by what this
+// server has. Whether the workspace has the agents that its tools name, findAgents says.
+func (e *Engine) checkSettings(scope setting.Scope, s *parley.Settings) error {
+	if err := setting.Check(scope, s); err != nil {
 		return err
 	}
-	if overrides.SystemPrompt != nil {
-		if err := checkPrompt(*overrides.SystemPrompt); err != nil {
-			return err
-		}
-	}
-	sampling := overrides.Parameters
-	if err := sampling.Validate(); err != nil {
+	if err := e.checkModel(s.Model); err != nil {
 		return err
 	}
-	if overrides.Limits != nil {
-		if err := overrides.Limits.Validate(); err != nil {
+	if s.SystemPrompt != nil {
+		if err := prompt.ValidateTemplate(*s.SystemPrompt); err != nil {
 			return err
 		}
 	}
-	if overrides.Tools != nil {
-		if err := e.checkTools(*overrides.Tools); err != nil {
-			return err
-		}
-	}
-	if overrides.Compaction != nil {
-		if err := overrides.Compaction.Validate(); err != nil {
-			return err
-		}
-	}
-	if overrides.Middleware != nil {
-		if err := overrides.Middleware.Validate(); err != nil {
-			return err
-		}
-	}
-	if err := overrides.ResponseCache.Validate(); err != nil {
-		return err
-	}
-	if overrides.Grants != nil {
-		if err := parley.ValidateGrants(*overrides.Grants); err != nil {
-			return err
-		}
-	}
-	return parley.ValidateApprovalTimeout(overrides.ApprovalTimeout)
-}
-
-func checkPolicies(policy *parley.Policy, retry *parley.RetryPolicy) error {
-	if policy != nil {
-		if err := policy.Validate(); err != nil {
-			return err
-		}
-	}
-	if retry != nil {
-		return retry.Validate()
-	}
-	return nil
+	return e.checkTools(parley.ValueOf(s.Tools))
 }
 
 // checkTools wants every name to be a tool of the server, or defined inline.

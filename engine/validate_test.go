@@ -29,20 +29,20 @@ func TestAgentRules(t *testing.T) {
 		{"slug", engine.AgentInput{Name: "a", Slug: "No Slug"}},
 		{"slug", engine.AgentInput{Name: "a", Slug: parley.NewID().String()}},
 		{"runtime", engine.AgentInput{Name: "a", Runtime: "quantum"}},
-		{"system_prompt", engine.AgentInput{Name: "a", SystemPrompt: "You are {{session.nonsense}}"}},
-		{"model", engine.AgentInput{Name: "a", Model: "noslash"}},
-		{"model", engine.AgentInput{Name: "a", Model: "nobody/gpt"}},
-		{"temperature", engine.AgentInput{Name: "a", Parameters: parley.Parameters{Temperature: ptr(2.5)}}},
-		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "missing"}}}},
-		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "missing*"}}}},
-		{"tools", engine.AgentInput{Name: "a", Tools: []parley.ToolRef{{Name: "current_time"}, {Name: "current_time"}}}},
-		{"tools.name", engine.AgentInput{Name: "a", Tools: inline("has space", `{"type":"object"}`)}},
-		{"tools.parameters", engine.AgentInput{Name: "a", Tools: inline("ask", `[]`)}},
-		{"tools.parameters", engine.AgentInput{Name: "a", Tools: inline("ask", `{"type":"string"}`)}},
-		{"tools.parameters", engine.AgentInput{Name: "a", Tools: inline("ask", `{"type":"object","properties":{"x":{"type":7}}}`)}},
-		{"tools.parameters", engine.AgentInput{Name: "a", Tools: inline("ask", `{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}`)}},
-		{"context_policy.limit", engine.AgentInput{Name: "a", Policy: &parley.Policy{Kind: parley.PolicyRecent}}},
-		{"retry_policy.retries", engine.AgentInput{Name: "a", Retry: parley.RetryPolicy{Retries: ptr(-1)}}},
+		{"system_prompt", engine.AgentInput{Name: "a", Settings: parley.Settings{SystemPrompt: new("You are {{session.nonsense}}")}}},
+		{"model", engine.AgentInput{Name: "a", Settings: parley.Settings{Model: "noslash"}}},
+		{"model", engine.AgentInput{Name: "a", Settings: parley.Settings{Model: "nobody/gpt"}}},
+		{"temperature", engine.AgentInput{Name: "a", Settings: parley.Settings{Parameters: parley.Parameters{Temperature: ptr(2.5)}}}},
+		{"tools", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: &[]parley.ToolRef{{Name: "missing"}}}}},
+		{"tools", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: &[]parley.ToolRef{{Name: "missing*"}}}}},
+		{"tools", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: &[]parley.ToolRef{{Name: "current_time"}, {Name: "current_time"}}}}},
+		{"tools.name", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: new(inline("has space", `{"type":"object"}`))}}},
+		{"tools.parameters", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: new(inline("ask", `[]`))}}},
+		{"tools.parameters", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: new(inline("ask", `{"type":"string"}`))}}},
+		{"tools.parameters", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: new(inline("ask", `{"type":"object","properties":{"x":{"type":7}}}`))}}},
+		{"tools.parameters", engine.AgentInput{Name: "a", Settings: parley.Settings{Tools: new(inline("ask", `{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}`))}}},
+		{"context_policy.limit", engine.AgentInput{Name: "a", Settings: parley.Settings{Policy: &parley.Policy{Kind: parley.PolicyRecent}}}},
+		{"retry_policy.retries", engine.AgentInput{Name: "a", Settings: parley.Settings{Retry: &parley.RetryPolicy{Retries: ptr(-1)}}}},
 		{"tags", engine.AgentInput{Name: "a", Tags: []string{""}}},
 		{"tags", engine.AgentInput{Name: "a", Tags: make([]string, parley.MaxTags+1)}},
 	} {
@@ -50,8 +50,8 @@ func TestAgentRules(t *testing.T) {
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
 	good := engine.AgentInput{
-		Name: "Good One", SystemPrompt: "{{{{ {{session.title}}", Model: "sim/echo",
-		Tools: append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}, parley.ToolRef{Name: "current_*"}),
+		Name:     "Good One",
+		Settings: parley.Settings{SystemPrompt: new("{{{{ {{session.title}}"), Model: "sim/echo", Tools: new(append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}, parley.ToolRef{Name: "current_*"}))},
 	}
 	agent, _, err := h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {
@@ -83,13 +83,13 @@ func TestMessageRules(t *testing.T) {
 		{"during", engine.MessageInput{Content: text("x"), During: "maybe"}},
 		{"internal", engine.MessageInput{Content: text("x"), Internal: true}},
 		{"tool_call_id", engine.MessageInput{Content: text("x"), ToolCallID: "c1"}},
-		{"model", engine.MessageInput{Content: text("x"), Overrides: parley.Overrides{Model: "nobody/x"}}},
-		{"system_prompt", engine.MessageInput{Content: text("x"), Overrides: parley.Overrides{SystemPrompt: ptr("{{nope}}")}}},
-		{"max_tokens", engine.MessageInput{Content: text("x"), Overrides: parley.Overrides{Parameters: parley.Parameters{MaxTokens: ptr(0)}}}},
+		{"model", engine.MessageInput{Content: text("x"), Settings: parley.Settings{Model: "nobody/x"}}},
+		{"system_prompt", engine.MessageInput{Content: text("x"), Settings: parley.Settings{SystemPrompt: ptr("{{nope}}")}}},
+		{"max_tokens", engine.MessageInput{Content: text("x"), Settings: parley.Settings{Parameters: parley.Parameters{MaxTokens: ptr(0)}}}},
 		{"iteration", engine.MessageInput{Content: text("x"), Iteration: -1}},
 		{"respond", engine.MessageInput{Role: "assistant", Content: text("x"), Respond: ptr(true)}},
 		{"during", engine.MessageInput{Role: "tool_call", Content: call, During: parley.DuringQueue}},
-		{"model", engine.MessageInput{Role: "assistant", Content: text("x"), Overrides: parley.Overrides{Model: "sim/echo"}}},
+		{"model", engine.MessageInput{Role: "assistant", Content: text("x"), Settings: parley.Settings{Model: "sim/echo"}}},
 		{"tool_call_id", engine.MessageInput{Role: "tool_result", Content: json.RawMessage(`{"result":1}`)}},
 		{"content.arguments", engine.MessageInput{Role: "tool_call", Content: json.RawMessage(`{"id":"c","name":"n","arguments":[]}`)}},
 	} {
@@ -123,8 +123,8 @@ func TestSessionRules(t *testing.T) {
 		{"key", engine.SessionInput{Key: "a\x00"}},
 		{"metadata", engine.SessionInput{Metadata: json.RawMessage(`"x"`)}},
 		{"parent_session_id", engine.SessionInput{ParentMessageID: parley.NewID()}},
-		{"context_policy.kind", engine.SessionInput{Policy: &parley.Policy{Kind: "vibes"}}},
-		{"model", engine.SessionInput{Overrides: parley.Overrides{Model: "x"}}},
+		{"context_policy.kind", engine.SessionInput{Settings: parley.Settings{Policy: &parley.Policy{Kind: "vibes"}}}},
+		{"model", engine.SessionInput{Settings: parley.Settings{Model: "x"}}},
 	} {
 		_, err := h.OpenSession(t.Context(), h.member, test.input, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, test.field)

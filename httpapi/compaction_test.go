@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/setting"
 )
 
 // compacted waits for the end of a session's compaction and returns it.
@@ -107,7 +108,7 @@ func TestCompactionSettings(t *testing.T) {
 		t.Errorf("the agent is %+v", agent)
 	}
 	session := s.session(`{"agent_id":"short","compaction":{"model":"sim/reason"}}`)
-	if got := session.EffectiveCompaction(&agent); got.Model != "sim/reason" || got.Instructions != "Keep the prices." {
+	if got := setting.Compaction.Nearest(&agent.Settings, &session.Settings); got.Model != "sim/reason" || got.Instructions != "Keep the prices." {
 		t.Errorf("in effect is %+v", got)
 	}
 	for path, body := range map[string]string{"/v1/agents": `{"name":"x","compaction":{"model":"none"}}`, "/v1/sessions": `{"compaction":{"modell":"sim/echo"}}`} {

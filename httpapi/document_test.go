@@ -147,6 +147,27 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	}
 }
 
+// A client's generated types bear the names of schemas: moving a Go type into a package
+// of its own changes none.
+func TestSchemasKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	encoded, err := OpenAPI("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(encoded, &document); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ModelInfo", "ProviderInfo", "Price", "SessionClient", "OutsideGrown", "Warmed"} {
+		if document.Components.Schemas[name] == nil {
+			t.Errorf("there is no schema %s", name)
+		}
+	}
+}
+
 func TestDocumentAndDocsAreServedWithoutForeignRequests(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

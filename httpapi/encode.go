@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/setting"
 )
 
 // The rows of the lists that matter are encoded by hand: the reflection of
@@ -184,9 +185,7 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	}
 	to = appendFlag(to, `],"pinned":`, s.Pinned)
 	to = appendRaw(append(to, `,"metadata":`...), s.Metadata)
-	to = appendOverrides(to, &s.Overrides)
-	to = appendOrNull(to, `,"context_policy":`, s.Policy)
-	to = appendOrNull(to, `,"retry_policy":`, s.Retry)
+	to = setting.AppendJSON(to, &s.Settings)
 	to = appendTextOrNull(to, `,"during":`, string(s.During))
 	to = appendText(to, `,"status":`, string(s.Status))
 	to = appendTextOrNull(to, `,"wait_reason":`, string(s.WaitReason))
@@ -203,32 +202,6 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = s.StartedAt.AppendJSON(append(to, `,"started_at":`...))
 	to = s.FinishedAt.AppendJSON(append(to, `,"finished_at":`...))
 	return append(to, '}')
-}
-
-// appendOverrides writes the flat fields that a session sets over its agent.
-func appendOverrides(to []byte, o *parley.Overrides) []byte {
-	to = appendTextOrNull(to, `,"model":`, string(o.Model))
-	if o.SystemPrompt == nil {
-		to = append(to, `,"system_prompt":null`...)
-	} else {
-		to = appendText(to, `,"system_prompt":`, *o.SystemPrompt)
-	}
-	if (o.Parameters == parley.Parameters{}) {
-		to = append(to, `,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null`...)
-	} else {
-		to = appendOrNull(to, `,"temperature":`, o.Temperature)
-		to = appendOrNull(to, `,"top_p":`, o.TopP)
-		to = appendOrNull(to, `,"max_tokens":`, o.MaxTokens)
-		to = appendOrNull(to, `,"seed":`, o.Seed)
-		to = appendOrNull(to, `,"reasoning_effort":`, o.ReasoningEffort)
-	}
-	to = appendOrNull(to, `,"tools":`, o.Tools)
-	to = appendOrNull(to, `,"grants":`, o.Grants)
-	to = appendOrNull(to, `,"limits":`, o.Limits)
-	to = appendOrNull(to, `,"middleware":`, o.Middleware)
-	to = appendOrNull(to, `,"compaction":`, o.Compaction)
-	to = appendOrNull(to, `,"response_cache":`, o.ResponseCache)
-	return appendOrNull(to, `,"approval_timeout":`, parley.OrNull(o.ApprovalTimeout))
 }
 
 func appendStatistics(to []byte, s *parley.Statistics) []byte {

@@ -50,8 +50,9 @@ func TestRowsByHandEqualReflection(t *testing.T) {
 	full := parley.Session{
 		ID: parley.NewID(), AgentID: parley.NewID(), ProjectID: parley.NewID(), Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeBackground,
 		Type: "dev", Feature: "f", Task: "t", Key: "k", Title: "T\t", Instructions: "i", Tags: []string{"a", "b\""}, Pinned: true, Metadata: json.RawMessage(`{"x":null}`),
-		Overrides: parley.Overrides{Model: "sim/echo", SystemPrompt: ptr(""), Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(1))}, Tools: &[]parley.ToolRef{{Name: "current_time"}}},
-		Policy:    &parley.Policy{Kind: parley.PolicyRecent, Limit: 3}, Retry: &parley.RetryPolicy{}, During: parley.DuringSteer, Status: parley.SessionWaiting, WaitReason: parley.WaitChild,
+		Settings: parley.Settings{Model: "sim/echo", SystemPrompt: ptr(""), Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(1))}, Tools: &[]parley.ToolRef{{Name: "current_time"}},
+			Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 3}, Retry: &parley.RetryPolicy{}},
+		During: parley.DuringSteer, Status: parley.SessionWaiting, WaitReason: parley.WaitChild,
 		Statistics: parley.Statistics{Messages: 3, Cost: 150_000, Tokens: parley.Tokens{InputTokens: 4}}, Context: parley.Context{Messages: 2, Tokens: 9, ClearedAt: 4}, LastSequence: 3, LastEvent: 9, TurnID: parley.NewID(), ArchivedAt: 5, CreatedAt: 6, UpdatedAt: 7, StartedAt: 8, FinishedAt: 9,
 	}
 	for _, session := range []parley.Session{bare, full} {

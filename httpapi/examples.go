@@ -1,5 +1,12 @@
 package httpapi
 
+import (
+	"encoding/json"
+
+	"parley"
+	"parley/setting"
+)
+
 // The examples of the document. A test reads each against its schema.
 const (
 	agentIDExample   = "01976c1e-7a4b-7def-8123-456789abcde1"
@@ -11,18 +18,9 @@ const (
 	timeExample      = "2026-01-31T12:00:00.000Z"
 	hashExample      = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-	agentInputExample = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.","model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
-	agentExample      = `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"",` +
-		`"system_prompt":"You write release notes for {{project.name}}.","runtime":"standard","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,` +
-		`"tools":["current_time"],"context_policy":null,"retry_policy":{"retries":null,"backoff":null,"max_wait_ms":null,"sentences":null},"grants":[{"tool":"write_file","arguments":{"path":"drafts/*"},"fingerprint":null,"effect":"allow","approvers":null,"by_others":false}],"approval_timeout":null,"limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":5,"requests_per_minute":null},"middleware":{"user_context":["user","time"],"think_tags":null,"redact":[{"name":"card","pattern":"\\b\\d{16}\\b"}]},"compaction":{"model":"sim/echo","instructions":null},"response_cache":{"ttl_seconds":600},"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample + `","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-
+	agentInputExample   = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.","model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
 	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user","content":{"text":"Draft the notes."}}}`
-	sessionExample      = `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
-		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample + `","depth":0,"log_id":"` + otherIDExample + `","forked_through":null,"kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
-		`"model":null,"system_prompt":null,"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"tools":null,"grants":null,"limits":null,"middleware":null,"compaction":null,"response_cache":null,"approval_timeout":null,"context_policy":null,"retry_policy":null,"during":null,"status":"running","wait_reason":null,` +
-		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0,"calls":0,"cache_hits":0,"cache_write_tokens":0,"saved":0},"context":{"messages":1,"tokens":6,"cleared_at":null},` +
-		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
-	searchExample = `{"data":[{"session":{"id":"` + sessionIDExample + `","title":"Version 2","agent_id":"` + agentIDExample + `","project_id":null,"status":"completed","archived_at":null},` +
+	searchExample       = `{"data":[{"session":{"id":"` + sessionIDExample + `","title":"Version 2","agent_id":"` + agentIDExample + `","project_id":null,"status":"completed","archived_at":null},` +
 		`"message":{"id":"` + messageIDExample + `","sequence":2,"role":"assistant","author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"tool_name":"","created_at":"` + timeExample + `"},` +
 		`"snippet":{"text":"The release notes are ready.","marks":[[4,11]]},"score":1}],"next":null,"complete":true}`
 	treeExample = `{"data":[{"id":"` + sessionIDExample + `","parent_session_id":null,"parent_message_id":null,"depth":0,"agent_id":"` + agentIDExample + `","agent_slug":"release-writer","kind":"agent","title":"Version 2","status":"completed","wait_reason":null,` +
@@ -97,3 +95,28 @@ const (
 
 	eventExample = `{"session_id":"` + sessionIDExample + `","sequence":3,"type":"session.started","created_at":"` + timeExample + `","data":{"turn_id":"` + turnIDExample + `","attempt":1}}`
 )
+
+// The examples that hold settings.
+var (
+	agentExample = `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(setting.Agent) +
+		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample + `","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	sessionExample = `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
+		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample + `","depth":0,"log_id":"` + otherIDExample + `","forked_through":null,"kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
+		settingsExample(0) + `,"during":null,"status":"running","wait_reason":null,` +
+		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0,"calls":0,"cache_hits":0,"cache_write_tokens":0,"saved":0},"context":{"messages":1,"tokens":6,"cleared_at":null},` +
+		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
+)
+
+// settingsExample are the fields of settings in an example, those of a scope set.
+func settingsExample(scope setting.Scope) string {
+	set := []byte(`{"":0`)
+	for _, one := range setting.All(scope) {
+		d := one.Describe()
+		set = append(set, `,"`+d.Name+`":`+d.Example...)
+	}
+	var s parley.Settings
+	if err := json.Unmarshal(append(set, '}'), &s); err != nil {
+		panic("httpapi: the example of a setting is not one: " + err.Error()) // seen by every test that starts the handler
+	}
+	return string(setting.AppendJSON(nil, &s)[1:])
+}

@@ -144,7 +144,9 @@ func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *l
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
 	models := registry(t)
 	if tools == nil {
-		tools = builtin.ToolsWithin(policy)
+		if tools, err = tool.Join(builtin.ToolsWithin(policy), builtin.Sessions(s.store)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
 	s.store.Listen(s.hub)

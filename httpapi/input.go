@@ -43,6 +43,13 @@ func (r *registry) flattened(t reflect.Type) reflect.Type {
 		}
 		taken[name] = true
 		tag := field.Tag
+		if one, ok := settingOf(t, field); ok {
+			described, belongs := settingTags(t, one)
+			if !belongs {
+				continue
+			}
+			tag += described
+		}
 		switch {
 		case t == reflect.TypeFor[parley.ToolDefinition]() && name == "name":
 			tag += ` required:"true"`
@@ -72,6 +79,10 @@ func (r *registry) inputField(t reflect.Type) reflect.Type {
 	return reflect.PointerTo(t)
 }
 
+// The validator takes names in other letters for the same, as encoding/json does,
+// unless it is told otherwise, which can be done for the whole process alone.
+func init() { huma.ValidateStrictCasing = true } //nolint:gochecknoinits // see above
+
 // decode reads one JSON object strictly into the target. What does not fit is
 // looked at again with the schema, which names every field.
 func decode[T any](a *api, x *exchange, target *T) error {
@@ -88,6 +99,11 @@ func decode[T any](a *api, x *exchange, target *T) error {
 	}
 	if err != nil {
 		return a.explain(x.body, x.schema, err)
+	}
+	if parley.FoldsNames(x.body) {
+		if problems := a.violations(x.body, x.schema); len(problems) > 0 {
+			return invalid(problems)
+		}
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{name: "unknown field", method: "POST", path: "/v1/agents", body: `{"name":"a","colour":"` + secret + `"}`, status: 422, code: parley.CodeInvalid, field: "colour"},
 		{name: "unknown field on the hot path", method: "POST", path: messages, body: `{"content":{"text":"x"},"colour":"` + secret + `"}`, status: 422, code: parley.CodeInvalid, field: "colour"},
+		{name: "a name in other letters", method: "POST", path: "/v1/sessions", body: `{"title":"a","TITLE":"b"}`, status: 422, code: parley.CodeInvalid, field: "TITLE"},
+		{name: "a name that folds", method: "POST", path: "/v1/sessions", body: `{"\u017fystem_prompt":"b"}`, status: 422, code: parley.CodeInvalid, field: "\u017fystem_prompt"},
+		{name: "a name in other letters in the content", method: "POST", path: messages, body: `{"content":{"text":"x","Text":"y"}}`, status: 422, code: parley.CodeInvalid, field: "content.Text"},
 		{name: "unknown field in the content", method: "POST", path: messages, body: `{"content":{"text":"x","colour":"` + secret + `"}}`, status: 422, code: parley.CodeInvalid, field: "content.colour"},
 		{name: "wrong type", method: "POST", path: "/v1/agents", body: `{"name":"a","temperature":"` + secret + `"}`, status: 422, code: parley.CodeInvalid, field: "temperature"},
 		{name: "wrong type on the hot path", method: "POST", path: messages, body: `{"content":{"text":"x"},"internal":"` + secret + `"}`, status: 422, code: parley.CodeInvalid, field: "internal"},

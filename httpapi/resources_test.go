@@ -16,7 +16,7 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Release Writer","tools":["current_time",{"name":"ask","parameters":{"type":"object"}}],"tags":["docs"],"temperature":0.2}`)
-	if agent.Slug != "release-writer" || agent.Version != 1 || len(agent.Tools) != 2 {
+	if agent.Slug != "release-writer" || agent.Version != 1 || len(*agent.Tools) != 2 {
 		t.Errorf("agent %+v", agent)
 	}
 	if got := s.do("POST", "/v1/agents", `{"name":"release writer"}`); got.status != 409 {

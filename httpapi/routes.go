@@ -82,7 +82,7 @@ func routes() []route {
 			says: "List shares", about: "Oldest first: the sessions that may read this one, or those that this one may read.", query: []parameter{choice("direction", "out, the default: who reads this session; in: what this session reads.", "out", "in")},
 			serve: serveShares, answers: listed[parley.Share](shareExample)},
 		{method: http.MethodPatch, paths: bothPaths(""), name: "updateSession", tag: "sessions", verb: engine.PatchSessions,
-			says: "Change a session", about: "Fields that are left out stay, null clears. archived true archives (409 while a turn is unfinished), archived false reopens. Only the owner or an admin changes visibility.",
+			says: "Change a session", about: "Fields that are left out stay, null clears. archived true archives (409 while a turn is unfinished), archived false reopens. Of somebody else's session a member changes title, tags, pinned, metadata and archived alone; the rest is its owner's and admins'. The visibility of a session is that of its tool sessions too.",
 			input: inputOf[engine.SessionPatch](`{"title":"Release notes","pinned":true}`), serve: serveUpdateSession,
 			answers: found[parley.Session]("The session.", sessionExample), fails: conflicting()},
 		{method: http.MethodPost, paths: bothPaths("/fork"), name: "forkSession", tag: "sessions", verb: engine.OpenSessions,

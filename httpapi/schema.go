@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"parley"
+	"parley/model"
 )
 
 const schemaPrefix = "#/components/schemas/"
@@ -152,7 +153,7 @@ func (r *registry) Schema(t reflect.Type, allowRef bool, hint string) *huma.Sche
 	}
 	name, flat := r.names[bare]
 	if !flat {
-		name = huma.DefaultSchemaNamer(bare, hint)
+		name = schemaName(bare, hint)
 	}
 	if _, known := r.schemas[name]; !known {
 		r.schemas[name], r.types[name] = &huma.Schema{}, bare // first, so that references to itself resolve
@@ -166,6 +167,15 @@ func (r *registry) Schema(t reflect.Type, allowRef bool, hint string) *huma.Sche
 		return &huma.Schema{Ref: schemaPrefix + name}
 	}
 	return r.schemas[name]
+}
+
+// schemaName is what the document calls a type: as Go does, but for a name that says
+// too little without its package.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[model.Info]() {
+		return "ModelInfo"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
 }
 
 // finish notes what may be null, which tags cannot say.
@@ -190,6 +200,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			s.Required = append(s.Required, property)
 		}
 	}
+	r.describeSettings(name, t, s)
 	amend(name, s)
 	s.PrecomputeMessages()
 }
@@ -229,9 +240,6 @@ func amend(name string, s *huma.Schema) {
 		inputObjects(s, "parameters")
 	case "MessageInput":
 		inputObjects(s, "content", "metadata")
-		for _, scoped := range []string{"grants", "approval_timeout"} { // a session's, not a message's
-			delete(s.Properties, scoped)
-		}
 	case "MessagePatch":
 		inputObjects(s, "content")
 	case "SessionInput", "SessionPatch":

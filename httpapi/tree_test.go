@@ -24,7 +24,7 @@ func TestTree(t *testing.T) {
 	s := startServer(t)
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
 	captain := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Captain","model":"sim/script","tools":[{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief."}]}`)
-	if len(captain.Tools) != 1 || captain.Tools[0].Agent == nil || captain.Tools[0].Agent.Agent != "scout" || captain.Tools[0].Agent.Instructions != "Be brief." {
+	if len(*captain.Tools) != 1 || (*captain.Tools)[0].Agent == nil || (*captain.Tools)[0].Agent.Agent != "scout" || (*captain.Tools)[0].Agent.Instructions != "Be brief." {
 		t.Errorf("the captain's tools are %+v", captain.Tools)
 	}
 	if got := s.do("GET", "/v1/agents/captain", ""); !strings.Contains(string(got.body), `{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief.","parameters":null}`) {
@@ -112,7 +112,7 @@ func TestAgentToolsAreChecked(t *testing.T) {
 		}
 	}
 	itself := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Circle","tools":[{"name":"again","agent":"circle"}]}`)
-	if itself.Tools[0].Agent.Agent != "circle" {
+	if (*itself.Tools)[0].Agent.Agent != "circle" {
 		t.Errorf("an agent that names itself: %+v", itself.Tools)
 	}
 	session := want[parley.Session](s, 201, "POST", "/v1/sessions", `{"tools":[{"name":"ask","agent":"circle"}]}`)

@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -163,9 +164,7 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 	if agent.Tags == nil {
 		agent.Tags = []string{}
 	}
-	if agent.Tools == nil {
-		agent.Tools = []parley.ToolRef{}
-	}
+	setting.Complete(&agent.Settings)
 	if body, err = encode(agent); err != nil {
 		return "", "", err
 	}
@@ -174,7 +173,9 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 }
 
 func scanAgent(r *row) (agent parley.Agent, err error) {
-	return agent, json.Unmarshal(r.json(), &agent)
+	err = json.Unmarshal(r.json(), &agent)
+	setting.Complete(&agent.Settings) // of a version from before some of them
+	return agent, err
 }
 
 func (s *Store) findAgent(ctx context.Context, workspaceID parley.ID, where string, value arg) (parley.Agent, error) {

@@ -253,14 +253,14 @@ func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 // relimitAgent is relimit for an agent. Its limits are also those of its sessions:
 // without any of them these budgets go too.
 func (b *batch) relimitAgent(before, agent *parley.Agent) {
-	if transition.SameLimits(&before.Limits, &agent.Limits) {
+	if transition.SameLimits(before.Limits, agent.Limits) {
 		return
 	}
-	if before.Limits.Budgeted() && !agent.Limits.Budgeted() {
+	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
 		b.write(`DELETE FROM parley.budgets b USING parley.sessions s WHERE b.workspace_id = $1 AND s.workspace_id = $1 AND s.id = b.subject_id AND s.agent_id = $2`,
 			agent.WorkspaceID, agent.ID)
 	}
-	b.relimit(agent.WorkspaceID, agent.ID, agent.Limits.Budgeted())
+	b.relimit(agent.WorkspaceID, agent.ID, parley.ValueOf(agent.Limits).Budgeted())
 }
 
 func orNothing(cost *parley.Money) int64 {

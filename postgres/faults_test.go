@@ -117,7 +117,7 @@ func TestCreationRelies(t *testing.T) {
 			return !id.IsZero(), err
 		}, func() error { return other.DeleteSession(ctx, talk.scope, keyed.Session.ID) }},
 		"the project": {func(a *attempt) (bool, error) { return a.HasProject(workspace, project.ID) },
-			func() error { return other.DeleteProject(ctx, workspace, project.ID, false) }},
+			func() error { return other.DeleteProject(ctx, store.Scope{WorkspaceID: workspace}, project.ID, false) }},
 	} {
 		a := newAttempt(ctx, db, workspace, &held{cache: db.heads}, exact)
 		if found, err := c.finds(a); err != nil || !found {

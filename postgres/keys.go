@@ -53,7 +53,7 @@ func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error
 	b.write("INSERT INTO parley.workspaces (id, name, created_at) VALUES ($1, $2, $3)", id, name, now)
 	return insertAgent(b, &parley.Agent{
 		ID: parley.NewID(), WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.", Status: parley.AgentActive,
-		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}}, Version: 1, CreatedAt: now, UpdatedAt: now,
+		Runtime: parley.StandardRuntime, Settings: parley.Settings{SystemPrompt: new(builtinPrompt), Tools: &[]parley.ToolRef{{Name: "current_time"}}}, Version: 1, CreatedAt: now, UpdatedAt: now,
 	}, store.Idempotency{})
 }
 

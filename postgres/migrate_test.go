@@ -433,7 +433,7 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 			sessions = found
 		}
 	}
-	open := func(kind string, parent parley.ID) parley.ID {
+	open := func(kind string, parent parley.ID, visibility parley.Visibility) parley.ID {
 		var id parley.ID
 		tx, err := conn.Begin(t.Context())
 		if err != nil {
@@ -445,7 +445,7 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		if err := tx.QueryRow(t.Context(), sessions.row(workspace)+" RETURNING id").Scan((*[16]byte)(&id)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), "UPDATE parley.sessions SET kind = $1, parent_session_id = $2 WHERE id = $3", kind, bindOne(parent), bindOne(id)); err != nil {
+		if _, err := tx.Exec(t.Context(), "UPDATE parley.sessions SET kind = $1, parent_session_id = $2, visibility = $4 WHERE id = $3", kind, bindOne(parent), bindOne(id), string(visibility)); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(t.Context()); err != nil {
@@ -453,12 +453,13 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		}
 		return id
 	}
-	root := open("agent", parley.ID{})
-	child := open("tool", root)
-	grandchild := open("tool", child)
-	fork := open("agent", root)
-	orphan := open("tool", parley.NewID())
-	below := open("tool", orphan)
+	const private, shared = parley.VisibilityPrivate, parley.VisibilityWorkspace
+	root := open("agent", parley.ID{}, private)
+	child := open("tool", root, shared)
+	grandchild := open("tool", child, shared)
+	fork := open("agent", root, shared)
+	orphan := open("tool", parley.NewID(), shared)
+	below := open("tool", orphan, shared)
 	if _, err := Migrate(t.Context(), url, quiet()); err != nil {
 		t.Fatal(err)
 	}
@@ -467,9 +468,10 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		id, root parley.ID
 		depth    int
 		written  bool
+		seen     parley.Visibility
 	}{
-		{"the root", root, root, 0, false}, {"its child", child, root, 1, true}, {"that one's child", grandchild, root, 2, true},
-		{"a fork", fork, fork, 0, false}, {"one whose parent is gone", orphan, orphan, 0, false}, {"its child", below, orphan, 1, true},
+		{"the root", root, root, 0, false, private}, {"its child", child, root, 1, true, private}, {"that one's child", grandchild, root, 2, true, private},
+		{"a fork", fork, fork, 0, false, shared}, {"one whose parent is gone", orphan, orphan, 0, false, shared}, {"its child", below, orphan, 1, true, shared},
 	} {
 		tx, err := conn.Begin(t.Context())
 		if err != nil {
@@ -481,12 +483,16 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		var at parley.ID
 		var depth int
 		var written bool
-		if err := tx.QueryRow(t.Context(), "SELECT coalesce(root_id, id), depth, root_id IS NOT NULL FROM parley.sessions WHERE id = $1", bindOne(want.id)).
-			Scan((*[16]byte)(&at), &depth, &written); err != nil {
+		var seen string
+		if err := tx.QueryRow(t.Context(), "SELECT coalesce(root_id, id), depth, root_id IS NOT NULL, visibility FROM parley.sessions WHERE id = $1", bindOne(want.id)).
+			Scan((*[16]byte)(&at), &depth, &written, &seen); err != nil {
 			t.Fatal(err)
 		}
 		if at != want.root || depth != want.depth || written != want.written {
 			t.Errorf("%s lies under %s at %d, written: %t; want %s at %d, %t", want.name, at, depth, written, want.root, want.depth, want.written)
+		}
+		if seen != string(want.seen) {
+			t.Errorf("%s is %s, want %s", want.name, seen, want.seen)
 		}
 		if err := tx.Rollback(t.Context()); err != nil {
 			t.Fatal(err)

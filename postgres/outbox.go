@@ -111,24 +111,36 @@ func (s *Store) emptyProject(ctx context.Context, work errand) (bool, error) {
 	return len(ids) < projectBatch, nil
 }
 
+// usedByOthers finds sessions in a project p that are not the viewer's, whose parameter
+// follows; none for somebody who sees all.
+const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.workspace_id AND u.project_id = p.id AND u.deleted_at IS NULL AND u.owner_id <> "
+
 // DeleteProject removes a project; its sessions are left to the outbox.
-func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error {
+func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
+	workspaceID := scope.WorkspaceID
 	work := transition.Errand{WorkspaceID: workspaceID, Kind: transition.DetachProject, TargetID: id}
 	if cascade {
 		work.Kind = transition.DeleteSessions
 	}
-	found, audit := false, store.AuditFrom(ctx)
+	found, used, audit := false, false, store.AuditFrom(ctx)
 	b := tenant(workspaceID)
-	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects WHERE workspace_id = $1 AND id = $10 FOR UPDATE", id)
-	b.read(`WITH gone AS (DELETE FROM parley.projects WHERE workspace_id = $1 AND id = $2 RETURNING id)
+	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+"$11) FOR UPDATE", id, scope.ViewerID)
+	b.read("SELECT 1 FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND EXISTS ("+usedByOthers+"$3)", func(*row) error {
+		used = true
+		return nil
+	}, workspaceID, id, scope.ViewerID)
+	b.read(`WITH gone AS (DELETE FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (`+usedByOthers+`$4) RETURNING id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now FROM gone, parley.now_ms() now RETURNING 1`, func(*row) error {
 		found = true
 		return nil
-	}, work.WorkspaceID, work.TargetID, work.Kind)
+	}, work.WorkspaceID, work.TargetID, work.Kind, scope.ViewerID)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
 	}
-	if !found {
+	switch {
+	case !found && used:
+		return transition.ProjectOfOthers()
+	case !found:
 		return transition.NotFound("project")
 	}
 	audit.Wrote()

@@ -50,7 +50,7 @@ func scanSession(r *row) (parley.Session, error) {
 		}
 	}
 	if overrides != "{}" {
-		if err := decode("overrides", overrides, &s.Overrides); err != nil {
+		if err := decode("overrides", overrides, &s.Settings); err != nil {
 			return s, err
 		}
 	}
@@ -99,8 +99,8 @@ func scanMessage(r *row) parley.Message {
 			m.Error = &parley.Failure{Class: parley.ClassInternal, Sentence: "The stored error could not be read."}
 		}
 	}
-	if overrides != "" && json.Unmarshal([]byte(overrides), &m.Overrides) != nil {
-		m.Overrides = parley.Overrides{}
+	if overrides != "" && json.Unmarshal([]byte(overrides), &m.Settings) != nil {
+		m.Settings = parley.Settings{}
 	}
 	if len(m.Content) == 0 || m.Content[0] != '{' || !transition.ReadableJSON(m.Content) {
 		m.Content, m.Error = parley.UnreadableContent(m.Role, m.Content)

@@ -18,6 +18,13 @@ func scanShare(r *row) (parley.Share, error) {
 	}, nil
 }
 
+// readerSees holds of a session s and its reader o while the owner of the reader may
+// see the session: a share is worth nothing without it, whoever made it and when.
+const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
+
+// readerOf joins the reader of a share x.
+const readerOf = " JOIN parley.sessions o ON o.workspace_id = x.workspace_id AND o.id = x.reader_id "
+
 // insertShare makes a share of two sessions that live on till it is committed.
 const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at)
  SELECT $1, $2, ` + here + `, $3, $4, $5, $6
@@ -98,15 +105,15 @@ func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, reade
 
 // Shares implements store.Shares.
 func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
-	seen, own, other := query.SessionID, "session_id", "reader_id"
+	seen, own, alive := query.SessionID, "session_id", "o.deleted_at IS NULL"
 	if seen.IsZero() {
-		seen, own, other = query.ReaderID, "reader_id", "session_id"
+		seen, own, alive = query.ReaderID, "reader_id", readerSees
 	}
 	err = s.page(ctx, scope, seen, func(b *batch) {
 		shares = []parley.Share{}
 		b.inOrder = false // few rows
-		b.read("SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = "+here+" AND s.id = x."+other+" AND s.deleted_at IS NULL WHERE x.workspace_id = "+here+
-			" AND x."+own+" = $1 ORDER BY x.created_at, x.session_id, x.reader_id", func(r *row) error {
+		b.read("SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+readerOf+
+			"WHERE x.workspace_id = "+here+" AND x."+own+" = $1 AND "+alive+" ORDER BY x.created_at, x.session_id, x.reader_id", func(r *row) error {
 			share, err := scanShare(r)
 			shares = append(shares, share)
 			return err
@@ -117,7 +124,8 @@ func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.Share
 
 // Readable implements store.Shares.
 func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error) {
-	return one(ctx, s, tenant(workspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1 AND s.deleted_at IS NULL
+	return one(ctx, s, tenant(workspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1
+ AND EXISTS (SELECT 1 FROM parley.sessions o WHERE o.workspace_id = s.workspace_id AND o.id = $2 AND `+readerSees+`)
  AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
 		sessionID, readerID)
 }
@@ -125,5 +133,5 @@ func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID p
 // AllReadable implements store.Shares.
 func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error) {
 	return all(ctx, s, tenant(workspaceID), scanSession, "SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
-		headOfSession+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND s.deleted_at IS NULL ORDER BY x.created_at, x.session_id", parley.MaxShares, readerID)
+		headOfSession+readerOf+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND "+readerSees+" ORDER BY x.created_at, x.session_id", parley.MaxShares, readerID)
 }

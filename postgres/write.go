@@ -79,8 +79,8 @@ func (b *batch) keepsStill(h *transition.Head) {
  SELECT CASE WHEN EXISTS (SELECT 1 FROM still) THEN 0 ELSE parley.stale() END`, h.ID, h.WorkspaceID, h.Revision)
 }
 
-// leavesNoChild voids a deletion when a child was made since its children were
-// read. It comes behind the update of the head, which waits for whoever makes one.
+// leavesNoChild voids a deletion, or a change of who sees a session, when a child was
+// made since its children were read. It comes behind the update of the head, which waits for whoever makes one.
 func (a *attempt) leavesNoChild(b *batch, h *transition.Head) {
 	var known []parley.ID
 	for _, locked := range a.tx.Locked() {
@@ -129,7 +129,7 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	if err := b.session(h); err != nil {
 		return err
 	}
-	if c.Buried {
+	if c.Buried || c.Setting != nil && c.Setting.Visibility {
 		a.leavesNoChild(b, h)
 	}
 	b.events(h, c.Events)

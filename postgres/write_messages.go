@@ -3,6 +3,7 @@ package postgres
 import (
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 )
 
 // messages adds what a transition changed of a session's messages.
@@ -56,8 +57,8 @@ func (b *batch) insertMessage(n *transition.NewMessage) error {
 	if failure, err = encodeMaybe(m.Error); err != nil {
 		return err
 	}
-	if !m.Overrides.IsZero() {
-		if overrides, err = encode(m.Overrides); err != nil {
+	if !setting.IsZero(&m.Settings) {
+		if overrides, err = encode(m.Settings); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 )
 
 // updateHead is the fence of a transition: it voids the batch when the head has
@@ -95,8 +96,8 @@ func sessionJSON(s *parley.Session) (tags, overrides string, policy, retry arg, 
 		return tags, overrides, policy, retry, err
 	}
 	overrides = "{}"
-	if !s.Overrides.IsZero() {
-		if overrides, err = encode(s.Overrides); err != nil {
+	if stored := setting.Stored(s.Settings); !setting.IsZero(&stored) {
+		if overrides, err = encode(stored); err != nil {
 			return tags, overrides, policy, retry, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"parley"
 	"parley/model"
+	"parley/setting"
 )
 
 // Sent is a request as it went over the wire, with what is known of it.
@@ -267,24 +268,15 @@ func systemSays(lines []LineChange) string {
 }
 
 func parametersSay(a, b *model.Request) string {
-	var names []string
-	for _, one := range []struct {
-		name string
-		same bool
-	}{
-		{"temperature", same(a.Parameters.Temperature, b.Parameters.Temperature)}, {"top_p", same(a.Parameters.TopP, b.Parameters.TopP)},
-		{"max_tokens", same(a.Parameters.MaxTokens, b.Parameters.MaxTokens)}, {"seed", same(a.Parameters.Seed, b.Parameters.Seed)},
-		{"reasoning_effort", same(a.Parameters.ReasoningEffort, b.Parameters.ReasoningEffort)},
-		{"think", a.Think == b.Think}, {"search", a.Search == b.Search},
-	} {
-		if !one.same {
-			names = append(names, one.name)
-		}
+	names := setting.Differing(&parley.Settings{Parameters: a.Parameters}, &parley.Settings{Parameters: b.Parameters})
+	if a.Think != b.Think {
+		names = append(names, "think")
+	}
+	if a.Search != b.Search {
+		names = append(names, "search")
 	}
 	if len(names) == 0 {
 		return ""
 	}
 	return "Other parameters: " + strings.Join(names, ", ") + ". They are no part of the text that providers cache, but some (thinking, search) make a provider begin anew."
 }
-
-func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

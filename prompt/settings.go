@@ -1,9 +1,11 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"parley"
+	"parley/setting"
 )
 
 // Settings are the effective settings of a turn (D2).
@@ -23,35 +25,19 @@ type Settings struct {
 // names one (A4). CodeInvalid when the model that was found is no model id, or the
 // system prompt is too long once it is filled in.
 func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
+	set := setting.Effective(trigger.Settings, &session.Settings, &agent.Settings)
 	s := Settings{
-		Model:      nearest(trigger.Overrides.Model, session.Model, agent.Model, fallback),
-		Parameters: trigger.Overrides.Parameters.Over(session.Overrides.Parameters).Over(agent.Parameters),
-		Tools:      agent.Tools,
-		Policy:     session.DefaultPolicy(),
-		Retry:      agent.Retry,
+		Model: cmp.Or(set.Model, fallback), Parameters: set.Parameters, Tools: parley.ValueOf(set.Tools),
+		Policy: session.DefaultPolicy(), Retry: parley.ValueOf(set.Retry),
 	}
 	if err := s.Model.Validate(); err != nil {
 		return Settings{}, err
 	}
-	template := agent.SystemPrompt
-	for _, scope := range []*parley.Overrides{&session.Overrides, &trigger.Overrides} { // wider first
-		if scope.SystemPrompt != nil {
-			template = *scope.SystemPrompt
-		}
-		if scope.Tools != nil {
-			s.Tools = *scope.Tools
-		}
-	}
-	for _, policy := range []*parley.Policy{agent.Policy, session.Policy} { // wider first
-		if policy != nil {
-			s.Policy = *policy
-		}
-	}
-	if session.Retry != nil {
-		s.Retry = session.Retry.Over(agent.Retry)
+	if set.Policy != nil {
+		s.Policy = *set.Policy
 	}
 	var err error
-	if s.System, err = render(template, subject{agent: &agent, session: &session, project: project}); err != nil {
+	if s.System, err = render(parley.ValueOf(set.SystemPrompt), subject{agent: &agent, session: &session, project: project}); err != nil {
 		return Settings{}, err
 	}
 	if session.Instructions != "" {
@@ -67,14 +53,4 @@ func Resolve(agent parley.Agent, session parley.Session, project *parley.Project
 		}
 	}
 	return s, nil
-}
-
-// nearest is the first id that is set.
-func nearest(ids ...parley.ModelID) parley.ModelID {
-	for _, id := range ids {
-		if id != "" {
-			return id
-		}
-	}
-	return ""
 }

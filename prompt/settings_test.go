@@ -46,7 +46,7 @@ func TestValidateTemplate(t *testing.T) {
 
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
-	agent := parley.Agent{Name: "Ada", Slug: "ada", Model: modelA}
+	agent := parley.Agent{Name: "Ada", Slug: "ada", Settings: parley.Settings{Model: modelA}}
 	session := parley.Session{ID: turnID(7), Title: "Rockets {{agent.name}}", Type: "chat", Feature: "engine", Task: "7", Key: "k"}
 	project := &parley.Project{Name: "moon", Path: "/src/moon"}
 	own := "Own: {{session.type}}"
@@ -72,8 +72,8 @@ func TestSystemPrompt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			agent, session := agent, session
-			agent.SystemPrompt, session.Instructions, session.SystemPrompt = test.template, test.instructions, test.session
-			settings, err := prompt.Resolve(agent, session, test.project, parley.Message{Overrides: parley.Overrides{SystemPrompt: test.message}}, "")
+			agent.SystemPrompt, session.Instructions, session.SystemPrompt = &test.template, test.instructions, test.session
+			settings, err := prompt.Resolve(agent, session, test.project, parley.Message{Settings: parley.Settings{SystemPrompt: test.message}}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,17 +91,17 @@ func TestSystemPrompt(t *testing.T) {
 
 func TestResolveNearestWins(t *testing.T) {
 	t.Parallel()
-	agent := parley.Agent{
+	agent := parley.Agent{Settings: parley.Settings{
 		Model: modelA, Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.1), MaxTokens: new(1)},
-		Tools: []parley.ToolRef{{Name: "agent's"}}, Policy: &parley.Policy{Kind: parley.PolicySingle},
-		Retry: parley.RetryPolicy{Retries: new(1), Backoff: parley.BackoffLinear},
-	}
-	session := parley.Session{Overrides: parley.Overrides{Model: modelB, Parameters: parley.Parameters{TopP: new(0.2), MaxTokens: new(2)},
-		Tools: &[]parley.ToolRef{{Name: "session's"}}},
-		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, Retry: &parley.RetryPolicy{Retries: new(2)}}
+		Tools: &[]parley.ToolRef{{Name: "agent's"}}, Policy: &parley.Policy{Kind: parley.PolicySingle},
+		Retry: &parley.RetryPolicy{Retries: new(1), Backoff: parley.BackoffLinear},
+	}}
+	session := parley.Session{Settings: parley.Settings{Model: modelB, Parameters: parley.Parameters{TopP: new(0.2), MaxTokens: new(2)},
+		Tools:  &[]parley.ToolRef{{Name: "session's"}},
+		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, Retry: &parley.RetryPolicy{Retries: new(2)}}}
 	trigger := user(turnID(1), "")
 	trigger.Content = content(parley.UserContent{Text: "go", Think: true, Search: true})
-	trigger.Overrides = parley.Overrides{Model: "x/y", Parameters: parley.Parameters{MaxTokens: new(3)}, Tools: &[]parley.ToolRef{}}
+	trigger.Settings = parley.Settings{Model: "x/y", Parameters: parley.Parameters{MaxTokens: new(3)}, Tools: &[]parley.ToolRef{}}
 
 	for _, test := range []struct {
 		name    string
@@ -114,7 +114,7 @@ func TestResolveNearestWins(t *testing.T) {
 		{"a feature's default policy", parley.Agent{}, parley.Session{Feature: "f"}, parley.Message{},
 			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyRecent, Limit: 10}}},
 		{"agent", agent, parley.Session{}, parley.Message{}, prompt.Settings{
-			Model: modelA, Parameters: agent.Parameters, Tools: agent.Tools, Policy: *agent.Policy, Retry: agent.Retry}},
+			Model: modelA, Parameters: agent.Parameters, Tools: *agent.Tools, Policy: *agent.Policy, Retry: *agent.Retry}},
 		{"session", agent, session, parley.Message{}, prompt.Settings{
 			Model: modelB, Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.2), MaxTokens: new(2)}, Tools: *session.Tools,
 			Policy: *session.Policy, Retry: parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear}}},
@@ -133,7 +133,7 @@ func TestResolveNearestWins(t *testing.T) {
 			}
 		})
 	}
-	if _, err := prompt.Resolve(parley.Agent{Model: "no-slash"}, parley.Session{}, nil, parley.Message{}, ""); parley.ErrorCode(err) != parley.CodeInvalid {
+	if _, err := prompt.Resolve(parley.Agent{Settings: parley.Settings{Model: "no-slash"}}, parley.Session{}, nil, parley.Message{}, ""); parley.ErrorCode(err) != parley.CodeInvalid {
 		t.Errorf("a model id without a provider gave %v", err)
 	}
 }

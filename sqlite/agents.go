@@ -6,6 +6,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -144,9 +145,7 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 	if agent.Tags == nil {
 		agent.Tags = []string{}
 	}
-	if agent.Tools == nil {
-		agent.Tools = []parley.ToolRef{}
-	}
+	setting.Complete(&agent.Settings)
 	if body, err = encode(agent); err != nil {
 		return "", "", err
 	}
@@ -156,6 +155,7 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 
 func scanAgent(r *row) (agent parley.Agent, err error) {
 	err = json.Unmarshal(r.bytes(), &agent)
+	setting.Complete(&agent.Settings) // of a version from before some of them
 	return agent, err
 }
 

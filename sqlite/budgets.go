@@ -297,16 +297,16 @@ func (t *txn) relimit(workspaceID, subject parley.ID, budgeted bool) error {
 // relimitAgent is relimit for an agent. Its limits are also those of its sessions:
 // without any of them these budgets go too.
 func (t *txn) relimitAgent(before, agent *parley.Agent) error {
-	if transition.SameLimits(&before.Limits, &agent.Limits) {
+	if transition.SameLimits(before.Limits, agent.Limits) {
 		return nil
 	}
-	if before.Limits.Budgeted() && !agent.Limits.Budgeted() {
+	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
 		if _, err := t.exec("DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
 			agent.WorkspaceID, agent.ID); err != nil {
 			return err
 		}
 	}
-	return t.relimit(agent.WorkspaceID, agent.ID, agent.Limits.Budgeted())
+	return t.relimit(agent.WorkspaceID, agent.ID, parley.ValueOf(agent.Limits).Budgeted())
 }
 
 func orNothing(cost *parley.Money) int64 {

@@ -46,7 +46,7 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 	}
 	_, err = insertAgent(tx, parley.Agent{
 		WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.",
-		SystemPrompt: builtinPrompt, Runtime: parley.StandardRuntime, Tools: []parley.ToolRef{{Name: "current_time"}},
+		Runtime: parley.StandardRuntime, Settings: parley.Settings{SystemPrompt: new(builtinPrompt), Tools: &[]parley.ToolRef{{Name: "current_time"}}},
 	}, store.Idempotency{})
 	return id, err
 }

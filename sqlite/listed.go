@@ -108,8 +108,8 @@ func scanRare(m *parley.Message, text string) {
 	for i, column := range columns {
 		_ = json.Unmarshal(raw[i], column) // each is what SQLite made of a column; one that is odd stays empty
 	}
-	if overrides != nil && json.Unmarshal([]byte(*overrides), &m.Overrides) != nil {
-		m.Overrides = parley.Overrides{}
+	if overrides != nil && json.Unmarshal([]byte(*overrides), &m.Settings) != nil {
+		m.Settings = parley.Settings{}
 	}
 	if failure != nil {
 		m.Error = &parley.Failure{}

@@ -81,6 +81,44 @@ func TestOrdinals(t *testing.T) {
 	w.invariants()
 }
 
+// TestToolSessionsOfPrivateOnesBecomePrivate: a directory of the release before may
+// have tool sessions that more people see than what they work for.
+func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
+	w := newWorld(t, Options{})
+	below := func(parent parley.ID, kind parley.SessionKind) parley.ID {
+		return w.session(func(s *parley.Session) { s.ParentSessionID, s.Kind = parent, kind }).ID
+	}
+	root := w.session(nil).ID
+	child := below(root, parley.KindTool)
+	grandchild := below(child, parley.KindTool)
+	fork := below(root, parley.KindAgent)
+	shared := w.session(func(s *parley.Session) { s.Visibility = parley.VisibilityWorkspace }).ID
+	helper := below(shared, parley.KindTool)
+	if err := w.store.write(t.Context(), func(tx *txn) error {
+		for _, id := range []parley.ID{child, grandchild, fork, helper} {
+			if _, err := tx.exec("UPDATE sessions SET visibility = 'workspace' WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		_, err := tx.exec("DELETE FROM goose_db_version WHERE version_id = 30")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.open(Options{})
+	for id, want := range map[parley.ID]parley.Visibility{
+		root: parley.VisibilityPrivate, child: parley.VisibilityPrivate, grandchild: parley.VisibilityPrivate,
+		fork: parley.VisibilityWorkspace, shared: parley.VisibilityWorkspace, helper: parley.VisibilityWorkspace,
+	} {
+		if session, err := w.store.Session(t.Context(), w.scope, id); err != nil || session.Visibility != want {
+			t.Errorf("%s is %s, want %s: %v", id, session.Visibility, want, err)
+		}
+	}
+}
+
 // TestInterruptedMigration: a process that died between making the version
 // table and the first migration leaves a directory that opens.
 func TestInterruptedMigration(t *testing.T) {

@@ -93,7 +93,8 @@ func projectsQuery(workspaceID parley.ID, q store.ProjectQuery) (string, []arg) 
 
 // DeleteProject removes a project and takes care of its sessions; those beyond
 // projectBatch are left to the outbox.
-func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error {
+func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
+	workspaceID := scope.WorkspaceID
 	task := transition.DetachProject
 	if cascade {
 		task = transition.DeleteSessions
@@ -104,6 +105,14 @@ func (s *Store) DeleteProject(ctx context.Context, workspaceID, id parley.ID, ca
 			return err
 		case !found:
 			return transition.NotFound("project")
+		}
+		used, err := tx.has("SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL AND owner_id <> ?3",
+			workspaceID, id, scope.ViewerID)
+		if err != nil {
+			return err
+		}
+		if used {
+			return transition.ProjectOfOthers()
 		}
 		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
 			return err

@@ -44,7 +44,7 @@ func scanSession(r *row) (parley.Session, error) {
 		}
 	}
 	if overrides != "{}" {
-		if err := decode("overrides", overrides, &s.Overrides); err != nil {
+		if err := decode("overrides", overrides, &s.Settings); err != nil {
 			return s, err
 		}
 	}
@@ -98,7 +98,7 @@ func scanMessage(r *row) (parley.Message, error) {
 		}
 	}
 	if overrides != "" {
-		if err := decode("overrides", overrides, &m.Overrides); err != nil {
+		if err := decode("overrides", overrides, &m.Settings); err != nil {
 			return m, err
 		}
 	}

@@ -18,6 +18,10 @@ func scanShare(r *row) parley.Share {
 	}
 }
 
+// readerSees holds of a session s and its reader o while the owner of the reader may
+// see the session: a share is worth nothing without it, whoever made it and when.
+const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
+
 // Share implements store.Shares.
 func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share) (parley.Share, bool, error) {
 	type answer struct {
@@ -72,7 +76,7 @@ func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, reade
 func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
 	seen, text := query.SessionID, "h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
 	if seen.IsZero() {
-		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id AND s.deleted_at IS NULL)"
+		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = h.reader_id WHERE s.id = h.session_id AND "+readerSees+")"
 	}
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, seen); err != nil {
@@ -90,7 +94,8 @@ func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.Share
 // Readable implements store.Shares.
 func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (session parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2 AND s.deleted_at IS NULL
+		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2
+ AND EXISTS (SELECT 1 FROM sessions o WHERE o.id = ?3 AND `+readerSees+`)
  AND (s.kind = 'tool' AND s.parent_session_id = ?3 OR EXISTS (SELECT 1 FROM shares x WHERE x.session_id = s.id AND x.reader_id = ?3))`,
 			[]arg{sessionID, workspaceID, readerID})
 		return err
@@ -102,8 +107,8 @@ func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID p
 func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) (sessions []parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		sessions = []parley.Session{}
-		return c.each("SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id
- WHERE x.reader_id = ? AND x.workspace_id = ? AND s.deleted_at IS NULL ORDER BY x.created_at, x.session_id`, func(r *row) error {
+		return c.each("SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id JOIN sessions o ON o.id = x.reader_id
+ WHERE x.reader_id = ? AND x.workspace_id = ? AND `+readerSees+` ORDER BY x.created_at, x.session_id`, func(r *row) error {
 			session, err := scanSession(r)
 			sessions = append(sessions, session)
 			return err

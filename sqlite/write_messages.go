@@ -3,6 +3,7 @@ package sqlite
 import (
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 )
 
 // writeMessages writes what a transition changed of a session's messages.
@@ -68,8 +69,8 @@ func (t *txn) insertMessage(n *transition.NewMessage) error {
 	if failure, err = encodeMaybe(m.Error); err != nil {
 		return err
 	}
-	if !m.Overrides.IsZero() {
-		if overrides, err = encode(m.Overrides); err != nil {
+	if !setting.IsZero(&m.Settings) {
+		if overrides, err = encode(m.Settings); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/internal/transition"
+	"parley/setting"
 )
 
 const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?, finished_at = ? WHERE id = ?`
@@ -64,8 +65,8 @@ func sessionJSON(s *parley.Session) (tags, overrides string, policy, retry arg, 
 		return tags, overrides, policy, retry, err
 	}
 	overrides = "{}"
-	if !s.Overrides.IsZero() {
-		if overrides, err = encode(s.Overrides); err != nil {
+	if stored := setting.Stored(s.Settings); !setting.IsZero(&stored) {
+		if overrides, err = encode(stored); err != nil {
 			return tags, overrides, policy, retry, err
 		}
 	}

@@ -50,6 +50,7 @@ type Projects interface {
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	Projects(ctx context.Context, workspaceID parley.ID, query ProjectQuery) ([]parley.Project, error)
 	// DeleteProject removes it at once; its sessions are detached, or with cascade
-	// deleted, by the outbox.
-	DeleteProject(ctx context.Context, workspaceID, id parley.ID, cascade bool) error
+	// deleted, by the outbox. CodeForbidden while sessions of others than the scope's
+	// viewer use it.
+	DeleteProject(ctx context.Context, scope Scope, id parley.ID, cascade bool) error
 }

@@ -33,9 +33,7 @@ type SessionChange struct {
 	Tags         *[]string
 	ProjectID    *parley.ID // zero detaches
 	Metadata     *json.RawMessage
-	Overrides    parley.OverridesChange // its zero value changes nothing
-	Policy       **parley.Policy
-	Retry        **parley.RetryPolicy
+	Settings     parley.SettingsPatch // its zero value changes nothing
 	During       *parley.During
 	Visibility   *parley.Visibility
 	Archived     *bool

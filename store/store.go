@@ -9,7 +9,7 @@ import (
 // Store is everything that a database must do for Parley. It is transitions,
 // not CRUD: one method is one transaction is one legal step, its events
 // included; it checks first and writes after, so a refusal writes nothing.
-// Errors are *Error with the codes that each method names; anything else means
+// Errors are *parley.Error with the codes that each method names; anything else means
 // the database itself failed. sqlite and postgres implement it; storetest is its contract.
 type Store interface {
 	Turns

@@ -23,7 +23,7 @@ type NewMessage struct {
 	AgentType   string
 	Iteration   int
 	LoopID      parley.ID // of a loop's first iteration; set by StartLoop alone
-	Overrides   parley.Overrides
+	Settings    parley.Settings
 	During      parley.During  // "" means the session's own setting, else queue
 	Title       string         // becomes the session's title if it has none
 	Streaming   bool           // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID
@@ -49,7 +49,36 @@ type NewSession struct {
 	First       *NewMessage
 	ClientID    string       // the client that has it open from now on, if any
 	Quota       parley.Quota // of sessions; that of the owner of a tool session is looked up
+	Named       Named        // what a session that somebody else has under the key must be
 	Idempotency Idempotency
+}
+
+// Serves reports whether a session that has the key may be given for the one wanted.
+// Keys can be guessed and anybody may take one first: somebody else's session must be
+// seen by the caller, be of the agent that was named, and not be seen by more people.
+func (wanted *NewSession) Serves(scope Scope, s *parley.Session) bool {
+	switch {
+	case s.OwnerID == wanted.Session.OwnerID:
+		return true
+	case !scope.ViewerID.IsZero() && s.Visibility != parley.VisibilityWorkspace:
+		return false
+	case wanted.Named.Agent && s.AgentID != wanted.Session.AgentID:
+		return false
+	}
+	return !wanted.Named.Visibility || s.Visibility == wanted.Session.Visibility || s.Visibility == parley.VisibilityPrivate
+}
+
+// Named says which settings of a session its caller named: the others are defaults,
+// and any do.
+type Named struct {
+	Agent, Visibility bool
+}
+
+// KeyTaken is the answer to a session's key that somebody else has. It tells nothing
+// of their session.
+func KeyTaken() error {
+	return parley.Errorf(parley.CodeConflict, "the key is taken by somebody else's session; use another key, or ask for that session as it is, if you see it: "+
+		"with its agent and its visibility, or without them")
 }
 
 // Opened is the answer to EnsureSession.

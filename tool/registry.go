@@ -1,5 +1,8 @@
-// Package tool joins the sources of tools that a server has into the one that
-// its agents choose from. The sources themselves are the packages below it.
+// Package tool is the port of tools, and joins the sources of those that a server has
+// into the one that its agents choose from. A source owns its tools and may change them
+// while it is used; the Registry keeps none. Whether a call may run is not decided here,
+// and a call is durable before its tool sees it. The sources themselves are the packages
+// below this one.
 package tool
 
 import (

@@ -7,6 +7,39 @@ import (
 	"parley"
 )
 
+// Tool is something that an agent may use.
+type Tool interface {
+	Definition() parley.ToolDefinition
+	Annotations() parley.ToolAnnotations
+	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
+	Source() string
+	// Call runs it and returns any JSON. An error is told to the model as the
+	// call's result; ctx ends with the tool's deadline or the turn.
+	Call(ctx context.Context, call Call) (json.RawMessage, error)
+}
+
+// Source finds the server's tools by name. What it has may change while it is
+// used: a server behind it comes, goes, or offers others.
+type Source interface {
+	Tool(name string) (Tool, bool)
+	Tools() []Tool // by name
+	// Expects reports whether a tool of this name may be there later: it belongs to
+	// something configured that does not answer yet.
+	Expects(name string) bool
+	// Await returns when everything configured was tried once, which is so from soon
+	// after the start on, or when ctx ends.
+	Await(ctx context.Context)
+	// Faults are the tools that it knows of and that cannot be used, by name.
+	Faults() []Fault
+}
+
+// Fault is a tool that cannot be used: agents are not given it.
+type Fault struct {
+	Name   string
+	Source string // as Tool.Source
+	Reason string // for people; it repeats no secret
+}
+
 // Digest names a tool of the server as it is.
 func Digest(tool Tool) string {
 	return parley.DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
@@ -56,37 +89,4 @@ func (c Call) Headers() map[string]string {
 		headers[TraceParentHeader] = c.TraceParent
 	}
 	return headers
-}
-
-// Tool is something that an agent may use.
-type Tool interface {
-	Definition() parley.ToolDefinition
-	Annotations() parley.ToolAnnotations
-	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
-	Source() string
-	// Call runs it and returns any JSON. An error is told to the model as the
-	// call's result; ctx ends with the tool's deadline or the turn.
-	Call(ctx context.Context, call Call) (json.RawMessage, error)
-}
-
-// Source finds the server's tools by name. What it has may change while it is
-// used: a server behind it comes, goes, or offers others.
-type Source interface {
-	Tool(name string) (Tool, bool)
-	Tools() []Tool // by name
-	// Expects reports whether a tool of this name may be there later: it belongs to
-	// something configured that does not answer yet.
-	Expects(name string) bool
-	// Await returns when everything configured was tried once, which is so from soon
-	// after the start on, or when ctx ends.
-	Await(ctx context.Context)
-	// Faults are the tools that it knows of and that cannot be used, by name.
-	Faults() []Fault
-}
-
-// Fault is a tool that cannot be used: agents are not given it.
-type Fault struct {
-	Name   string
-	Source string // as Tool.Source
-	Reason string // for people; it repeats no secret
 }

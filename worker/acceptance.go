@@ -59,8 +59,8 @@ func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRea
 	}
 	digest := t.digestOf(call)
 	known := t.accepted.HasTool(digest) || t.accepted.Before && t.offeredBefore(call) || t.chosen()
-	ruled := ruling.BySession || t.allowed(call, t.accepted.agent.Grants)
-	change := parley.AcceptedChange{AgentID: t.claim.Agent.ID, Tool: call.name, Digest: digest, Rules: parley.RulesAbout(call.name, t.claim.Agent.Grants)}
+	ruled := ruling.BySession || t.allowed(call, parley.ValueOf(t.accepted.agent.Grants))
+	change := parley.AcceptedChange{AgentID: t.claim.Agent.ID, Tool: call.name, Digest: digest, Rules: parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants))}
 	if known && ruled || digest != "" && t.accepted.HasChange(change) {
 		return "", nil
 	}
@@ -106,15 +106,15 @@ func (t *turn) allowed(call *toolCall, grants []parley.Grant) bool {
 func (t *turn) offeredBefore(call *toolCall) bool {
 	own := call.ref.Digest()
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) && ref.Digest() == own }
-	return slices.ContainsFunc(t.accepted.agent.Tools, offers) ||
-		t.claim.Session.Tools != nil && slices.ContainsFunc(*t.claim.Session.Tools, offers)
+	return slices.ContainsFunc(parley.ValueOf(t.accepted.agent.Tools), offers) ||
+		slices.ContainsFunc(parley.ValueOf(t.claim.Session.Tools), offers)
 }
 
 // chosen reports whether the session's owner named the tools of this turn in the
 // message that began it.
 func (t *turn) chosen() bool {
 	trigger := &t.claim.Trigger
-	return trigger.Overrides.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
+	return trigger.Settings.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
 }
 
 // ownVersion is the latest version of the agent that the session's owner made: it

@@ -59,7 +59,7 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 	w := r.start(nil)
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "I was about to")))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	first := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the model", reached)
 	_, err := r.store.RequestCancel(t.Context(), r.scope, sessionID, first, false)
@@ -106,7 +106,7 @@ func TestContinueBeyondTheSteps(t *testing.T) {
 // A steer that came while the turn was queued is shown at its first step.
 func TestSteerBeforeTheFirstStep(t *testing.T) {
 	r := newRig(t)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turn := r.postElsewhere(sessionID, "One").Turn.ID
 	message := r.said("also", parley.DuringSteer)
 	_, err := r.store.PostMessage(t.Context(), r.scope, sessionID, message, parley.ID{})

@@ -19,7 +19,7 @@ func BenchmarkTurn(b *testing.B) {
 		tokens = append(tokens, text(0, "token "))
 	}
 	r.model.endless = chunks(append(tokens, done(parley.FinishStop))...)
-	overrides := parley.Overrides{Tools: &[]parley.ToolRef{}}
+	overrides := parley.Settings{Tools: &[]parley.ToolRef{}}
 	work := make(chan struct{})
 	var users sync.WaitGroup
 	for range 64 {

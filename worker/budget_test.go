@@ -23,13 +23,13 @@ func (r *rig) waitsForRoom(sessionID parley.ID) (told struct{ Reason, Limit, Sen
 func (r *rig) relimit(sessionID parley.ID, patch string) {
 	r.Helper()
 	var change store.SessionChange
-	r.must(json.Unmarshal([]byte(patch), &change.Overrides.Limits))
+	r.must(json.Unmarshal([]byte(patch), &change.Settings.Limits))
 	_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, change)
 	r.must(err)
 }
 
 // brief are limits with answers bounded so that an estimate is small.
-func brief(limits parley.Limits) parley.Overrides {
+func brief(limits parley.Limits) parley.Settings {
 	overrides := limited(limits)
 	overrides.MaxTokens = new(10)
 	return overrides
@@ -132,7 +132,7 @@ func TestAToolSessionIsBoundedByItsRoot(t *testing.T) {
 	r.start(nil)
 	r.model.play(says("Done."))
 	root := r.session(limited(parley.Limits{SessionTokens: new(int64(100))}), nil)
-	child := r.session(parley.Overrides{}, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+	child := r.session(parley.Settings{}, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
 	turnID := r.post(child, "Go", "").Turn.ID
 	if told := r.waitsForRoom(child); told.Limit != "session_tokens" {
 		t.Errorf("the event says %+v", told)
@@ -153,10 +153,10 @@ func TestAnAgentsDay(t *testing.T) {
 	r.start(nil)
 	r.model.play(says("One."), says("Two."))
 	agent := r.agent
-	agent.Limits = parley.Limits{DailyTokens: new(int64(1600)), MaxSteps: new(7)}
+	agent.Limits = &parley.Limits{DailyTokens: new(int64(1600)), MaxSteps: new(7)}
 	agent, err := r.store.UpdateAgent(t.Context(), agent)
 	r.must(err)
-	overrides := parley.Overrides{Parameters: parley.Parameters{MaxTokens: new(10)}}
+	overrides := parley.Settings{Parameters: parley.Parameters{MaxTokens: new(10)}}
 	first, second := r.session(overrides, nil), r.session(overrides, nil)
 	r.ended(r.post(first, "Go", "").Turn.ID)
 	_, err = r.store.UpdateAgent(t.Context(), agentWith(agent, 1500))
@@ -175,7 +175,7 @@ func TestAnAgentsDay(t *testing.T) {
 }
 
 func agentWith(agent parley.Agent, daily int64) parley.Agent {
-	agent.Limits = parley.Limits{DailyTokens: &daily}
+	agent.Limits = &parley.Limits{DailyTokens: &daily}
 	return agent
 }
 
@@ -184,7 +184,7 @@ func TestWithoutLimitsNothingIsCounted(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	r.model.play(says("Done."))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	if b := r.spent(sessionID); b.Made {
 		t.Errorf("a budget was made: %+v", b)

@@ -8,6 +8,7 @@ import (
 	"parley"
 	"parley/model"
 	"parley/observe"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -29,7 +30,7 @@ type served struct {
 
 // useResponses opens the response cache to a turn whose settings ask for it.
 func (t *turn) useResponses() {
-	if age := t.claim.Session.ResponseTTL(&t.claim.Agent); age > 0 && t.w.responses != nil {
+	if age := setting.ResponseCache.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings).TTL(); age > 0 && t.w.responses != nil {
 		t.responses = &responses{age: age}
 	}
 }

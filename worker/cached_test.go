@@ -16,12 +16,12 @@ import (
 )
 
 // keeping are overrides that turn the response cache on.
-func keeping() parley.Overrides {
-	return parley.Overrides{ResponseCache: &parley.ResponseCacheSettings{}}
+func keeping() parley.Settings {
+	return parley.Settings{ResponseCache: &parley.ResponseCacheSettings{}}
 }
 
 // converse posts to a new session and waits until the run has let go.
-func (r *rig) converse(overrides parley.Overrides, text string) (parley.ID, parley.Turn) {
+func (r *rig) converse(overrides parley.Settings, text string) (parley.ID, parley.Turn) {
 	r.Helper()
 	sessionID := r.session(overrides, nil)
 	turn := r.ended(r.post(sessionID, text, "").Turn.ID)
@@ -84,8 +84,8 @@ func TestResponsesAreKeptOnlyWhereAskedFor(t *testing.T) {
 	r.start(nil)
 	r.model.play(says("One."), says("Two."), says("Three."))
 	none := 0
-	r.converse(parley.Overrides{}, "Hi")
-	r.converse(parley.Overrides{ResponseCache: &parley.ResponseCacheSettings{TTLSeconds: &none}}, "Hi")
+	r.converse(parley.Settings{}, "Hi")
+	r.converse(parley.Settings{ResponseCache: &parley.ResponseCacheSettings{TTLSeconds: &none}}, "Hi")
 	r.converse(keeping(), "Hi")
 	if r.model.sent() != 3 {
 		t.Errorf("%d requests were sent", r.model.sent())

@@ -105,7 +105,7 @@ func TestCancelDuringThePauseBetweenAttempts(t *testing.T) {
 	}
 	r.start(nil)
 	r.model.play(fails(model.NewError(parley.ClassNetwork, true, "down", nil)), says("no"))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the pause", paused)
 	if turn := r.cancel(sessionID, turnID); turn.Status != parley.TurnCancelled {
@@ -136,7 +136,7 @@ func TestCancelWhileTheStepBegins(t *testing.T) {
 	r.start(store)
 	reached := make(chan struct{})
 	r.model.play(hangs(reached))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("BeginStep", begins)
 	r.wait("the request", reached) // in parallel
@@ -169,7 +169,7 @@ func TestNothingIsShownBeforeTheStepHasBegun(t *testing.T) {
 			yield(done(parley.FinishStop), nil)
 		}
 	})
-	turnID := r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID
+	turnID := r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID
 	r.wait("BeginStep", begins)
 	select {
 	case <-taken:
@@ -218,7 +218,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 					yield(model.Chunk{}, context.Cause(ctx))
 				}
 			}, says("Two."))
-			sessionID := r.session(parley.Overrides{}, nil)
+			sessionID := r.session(parley.Settings{}, nil)
 			first := r.post(sessionID, "First", "").Turn.ID
 			r.wait("the first turn's stream", reached)
 			content, err := parley.EncodeContent(parley.UserContent{Text: "Second"})
@@ -286,7 +286,7 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 		<-ctx.Done()
 		yield(model.Chunk{}, context.Cause(ctx))
 	}, says("Two."))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "First", "").Turn.ID
 	r.wait("the stream", reached)
 	r.happened(sessionID, parley.EventStepStarted) // the first BeginStep is through
@@ -321,7 +321,7 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 func TestCancelThatOvertakesTheStart(t *testing.T) {
 	r := newRig(t)
 	w := r.start(nil)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})
 	r.must(err)
 	slot, ok := w.Offer(r.scope.WorkspaceID)
@@ -355,7 +355,7 @@ func TestSteerTakenBack(t *testing.T) {
 		<-goOn
 		_ = yield(text(0, "One."), nil) && yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "First", "").Turn.ID
 	r.wait("the stream", reached)
 	steer := r.post(sessionID, "Never mind", parley.DuringSteer)

@@ -83,7 +83,7 @@ func (t *turn) openChild(call *toolCall) error {
 		Quota: parley.Quota{Workspace: t.w.options.MaxSessions},
 		Session: parley.Session{
 			ID: parley.ChildID(call.messageID), WorkspaceID: t.fence.WorkspaceID, AgentID: agent.ID, OwnerID: parent.OwnerID,
-			Visibility: parent.Visibility, ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,
+			ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,
 			Kind: parley.KindTool, Mode: parent.Mode, Instructions: call.child.Instructions,
 			Accepted: t.accepted.forChild(),
 		},

@@ -71,9 +71,9 @@ func (r *rig) startTroupe(store Store, part func(ctx context.Context, request mo
 func (r *rig) colleague(name string, tools ...parley.ToolRef) parley.ToolRef {
 	r.Helper()
 	agent := parley.Agent{ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, Slug: parley.Slugify(name), Name: name,
-		Runtime: parley.StandardRuntime, Tools: tools, Tags: []string{}, Status: parley.AgentActive, Version: 1}
+		Runtime: parley.StandardRuntime, Tags: []string{}, Status: parley.AgentActive, Version: 1, Settings: parley.Settings{Tools: &tools}}
 	if tools == nil {
-		agent.Tools = []parley.ToolRef{}
+		agent.Tools = &[]parley.ToolRef{}
 	}
 	made, _, err := r.store.CreateAgent(r.Context(), agent, store.Idempotency{})
 	r.must(err)
@@ -84,7 +84,7 @@ func asTool(slug string) parley.ToolRef {
 	return parley.ToolRef{Name: slug, Agent: &parley.AgentTool{Name: slug, Description: "Asks a colleague.", Agent: slug, Instructions: "Be brief."}}
 }
 
-func withTools(refs ...parley.ToolRef) parley.Overrides { return parley.Overrides{Tools: &refs} }
+func withTools(refs ...parley.ToolRef) parley.Settings { return parley.Settings{Tools: &refs} }
 
 // callOf finds a tool_call by its tool's name.
 func (r *rig) callOf(sessionID parley.ID, name string) parley.Message {

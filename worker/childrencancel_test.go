@@ -175,7 +175,7 @@ func TestACircleOfAgents(t *testing.T) {
 	r.colleague("Circle", asTool("circle"))
 	agent, err := r.store.Agent(t.Context(), r.scope.WorkspaceID, "circle")
 	r.must(err)
-	sessionID := r.session(parley.Overrides{}, func(s *parley.Session) { s.AgentID = agent.ID })
+	sessionID := r.session(parley.Settings{}, func(s *parley.Session) { s.AgentID = agent.ID })
 	if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
 		t.Errorf("turn %+v", turn)
 	}

@@ -10,6 +10,7 @@ import (
 	"parley/model"
 	"parley/observe"
 	"parley/prompt"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -44,7 +45,7 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 		fence:  store.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 	}}
-	s.setLimits(claim.Agent.Limits)
+	s.setLimits(parley.ValueOf(claim.Agent.Limits))
 	if err := s.choose(); err != nil {
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
@@ -60,7 +61,7 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 
 // choose resolves the model that writes the summary, and what stands around it.
 func (s *summary) choose() (err error) {
-	settings := s.claim.Session.EffectiveCompaction(&s.claim.Agent)
+	settings := parley.ValueOf(setting.Compaction.Nearest(&s.claim.Agent.Settings, &s.claim.Session.Settings))
 	if s.settings, err = prompt.Resolve(s.claim.Agent, s.claim.Session, nil, parley.Message{}, s.w.models.Default()); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func shortPolicy(s *parley.Session) {
 // that both can be scripted; changes are made to it.
 func (r *rig) summed(changes ...func(*parley.Session)) parley.ID {
 	r.Helper()
-	return r.session(parley.Overrides{Compaction: &parley.CompactionSettings{Model: summaryID}}, func(s *parley.Session) {
+	return r.session(parley.Settings{Compaction: &parley.CompactionSettings{Model: summaryID}}, func(s *parley.Session) {
 		shortPolicy(s)
 		for _, change := range changes {
 			change(s)

@@ -52,7 +52,7 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 			yield(model.Chunk{}, context.Cause(ctx))
 		}
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	if turn := r.ended(r.post(sessionID, "Go on", "").Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 1 {
 		t.Errorf("the next turn is %s after %d attempts", turn.Status, turn.Attempt)
@@ -114,7 +114,7 @@ func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{})
 // flushed, and wants all of it in the record when another one has settled it.
 func (r *rig) nothingIsMissing(dying *faults, reached <-chan struct{}) {
 	r.Helper()
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.flushed(dying, sessionID, 1, len("One, two, three"))
@@ -183,7 +183,7 @@ func TestShownTextIsBounded(t *testing.T) {
 		<-enough
 		yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the answer", reached)
 	messages := r.messages(sessionID)

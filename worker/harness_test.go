@@ -319,11 +319,11 @@ func (r *rig) stop(w *Worker) {
 }
 
 // session creates one with overrides.
-func (r *rig) session(overrides parley.Overrides, change func(*parley.Session)) parley.ID {
+func (r *rig) session(overrides parley.Settings, change func(*parley.Session)) parley.ID {
 	r.Helper()
 	session := parley.Session{
 		ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, AgentID: r.agent.ID, OwnerID: r.owner.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Overrides: overrides,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Settings: overrides,
 	}
 	if change != nil {
 		change(&session)
@@ -334,12 +334,12 @@ func (r *rig) session(overrides parley.Overrides, change func(*parley.Session)) 
 }
 
 // tooled are overrides that name tools of the server.
-func tooled(names ...string) parley.Overrides {
+func tooled(names ...string) parley.Settings {
 	refs := []parley.ToolRef{}
 	for _, name := range names {
 		refs = append(refs, parley.ToolRef{Name: name})
 	}
-	return parley.Overrides{Tools: &refs}
+	return parley.Settings{Tools: &refs}
 }
 
 // neighbour is the same rig in another workspace.

@@ -6,6 +6,7 @@ import (
 	"parley"
 	"parley/model"
 	"parley/prompt"
+	"parley/setting"
 )
 
 // maxLayers bounds the middleware that a worker keeps ready.
@@ -20,7 +21,7 @@ type layerCache struct {
 
 // layersOf is the middleware around the calls of a session of an agent to a model.
 func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *model.Info) (prompt.Layers, error) {
-	settings := session.EffectiveMiddleware(agent)
+	settings := parley.ValueOf(setting.Middleware.Nearest(&agent.Settings, &session.Settings))
 	if settings.IsZero() && !info.ThinkTags && len(w.options.Redact) == 0 && len(w.options.Middleware) == 0 {
 		return prompt.Layers{}, nil
 	}

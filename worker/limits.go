@@ -40,13 +40,13 @@ func (b *bounds) stop() {
 // readLimits reads the limits that hold for a claim. Those of the agent are its
 // current version's: a turn that goes on may have begun under another one.
 func (t *turn) readLimits() error {
-	agent := t.claim.Agent.Limits
+	agent := parley.ValueOf(t.claim.Agent.Limits)
 	if t.claim.Turn.Attempt > 1 {
 		current, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID.String())
 		if err != nil {
 			return err
 		}
-		agent = current.Limits
+		agent = parley.ValueOf(current.Limits)
 	}
 	t.bounds.began = t.w.options.now()
 	t.setLimits(agent)
@@ -54,11 +54,7 @@ func (t *turn) readLimits() error {
 }
 
 func (t *turn) setLimits(agent parley.Limits) {
-	var session parley.Limits
-	if t.claim.Session.Limits != nil {
-		session = *t.claim.Session.Limits
-	}
-	t.bounds.agent, t.bounds.limits = agent, session.Over(agent)
+	t.bounds.agent, t.bounds.limits = agent, parley.ValueOf(t.claim.Session.Limits).Over(agent)
 }
 
 // countUsed counts what earlier runs have used: tools by the record's calls, time and

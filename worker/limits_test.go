@@ -15,7 +15,7 @@ import (
 )
 
 // limited are overrides that limit turns, with tools of the server.
-func limited(limits parley.Limits, names ...string) parley.Overrides {
+func limited(limits parley.Limits, names ...string) parley.Settings {
 	overrides := tooled(names...)
 	overrides.Limits = &limits
 	return overrides
@@ -141,7 +141,7 @@ func TestTurnsHaveAnEndByDefault(t *testing.T) {
 		note(ctx)
 		says("Here.")(ctx, yield)
 	})
-	if turn := r.ended(r.post(r.session(parley.Overrides{Model: scriptedID}, nil), "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
+	if turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID}, nil), "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
 		t.Fatalf("turn %s, %+v", turn.Status, turn.Error)
 	}
 	const most = parley.DefaultMaxSeconds * time.Second

@@ -88,7 +88,7 @@ func TestLoopContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.start(nil)
-			sessionID := r.session(parley.Overrides{}, nil)
+			sessionID := r.session(parley.Settings{}, nil)
 			r.model.play(says("hello"))
 			r.ended(r.post(sessionID, "Hi", "").Turn.ID)
 			for range 2 { // the second loop begins anew
@@ -120,7 +120,7 @@ func (r *rig) awaitLoop(loop parley.ID) {
 // A turn that was taken over looks at the loop's condition in the record.
 func TestLoopConditionAfterATakeOver(t *testing.T) {
 	r := newRig(t)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	loop := r.startLoop(sessionID, 3, &parley.LoopUntil{TextMatches: "^done$"}, parley.LoopContext{})
 	dead := parley.NewID()
 	r.must(r.store.RegisterProcess(t.Context(), store.Process{ID: dead, Name: "dead"}, time.Hour))

@@ -161,7 +161,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		"without room": {func(r *rig, sessionID parley.ID) {
 			limits := parley.Change[*parley.LimitsPatch]{}
 			r.must(json.Unmarshal([]byte(`{"max_tokens":5}`), &limits))
-			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, store.SessionChange{Overrides: parley.OverridesChange{Limits: limits}})
+			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, store.SessionChange{Settings: parley.SettingsPatch{Limits: limits}})
 			r.must(err)
 			r.post(sessionID, "Go", "")
 		}, "/turn 1/parkedbudgetmax_tokens"},
@@ -196,7 +196,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 			r.options.Observer = book
 			r.start(nil)
 			asked := parley.ToolDefinition{Name: "ask", Parameters: json.RawMessage(`{"type":"object"}`)}
-			c.play(r, r.session(parley.Overrides{Tools: &[]parley.ToolRef{{Name: "ask", Definition: &asked}}}, nil))
+			c.play(r, r.session(parley.Settings{Tools: &[]parley.ToolRef{{Name: "ask", Definition: &asked}}}, nil))
 			lines := book.read(r, 1)
 			if got := lines[len(lines)-1]; got != c.want {
 				t.Errorf("the run ended with %q; want %q", got, c.want)

@@ -101,7 +101,7 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 			r.worker = w
 			r.must(w.Start(t.Context()))
 			t.Cleanup(func() { r.stop(w) })
-			turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
+			turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
 			if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassInternal || turn.Error.Sentence != parley.ClassInternal.Sentence() {
 				t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
 			}
@@ -110,7 +110,7 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 			if said := log.String(); !strings.Contains(said, "panics).") || strings.Contains(said+string(told), carried) {
 				t.Errorf("the log says %s, and the turn %s", said, told)
 			}
-			after := r.ended(r.post(r.session(parley.Overrides{}, nil), "bystander", "").Turn.ID)
+			after := r.ended(r.post(r.session(parley.Settings{}, nil), "bystander", "").Turn.ID)
 			if after.Status != parley.TurnCompleted {
 				t.Errorf("a turn afterwards is %s: %+v", after.Status, after.Error)
 			}

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -26,10 +28,7 @@ const mostAbove = 64
 // above a tool session, and of their agents, the denials hold too.
 func (t *turn) readGrants() error {
 	session := &t.claim.Session
-	t.grants = parley.Grants{Agent: t.claim.Agent.Grants}
-	if session.Grants != nil {
-		t.grants.Session = *session.Grants
-	}
+	t.grants = parley.Grants{Agent: parley.ValueOf(t.claim.Agent.Grants), Session: parley.ValueOf(session.Grants)}
 	if session.Kind != parley.KindTool {
 		return nil
 	}
@@ -48,10 +47,8 @@ func (t *turn) readGrants() error {
 		if err != nil {
 			return err
 		}
-		if parent.Grants != nil {
-			t.grants.Inherited = append(t.grants.Inherited, *parent.Grants...)
-		}
-		t.grants.Inherited = append(t.grants.Inherited, agent.Grants...)
+		t.grants.Inherited = append(t.grants.Inherited, parley.ValueOf(parent.Grants)...)
+		t.grants.Inherited = append(t.grants.Inherited, parley.ValueOf(agent.Grants)...)
 		above = parent.ParentSessionID
 		if parent.Kind != parley.KindTool {
 			break
@@ -102,7 +99,7 @@ func (t *turn) permit(call *toolCall) error {
 		call.approval = &parley.Approval{
 			ID: parley.NewID(), State: parley.ApprovalPending, Reason: changed, Approvers: ruling.Approvers,
 			Named: ruling.Approvers > 0 || ruling.ByOthers, Digest: t.digestOf(call),
-			Rules: parley.RulesAbout(call.name, t.claim.Agent.Grants),
+			Rules: parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants)),
 		}
 		if ruling.ByOthers {
 			call.approval.RequesterIDs, err = t.requesters()
@@ -113,7 +110,7 @@ func (t *turn) permit(call *toolCall) error {
 
 // asks are the questions of a step that settles.
 func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
-	seconds := parley.ApprovalTimeoutOf(t.claim.Session.ApprovalTimeout, t.claim.Agent.ApprovalTimeout)
+	seconds := cmp.Or(parley.ValueOf(setting.ApprovalTimeout.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings)), parley.DefaultApprovalTimeout)
 	for i := range calls {
 		if calls[i].approval != nil {
 			a := calls[i].approval

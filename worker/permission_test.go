@@ -15,7 +15,7 @@ import (
 )
 
 // granted are overrides that name tools of the server and say one thing of all.
-func granted(effect parley.GrantEffect, names ...string) parley.Overrides {
+func granted(effect parley.GrantEffect, names ...string) parley.Settings {
 	overrides := tooled(names...)
 	overrides.Grants = &[]parley.Grant{{Tool: "*", Effect: effect}}
 	return overrides
@@ -95,7 +95,7 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		tool     parley.ToolAnnotations
-		set      parley.Overrides
+		set      parley.Settings
 		decision parley.Decision
 		runs     int32
 		result   string
@@ -148,7 +148,7 @@ func TestTheDeadlineIsTheNearestScopes(t *testing.T) {
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`))
 	set := tooled("act")
-	set.ApprovalTimeout = 90
+	set.ApprovalTimeout = new(90)
 	sessionID := r.session(set, nil)
 	r.post(sessionID, "Go", "")
 	r.waits(sessionID, parley.WaitApproval, 1)
@@ -165,7 +165,7 @@ func TestSilenceIsANo(t *testing.T) {
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Then not."))
 	set := tooled("act")
-	set.ApprovalTimeout = 1
+	set.ApprovalTimeout = new(1)
 	sessionID := r.session(set, nil)
 	if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
 		t.Errorf("turn %s", turn.Status)
@@ -205,7 +205,7 @@ func TestADenialBehindAYesHolds(t *testing.T) {
 	r.waits(sessionID, parley.WaitApproval, 1)
 	denied := []parley.Grant{{Tool: "act", Effect: parley.GrantDeny}}
 	_, err := r.store.UpdateSession(t.Context(), r.scope, sessionID, store.SessionChange{
-		Overrides: parley.OverridesChange{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &denied}}})
+		Settings: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &denied}}})
 	r.must(err)
 	r.decide(r.questions(sessionID)[0].ID, yes)
 	r.ended(turnID)

@@ -74,7 +74,7 @@ func TestTakeOverOfAnOpenCall(t *testing.T) {
 	dying := r.crashing()
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "Half an "), text(0, "answer")), says("A whole answer."))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.flushed(dying, sessionID, 1, len("Half an answer"))
@@ -264,7 +264,7 @@ func TestLostLease(t *testing.T) {
 		close(ended)
 	})
 	before := w.currentLease()
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.happened(sessionID, parley.EventStepStarted)
@@ -328,7 +328,7 @@ func TestDeadProcessIsSwept(t *testing.T) {
 	dying := r.crashing()
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
-	turnID := r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID
+	turnID := r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.options.Lease = time.Hour // its sweep of everything is half an hour away
 	r.start(nil)
@@ -345,7 +345,7 @@ func TestFailedSweepIsTriedAgain(t *testing.T) {
 	dying := r.crashing()
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
-	turnID := r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID
+	turnID := r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	dying.kill()
 	var failed atomic.Bool
@@ -385,10 +385,10 @@ func TestLostClaims(t *testing.T) {
 		<-goOn
 		_ = yield(text(0, "Slow."), nil) && yield(done(parley.FinishStop), nil)
 	}, says("One."), says("Two."))
-	slow := r.post(r.session(parley.Overrides{}, nil), "Go", "")
+	slow := r.post(r.session(parley.Settings{}, nil), "Go", "")
 	r.wait("the stream", reached)
-	claimed := r.postElsewhere(r.session(parley.Overrides{}, nil), "Go")
-	direct, err := r.store.PostMessage(t.Context(), r.scope, r.session(parley.Overrides{}, nil), r.said("Go", ""), w.currentLease().id)
+	claimed := r.postElsewhere(r.session(parley.Settings{}, nil), "Go")
+	direct, err := r.store.PostMessage(t.Context(), r.scope, r.session(parley.Settings{}, nil), r.said("Go", ""), w.currentLease().id)
 	if err != nil || direct.Claim == nil {
 		t.Fatalf("the post was not claimed: %v", err)
 	}
@@ -423,7 +423,7 @@ func TestTurnLongerThanTheLease(t *testing.T) {
 		<-goOn
 		_ = yield(text(0, "At last."), nil) && yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the request", reached)
 	for range 3*renewals + 1 {
@@ -451,7 +451,7 @@ func TestFencedRunWritesNothing(t *testing.T) {
 		<-goOn // deaf: as a process that is stopped
 		_ = yield(text(0, " and more"), nil) && yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.running.Store(nil) // its hints are lost too

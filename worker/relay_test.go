@@ -49,7 +49,7 @@ func TestFlushForWatchersElsewhere(t *testing.T) {
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "So "), text(0, "far")))
 	r.start(nil)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	other := parley.NewID()
 	want := func(flush bool) {
 		r.hub.Heard(other, store.RelayHints{Interests: []store.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})

@@ -106,10 +106,10 @@ func TestRetryAfterIsAFloorForAll(t *testing.T) {
 	limited := model.NewError(parley.ClassRateLimit, true, "slow down", nil)
 	limited.RetryAfter = 7 * time.Second
 	r.model.play(fails(limited), says("one"), says("two"))
-	first := r.session(parley.Overrides{}, nil)
+	first := r.session(parley.Settings{}, nil)
 	turn1 := r.post(first, "Hi", "").Turn.ID
 	event := r.happened(first, parley.EventStepRetrying)
-	turn2 := r.post(r.session(parley.Overrides{}, nil), "Hi", "").Turn.ID
+	turn2 := r.post(r.session(parley.Settings{}, nil), "Hi", "").Turn.ID
 	r.wait("the second turn's pause", second)
 	if r.model.sent() != 1 {
 		t.Errorf("%d requests were sent during the pause", r.model.sent())

@@ -27,7 +27,7 @@ func refusedBySchema(t *testing.T, stored, told string) {
 	r.start(nil)
 	refs := []parley.ToolRef{{Name: "trap", Definition: &parley.ToolDefinition{Name: "trap", Description: "A trap.", Parameters: json.RawMessage(stored)}}}
 	r.model.play(calls(parley.FinishToolCalls, "trap", `{}`), says("Then without."))
-	turn := r.ended(r.post(r.session(parley.Overrides{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
+	turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}

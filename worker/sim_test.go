@@ -47,7 +47,7 @@ func TestSimulatedModels(t *testing.T) {
 			r.must(w.Start(t.Context()))
 			r.worker = w
 			t.Cleanup(func() { r.stop(w) })
-			sessionID := r.session(parley.Overrides{Model: parley.ModelID("sim/" + c.model)}, nil)
+			sessionID := r.session(parley.Settings{Model: parley.ModelID("sim/" + c.model)}, nil)
 			turn := r.ended(r.post(sessionID, "Hello", "").Turn.ID)
 			if turn.Status != c.status || turn.Error != nil && turn.Error.Class != c.class {
 				t.Errorf("turn %s, %+v", turn.Status, turn.Error)

@@ -176,7 +176,7 @@ func TestEndlessToolCallsAreBounded(t *testing.T) {
 	for range parley.DefaultMaxSteps + 5 {
 		r.model.play(calls(parley.FinishToolCalls, "x", `{"a`))
 	}
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || r.model.sent() != parley.DefaultMaxSteps {
 		t.Errorf("turn %s, %+v after %d requests", turn.Status, turn.Error, r.model.sent())
@@ -184,13 +184,13 @@ func TestEndlessToolCallsAreBounded(t *testing.T) {
 }
 
 // clientTool is an agent's tool that a client answers.
-func clientTool(name string, others ...string) parley.Overrides {
+func clientTool(name string, others ...string) parley.Settings {
 	refs := []parley.ToolRef{{Name: name, Definition: &parley.ToolDefinition{
 		Name: name, Description: "Asks the client.", Parameters: json.RawMessage(`{"type":"object"}`)}}}
 	for _, other := range others {
 		refs = append(refs, parley.ToolRef{Name: other})
 	}
-	return parley.Overrides{Tools: &refs}
+	return parley.Settings{Tools: &refs}
 }
 
 func TestClientToolParksAndIsAnswered(t *testing.T) {
@@ -382,7 +382,7 @@ func TestClientsGetArgumentsThatFit(t *testing.T) {
 		Name: "look_up", Description: "Looks up.", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`),
 	}}}
 	r.model.play(calls(parley.FinishToolCalls, "look_up", `{"q":7}`), says("I see."))
-	turn := r.ended(r.post(r.session(parley.Overrides{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
+	turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}

@@ -18,7 +18,7 @@ func TestPlainTurn(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	r.model.play(says("Hello."))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID)
 	if turn.Status != parley.TurnCompleted || turn.Step != 1 || turn.Attempt != 1 {
 		t.Errorf("turn %+v", turn)
@@ -157,7 +157,7 @@ func TestFailures(t *testing.T) {
 			r := newRig(t)
 			r.start(nil)
 			r.model.play(c.answers...)
-			sessionID := r.session(parley.Overrides{}, nil)
+			sessionID := r.session(parley.Settings{}, nil)
 			turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID)
 			if turn.Status != c.status {
 				t.Errorf("the turn is %s, want %s", turn.Status, c.status)
@@ -201,7 +201,7 @@ func TestOwnSentenceOfAnErrorClass(t *testing.T) {
 	r.start(nil)
 	r.model.play(fails(model.NewError(parley.ClassAuth, false, "bad key", nil)))
 	retry := parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "Ask Ada for a key."}}
-	sessionID := r.session(parley.Overrides{}, func(s *parley.Session) { s.Retry = &retry })
+	sessionID := r.session(parley.Settings{}, func(s *parley.Session) { s.Retry = &retry })
 	if turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID); turn.Error == nil || turn.Error.Sentence != "Ask Ada for a key." {
 		t.Errorf("error %+v", turn.Error)
 	}
@@ -210,12 +210,12 @@ func TestOwnSentenceOfAnErrorClass(t *testing.T) {
 func TestTurnsThatCannotBegin(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		overrides parley.Overrides
+		overrides parley.Settings
 		runtime   string
 		want      string
 	}{
-		{"an unknown provider", parley.Overrides{Model: "nowhere/x"}, "", "nowhere"},
-		{"an unknown runtime", parley.Overrides{}, "dreams", "dreams"},
+		{"an unknown provider", parley.Settings{Model: "nowhere/x"}, "", "nowhere"},
+		{"an unknown runtime", parley.Settings{}, "dreams", "dreams"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)

@@ -103,7 +103,7 @@ func (t *turn) coldFor(agent *parley.Agent, tokens int) string {
 	if least == 0 {
 		return why
 	}
-	if names := slices.DeleteFunc(prompt.UsedPlaceholders(agent.SystemPrompt), prompt.SameForAgent); len(names) > 0 {
+	if names := slices.DeleteFunc(prompt.UsedPlaceholders(parley.ValueOf(agent.SystemPrompt)), prompt.SameForAgent); len(names) > 0 {
 		return fmt.Sprintf("The system prompt holds {{%s}}, so the requests of two sessions do not begin alike.", names[0])
 	}
 	if tokens < least {

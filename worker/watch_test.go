@@ -28,7 +28,7 @@ func TestWatchedTurn(t *testing.T) {
 			done(parley.FinishToolCalls)),
 		chunks(text(0, "Not "), text(0, "there."), done(parley.FinishStop)),
 	)
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	watch := r.hub.Watch(live.WatchRequest{Scope: r.scope, Sessions: []live.Place{{SessionID: sessionID}}})
 	defer watch.Close()
 	r.post(sessionID, "Go", "")

@@ -85,14 +85,14 @@ func TestANewcomerDoesNotWait(t *testing.T) {
 					r.model.play(hang)
 				}
 				for range slots + 3 {
-					r.post(r.session(parley.Overrides{}, nil), "Long", "")
+					r.post(r.session(parley.Settings{}, nil), "Long", "")
 				}
 				for range slots {
 					<-busy
 				}
 				other := r.neighbour("other")
 				r.model.play(says("At once."))
-				session := other.session(parley.Overrides{}, nil)
+				session := other.session(parley.Settings{}, nil)
 				var turn parley.ID
 				if direct {
 					turn = other.post(session, "Short", "").Turn.ID
@@ -120,7 +120,7 @@ func TestQueuedTurnsRunOneAfterTheOther(t *testing.T) {
 	inside, most := 0, 0
 	var turns []parley.ID
 	for range 3 {
-		sessionID := r.session(parley.Overrides{}, nil)
+		sessionID := r.session(parley.Settings{}, nil)
 		for range 3 {
 			r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 				mu.Lock()
@@ -155,7 +155,7 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 		<-goOn
 		_ = yield(text(0, "end."), nil) && yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	stopped := make(chan struct{})
@@ -182,7 +182,7 @@ func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
 	w := r.start(nil)
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the stream", reached)
 	r.stop(w)
@@ -224,7 +224,7 @@ func TestStoreFlushAppends(t *testing.T) {
 		}
 		yield(done(parley.FinishStop), nil)
 	})
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
 	versions, err := r.store.Versions(t.Context(), r.scope, r.messages(sessionID)[1].ID)
 	r.must(err)
@@ -321,7 +321,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 			for range c.times + 1 {
 				r.model.play(says("Here."))
 			}
-			turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
+			turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
 			if turn.Status != c.status || turn.Takeovers != 0 || turn.Attempt != min(c.times+1, mostAttempts) {
 				t.Errorf("the turn is %s after %d attempts and %d takeovers (%+v)", turn.Status, turn.Attempt, turn.Takeovers, turn.Error)
 			}
@@ -343,7 +343,7 @@ func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
 	r.must(err)
 	r.options.Runtimes = []runner.Runtime{brokenRuntime{}}
 	r.start(nil)
-	turn := r.ended(r.post(r.session(parley.Overrides{}, nil), "Go", "").Turn.ID)
+	turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassInternal || strings.Contains(turn.Error.Sentence, "oh") {
 		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 	}
@@ -354,7 +354,7 @@ func TestDeletedSessionStopsItsRun(t *testing.T) {
 	r.start(nil)
 	reached := make(chan struct{})
 	r.model.play(hangs(reached, text(0, "Half")))
-	sessionID := r.session(parley.Overrides{}, nil)
+	sessionID := r.session(parley.Settings{}, nil)
 	r.post(sessionID, "Go", "")
 	r.wait("the stream", reached)
 	r.must(r.store.DeleteSession(t.Context(), r.scope, sessionID))

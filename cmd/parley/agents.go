@@ -4,16 +4,16 @@ import (
 	"context"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"parley"
 	"parley/client"
+	"parley/setting"
 )
 
 func agentsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "agents", Short: "List, make and archive agents"}
+	command := &cobra.Command{Use: "agents", Short: "List, make, change and archive agents"}
 
 	var all bool
 	var owner string
@@ -45,27 +45,6 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	list.Flags().BoolVar(&all, "all", false, "archived ones too")
 	list.Flags().StringVar(&owner, "owner", "", "only those of this principal, by id; me for your own")
 
-	var input client.AgentInput
-	var model string
-	var tools []string
-	create := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		input.Name, input.Model = args[0], parley.ModelID(model)
-		var err error
-		if input.Tools, err = toolRefs(tools); err != nil {
-			return err
-		}
-		agent, err := server.CreateAgent(ctx, input)
-		if err != nil {
-			return err
-		}
-		return term.printAgent(agent, shared)
-	})}
-	create.Flags().StringVar(&input.Slug, "slug", "", "short name for addresses; made from NAME when not given")
-	create.Flags().StringVar(&input.SystemPrompt, "system-prompt", "", "what the agent is told to be")
-	create.Flags().StringVar(&input.Description, "description", "", "what the agent is for")
-	create.Flags().StringVar(&model, "model", "", "provider/model; the server's default when not given")
-	create.Flags().StringArrayVar(&tools, "tool", nil, `a tool the agent may use (repeatable): names with commas between, or {"name","description","agent"} for a tool that is an agent`)
-
 	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		agent, err := server.Agent(ctx, args[0])
 		if err != nil {
@@ -90,7 +69,52 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printTable([]string{"MODEL", "TOKENS, ABOUT", "SAID"}, [][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}})
 	})}
-	command.AddCommand(list, create, show, archive, warm, giveCommand(shared, term))
+	command.AddCommand(list, createAgentCommand(shared, term), updateAgentCommand(shared, term), show, archive, warm, giveCommand(shared, term))
+	return command
+}
+
+func createAgentCommand(shared *flags, term terminal) *cobra.Command {
+	var input client.AgentInput
+	command := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1)}
+	settings := addSettings(command, setting.Agent)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) (err error) {
+		input.Name = args[0]
+		if input.Settings, err = settings.settings(); err != nil {
+			return err
+		}
+		agent, err := server.CreateAgent(ctx, input)
+		if err != nil {
+			return err
+		}
+		return term.printAgent(agent, shared)
+	})
+	command.Flags().StringVar(&input.Slug, "slug", "", "short name for addresses; made from NAME when not given")
+	command.Flags().StringVar(&input.Description, "description", "", "what the agent is for")
+	command.Flags().StringVar(&input.Runtime, "runtime", "", "what runs its turns; standard when not given")
+	return command
+}
+
+func updateAgentCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update AGENT", Short: "Change an agent: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	settings := addSettingsPatch(command, setting.Agent)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		patch, err := settings.patch()
+		if err != nil {
+			return err
+		}
+		agent, err := server.UpdateAgent(ctx, args[0], client.AgentPatch{
+			Name: settings.changeOf("name"), Slug: settings.changeOf("slug"), Description: settings.changeOf("description"),
+			Runtime: settings.changeOf("runtime"), SettingsPatch: patch,
+		})
+		if err != nil {
+			return err
+		}
+		return term.printAgent(agent, shared)
+	})
+	command.Flags().String("name", "", "its name")
+	command.Flags().String("slug", "", "short name for addresses")
+	command.Flags().String("description", "", "what the agent is for")
+	command.Flags().String("runtime", "", "what runs its turns")
 	return command
 }
 
@@ -108,7 +132,7 @@ func giveCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			to = given
 		}
-		agent, err := server.GiveAgent(ctx, args[0], to)
+		agent, err := server.UpdateAgent(ctx, args[0], client.AgentPatch{OwnerID: parley.Change[parley.ID]{Set: true, Value: to}})
 		if err != nil {
 			return err
 		}
@@ -126,35 +150,15 @@ func ownerOf(agent *parley.Agent) string {
 	return agent.OwnerName
 }
 
-// toolRefs reads what --tool was given.
-func toolRefs(given []string) (refs []parley.ToolRef, err error) {
-	for _, text := range given {
-		if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-			refs = append(refs, client.ToolNames(strings.Split(text, ",")...)...)
-			continue
-		}
-		var ref parley.ToolRef
-		if err := ref.UnmarshalJSON([]byte(text)); err != nil {
-			return nil, err
-		}
-		refs = append(refs, ref)
-	}
-	return refs, nil
-}
-
 func (t terminal) printAgent(agent parley.Agent, shared *flags) error {
 	if shared.json {
 		return t.printJSON(agent)
 	}
-	tools := make([]string, len(agent.Tools))
-	for i, tool := range agent.Tools {
-		tools[i] = tool.Name
+	rows := [][]string{
+		{"id", agent.ID.String()}, {"slug", agent.Slug}, {"name", agent.Name}, {"version", strconv.Itoa(agent.Version)},
+		{"status", string(agent.Status)}, {"owner", ownerOf(&agent)}, {"runtime", agent.Runtime},
 	}
-	return t.printTable([]string{"FIELD", "VALUE"}, [][]string{
-		{"id", agent.ID.String()}, {"slug", agent.Slug}, {"name", agent.Name}, {"model", string(agent.Model)},
-		{"tools", strings.Join(tools, ", ")}, {"version", strconv.Itoa(agent.Version)}, {"status", string(agent.Status)}, {"owner", ownerOf(&agent)},
-		{"system prompt", parley.Clip(strings.ReplaceAll(agent.SystemPrompt, "\n", " "), 200)},
-	})
+	return t.printTable([]string{"FIELD", "VALUE"}, append(rows, settingRows(setting.Agent, &agent.Settings)...))
 }
 
 // everyPage follows a list's cursors to its end.

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setting is a row of the table in docs/deploy.md.
-type setting struct{ flag, variable, key, standard string }
+// settingRow is a row of the table in docs/deploy.md.
+type settingRow struct{ flag, variable, key, standard string }
 
 var inCode = regexp.MustCompile("`([^`]+)`")
 
 // settingsTable reads the rows of the page's section on settings.
-func settingsTable(t *testing.T) (rows []setting, page string) {
+func settingsTable(t *testing.T) (rows []settingRow, page string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/deploy.md")
 	if err != nil {
@@ -40,7 +40,7 @@ func settingsTable(t *testing.T) (rows []setting, page string) {
 		if len(cells) != 7 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[1]) == "flag" {
 			continue
 		}
-		rows = append(rows, setting{flag: strings.TrimPrefix(cell(cells[1]), "--"), variable: cell(cells[2]), key: cell(cells[3]), standard: strings.TrimSpace(cells[4])})
+		rows = append(rows, settingRow{flag: strings.TrimPrefix(cell(cells[1]), "--"), variable: cell(cells[2]), key: cell(cells[3]), standard: strings.TrimSpace(cells[4])})
 	}
 	return rows, page
 }

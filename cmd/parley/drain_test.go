@@ -62,7 +62,7 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := c.CreateSession(t.Context(), client.SessionInput{Model: "openai/slow"})
+	session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "openai/slow"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestDrain(t *testing.T) {
 	if status, last := asked(t, plain, c.URL()+"/v1/sessions", token); status != http.StatusOK || !last {
 		t.Errorf("while draining: %d, the connection closes: %v; want an answer, the last on its connection", status, last)
 	}
-	other, err := c.CreateSession(t.Context(), client.SessionInput{Model: "openai/slow"})
+	other, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "openai/slow"}})
 	if err != nil {
 		t.Fatal(err)
 	}

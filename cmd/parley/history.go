@@ -11,21 +11,26 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/setting"
 )
 
-// branchFlags are what a fork is to have other.
-func branchFlags(command *cobra.Command, input *client.BranchInput) {
+// branchFlags are what a fork is to have other: a title, an agent, settings.
+func branchFlags(command *cobra.Command, input *client.BranchInput) *settingFlags {
 	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
 	command.Flags().StringVar(&input.Agent, "agent", "", "agent of the new session, by id or slug")
-	command.Flags().StringVar((*string)(&input.Model), "model", "", "model of the new session")
+	return addSettings(command, setting.Fork)
 }
 
 func forkCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.ForkInput
 	var at string
+	var settings *settingFlags
 	command := &cobra.Command{Use: "fork SESSION", Short: "Make a session that shares this one's history up to a message", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		var err error
 		if input.At, err = idIfGiven(at); err != nil {
+			return err
+		}
+		if input.Settings, err = settings.settings(); err != nil {
 			return err
 		}
 		session, err := server.Fork(ctx, id, input, "")
@@ -36,7 +41,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 	})}
 	command.Flags().StringVar(&at, "at", "", "message to fork behind; the last one when not given")
 	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
-	branchFlags(command, &input.BranchInput)
+	settings = branchFlags(command, &input.BranchInput)
 	return command
 }
 
@@ -44,22 +49,31 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "messages", Short: "Edit messages and ask again in a branch, list branches and versions"}
 
 	var edited, again client.BranchInput
+	var ofEdited, ofAgain *settingFlags
 	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Ask a message in other words, in a new session that begins before it", Args: cobra.ExactArgs(2), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		var err error
+		if edited.Settings, err = ofEdited.settings(); err != nil {
+			return err
+		}
 		session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
 		if err != nil {
 			return err
 		}
 		return term.printBranches([]parley.Session{session}, shared.json)
 	})}
-	branchFlags(edit, &edited)
+	ofEdited = branchFlags(edit, &edited)
 	regenerate := &cobra.Command{Use: "regenerate MESSAGE", Short: "Ask a message, or that of an answer, again, in a new session that begins before it", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if again.Settings, err = ofAgain.settings(); err != nil {
+			return err
+		}
 		session, err := server.Regenerate(ctx, id, again, "")
 		if err != nil {
 			return err
 		}
 		return term.printBranches([]parley.Session{session}, shared.json)
 	})}
-	branchFlags(regenerate, &again)
+	ofAgain = branchFlags(regenerate, &again)
 	branches := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it anew", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		sessions, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) })
 		if err != nil {

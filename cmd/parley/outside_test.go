@@ -115,7 +115,7 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		return out.String()
 	}
 	ctx := t.Context()
-	reader, err := c.CreateAgent(ctx, client.AgentInput{Name: "Reader", Model: "sim/script", Tools: client.ToolNames("read_session"), Grants: []parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}})
+	reader, err := c.CreateAgent(ctx, client.AgentInput{Name: "Reader", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("read_session")), Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

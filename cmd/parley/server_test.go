@@ -128,7 +128,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	var seen strings.Builder
 	for _, model := range []string{"refused", "spelled", "elsewhere", "midway"} {
-		session, err := c.CreateSession(t.Context(), client.SessionInput{Model: parley.ModelID("openai/" + model)})
+		session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: parley.ModelID("openai/" + model)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func leavesNothingBehind(t *testing.T, database string) {
 	before := goleak.IgnoreCurrent()
 	dir := t.TempDir()
 	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"}, io.Discard)
-	session, err := c.CreateSession(t.Context(), client.SessionInput{Model: "openai/hangs"})
+	session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "openai/hangs"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,11 @@ import (
 
 	"parley"
 	"parley/client"
+	"parley/setting"
 )
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "sessions", Short: "List, show, fork, export, share and delete sessions"}
+	command := &cobra.Command{Use: "sessions", Short: "List, make, change, show, fork, export, share and delete sessions"}
 	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
 
 	filters := map[string]*string{}
@@ -93,9 +94,62 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printJSON(session)
 	})}
-	command.AddCommand(list, show, treeCommand(shared, term), forkCommand(shared, term), export, forget, remove, recordCommand(shared, term))
+	command.AddCommand(list, createSessionCommand(shared, term), updateSessionCommand(shared, term), show, treeCommand(shared, term), forkCommand(shared, term), export, forget, remove, recordCommand(shared, term))
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
+}
+
+func createSessionCommand(shared *flags, term terminal) *cobra.Command {
+	var input client.SessionInput
+	command := &cobra.Command{Use: "create", Short: "Make a session, or find the one with a key", Args: cobra.NoArgs}
+	settings := addSettings(command, setting.Session)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) (err error) {
+		if input.Settings, err = settings.settings(); err != nil {
+			return err
+		}
+		session, err := server.CreateSession(ctx, input)
+		if err != nil {
+			return err
+		}
+		return term.printSession(&session, shared)
+	})
+	command.Flags().StringVar(&input.Agent, "agent", "", "its agent, by id or slug; parley when not given")
+	command.Flags().StringVar(&input.Title, "title", "", "its title; made from the first message when not given")
+	command.Flags().StringVar(&input.Key, "key", "", "a name of its own: the session that has it already is found")
+	command.Flags().StringVar(&input.Instructions, "instructions", "", "what its agent is told beside the system prompt")
+	command.Flags().StringSliceVar(&input.Tags, "tag", nil, "a tag (repeatable)")
+	return command
+}
+
+func updateSessionCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update SESSION", Short: "Change a session: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	settings := addSettingsPatch(command, setting.Session)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		patch, err := settings.patch()
+		if err != nil {
+			return err
+		}
+		session, err := server.UpdateSession(ctx, id, client.SessionPatch{
+			Title: settings.changeOf("title"), Instructions: settings.changeOf("instructions"), SettingsPatch: patch,
+		})
+		if err != nil {
+			return err
+		}
+		return term.printSession(&session, shared)
+	})
+	command.Flags().String("title", "", "its title")
+	command.Flags().String("instructions", "", "what its agent is told beside the system prompt")
+	return command
+}
+
+func (t terminal) printSession(session *parley.Session, shared *flags) error {
+	if shared.json {
+		return t.printJSON(session)
+	}
+	rows := [][]string{
+		{"id", session.ID.String()}, {"agent", session.AgentID.String()}, {"title", session.Title}, {"status", string(session.Status)},
+	}
+	return t.printTable([]string{"FIELD", "VALUE"}, append(rows, settingRows(setting.Session, &session.Settings)...))
 }
 
 // writeExport writes what the server sends. A file that broke off is taken away.

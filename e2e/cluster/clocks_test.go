@@ -97,7 +97,7 @@ func TestClocksApart(t *testing.T) {
 // and every time of it is near the true one.
 func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 	t.Helper()
-	session, err := early.CreateSession(ctx, client.SessionInput{Model: "sim/echo"})
+	session, err := early.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/echo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 // begins posts a slow turn to a new session and waits until it has shown something.
 func (p timed) begins(ctx context.Context, t *testing.T) client.Posted {
 	t.Helper()
-	session, err := p.CreateSession(ctx, client.SessionInput{Model: "sim/script"})
+	session, err := p.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/script"}})
 	if err != nil {
 		t.Fatal(err)
 	}

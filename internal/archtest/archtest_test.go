@@ -32,21 +32,23 @@ var rules = []struct {
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
-	{"internal/gen", []string{"internal/gen/*"}},
-	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
 	{"internal/pgtest", nil},
 	{"internal/bounded", nil},
-	{"prompt", []string{".", "model"}},
+	{"setting", []string{"."}},
+	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/*", nil},
+	{"prompt", []string{".", "setting", "model"}},
 	{"live", []string{".", "event", "observe", "store"}},
 	{"internal/transfer", []string{"."}},
-	{"internal/transition", []string{".", "event", "store"}},
+	{"internal/transition", []string{".", "event", "setting", "store"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
-	{"sqlite", []string{".", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"postgres", []string{".", "event", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"store/storetest", []string{".", "event", "store"}},
+	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{"postgres", []string{".", "event", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{"store/storetest", []string{".", "event", "setting", "store"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
@@ -60,11 +62,11 @@ var rules = []struct {
 	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
 	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "event", "model"}},
-	{"engine", []string{".", "prompt", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
-	{"worker", []string{".", "prompt", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
+	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
+	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "event", "worker", "live", "stream", "model", "store", "tool"}},
-	{"httpapi", []string{".", "engine", "event", "stream", "internal/caught", "observe", "runner", "store"}},
+	{"httpapi", []string{".", "engine", "event", "stream", "setting", "internal/caught", "model", "observe", "runner", "store"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
@@ -77,10 +79,10 @@ var rules = []struct {
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either (prompt: but the tokenizer).
-var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "stream", "llm/sse", "internal/transition"}
+var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "stream", "setting", "llm/sse", "internal/transition"}
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "stream", "worker"}
+var httpFree = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
 
 type listed struct {
 	ImportPath string

@@ -11,12 +11,13 @@ import (
 	"slices"
 
 	"parley/internal/gen/events"
+	"parley/internal/gen/settings"
 )
 
 // generators are what writes files: each returns their contents by their paths below
 // the module's root.
 func generators() []func(root string) (map[string][]byte, error) {
-	return []func(string) (map[string][]byte, error){events.Files}
+	return []func(string) (map[string][]byte, error){events.Files, settings.Files}
 }
 
 // files are all generated files by path.

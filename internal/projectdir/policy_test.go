@@ -120,7 +120,7 @@ func TestSecretsByName(t *testing.T) {
 		"/srv/a/.env": true, "/srv/a/.ENV": true, "/srv/a/.env.local": true, "/srv/a/.env.example": false, "/srv/a/.ssh": true, "/srv/a/.ssh/known_hosts": true,
 		"/srv/.aws/x": true, "/srv/a/.e\u200bnv": true, "/srv/a/ID_RSA": true, "/srv/a/id_rsa.pub": false, "/srv/a/x.pem": false, "/srv/a/x.key": true,
 		"/srv/.docker/config.json": true, "/srv/docker/config.json": false, "/srv/config.json": false, "/srv/a.secret/b": true, "/srv/private/a.txt": true,
-		"/srv/environment": false, "/srv/a/.git/config": true, "/srv/a/.git/HEAD": false, "/srv/.environment": false,
+		"/srv/environment": false, "/srv/a/.git/config": true, "/srv/a/.git/HEAD": false, "/srv/a/.git/modules/a/b/config": true, "/srv/a/.git/worktrees/w/config.worktree": true, "/srv/a/.git/worktrees/w/HEAD": false, "/srv/.environment": false,
 	} {
 		if _, got := s.match(path); got != want {
 			t.Errorf("%s: %t", path, got)

@@ -200,15 +200,11 @@ func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCov
 	if covers == parley.CoversTool {
 		a.Covers, fingerprint = parley.CoversTool, parley.Hash{}
 	}
-	var grants []parley.Grant
-	if h.Overrides.Grants != nil {
-		grants = *h.Overrides.Grants
-	}
-	grants, err := parley.WithAllowed(grants, a.ToolName, fingerprint)
+	grants, err := parley.WithAllowed(parley.ValueOf(h.Grants), a.ToolName, fingerprint)
 	if err != nil {
 		return err
 	}
-	h.Overrides.Grants = &grants
+	h.Grants = &grants
 	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
 	t.updatedFeed(h)
 	return nil

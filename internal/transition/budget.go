@@ -243,16 +243,15 @@ func (t *Tx) keepRate(h *Head, m *parley.Message, posting store.NewMessage, post
 	if m.Role != parley.RoleUser || posting.TurnID.IsZero() || h.Changes.New != nil {
 		return nil
 	}
-	var limits parley.Limits
-	if h.Limits != nil {
-		limits = *h.Limits
-	}
+	limits := parley.ValueOf(h.Limits)
 	if limits.RequestsPerMinute == nil {
 		agent, err := t.agentOf(h, posted)
-		if err != nil || agent == nil || agent.Limits.RequestsPerMinute == nil {
+		if err != nil || agent == nil {
 			return err
 		}
-		limits = agent.Limits
+		if limits = parley.ValueOf(agent.Limits); limits.RequestsPerMinute == nil {
+			return nil
+		}
 	}
 	perMinute := *limits.RequestsPerMinute
 	wait, err := t.rows.Rate(h.WorkspaceID, h.ID, perMinute)

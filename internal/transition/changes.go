@@ -134,6 +134,7 @@ type NewCall struct {
 // of tags holds until then.
 type Setting struct {
 	TagsBefore []string
+	Visibility bool // it was changed with that of all tool sessions below: none may be new
 }
 
 // ClientOpened makes this session the one that a client has open.

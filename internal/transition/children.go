@@ -81,6 +81,7 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	if err := descend(session, parent); err != nil {
 		return parley.Session{}, err
 	}
+	session.Visibility = parent.Visibility // as it is now, whatever the worker saw
 	if wanted.Quota.Principal, err = t.rows.SessionsAllowed(parent.WorkspaceID, session.OwnerID); err != nil {
 		return parley.Session{}, err
 	}

@@ -73,6 +73,11 @@ func (t *Tx) entombOne(h *Head) {
 	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: PurgeSession, TargetID: h.ID})
 }
 
+// ProjectOfOthers is the answer to a member who deletes a project that others use.
+func ProjectOfOthers() error {
+	return parley.Errorf(parley.CodeForbidden, "sessions of others use this project; only an admin may delete it")
+}
+
 // Detach takes a session out of a project that is gone.
 func (t *Tx) Detach(sessionID, projectID parley.ID) error {
 	h, err := t.load(sessionID)

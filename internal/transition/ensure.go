@@ -13,7 +13,7 @@ func (t *Tx) EnsureSession(scope store.Scope, wanted store.NewSession, claimBy p
 		}
 		return *opened, err
 	}
-	h, err := t.byKey(scope, wanted.Session.Key)
+	h, err := t.byKey(scope, &wanted)
 	if err != nil {
 		return store.Opened{}, err
 	}
@@ -81,14 +81,23 @@ func (t *Tx) openedBefore(scope store.Scope, wanted store.NewSession) (*store.Op
 	return opened, nil
 }
 
-// byKey locks the session that has a key; nil when none has it.
-func (t *Tx) byKey(scope store.Scope, key string) (*Head, error) {
-	if key == "" {
+// byKey locks the session that has the key wanted; nil when none has it. Anybody may
+// have made it, for keys can be guessed: somebody else's has to be what the caller
+// asks for, and is told of only to those who see it.
+func (t *Tx) byKey(scope store.Scope, wanted *store.NewSession) (*Head, error) {
+	if wanted.Session.Key == "" {
 		return nil, nil
 	}
-	id, err := t.rows.SessionByKey(scope.WorkspaceID, key)
+	id, err := t.rows.SessionByKey(scope.WorkspaceID, wanted.Session.Key)
 	if err != nil || id.IsZero() {
 		return nil, err
+	}
+	h, err := t.load(id)
+	if err != nil {
+		return nil, err
+	}
+	if h != nil && h.DeletedAt == 0 && !wanted.Serves(scope, &h.Session) {
+		return nil, store.KeyTaken()
 	}
 	return t.lock(scope, id)
 }
@@ -120,6 +129,9 @@ func (t *Tx) checkNew(scope store.Scope, wanted *store.NewSession) error {
 		}
 		if session.Kind == parley.KindTool {
 			if err := descend(session, parent); err != nil {
+				return err
+			}
+			if err := checkBelow(session, parent); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/setting"
 )
 
 // contextNote is the note of a user message: what user_context tells of this
@@ -19,7 +20,7 @@ func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, e
 	if err != nil || agent == nil {
 		return given, err
 	}
-	settings := h.EffectiveMiddleware(agent)
+	settings := parley.ValueOf(setting.Middleware.Nearest(&agent.Settings, &h.Settings))
 	if settings.UserContext == nil || len(*settings.UserContext) == 0 {
 		return given, nil
 	}

@@ -84,7 +84,7 @@ func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	return &parley.Message{
 		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
 		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
-		AgentType: posting.AgentType, Iteration: posting.Iteration, Overrides: posting.Overrides, Metadata: metadata(posting.Metadata),
+		AgentType: posting.AgentType, Iteration: posting.Iteration, Settings: posting.Settings, Metadata: metadata(posting.Metadata),
 		TokenEstimate: posting.TokenEstimate, CreatedAt: t.now, UpdatedAt: t.now,
 	}
 }
@@ -304,16 +304,16 @@ func (t *Tx) answeredOutside(h *Head, turn *parley.Turn, call *parley.Message) (
 	}
 	var tools []parley.ToolRef
 	switch {
-	case trigger != nil && trigger.Overrides.Tools != nil:
-		tools = *trigger.Overrides.Tools
-	case h.Overrides.Tools != nil:
-		tools = *h.Overrides.Tools
+	case trigger != nil && trigger.Settings.Tools != nil:
+		tools = *trigger.Settings.Tools
+	case h.Settings.Tools != nil:
+		tools = *h.Settings.Tools
 	default:
 		agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
 		if err != nil || agent == nil {
 			return false, err
 		}
-		tools = agent.Tools
+		tools = parley.ValueOf(agent.Tools)
 	}
 	return slices.ContainsFunc(tools, func(ref parley.ToolRef) bool {
 		return ref.Offers(call.ToolName) && (ref.Definition != nil || call.ToolName == parley.AskUserTool)

@@ -5,6 +5,7 @@ import (
 
 	"parley"
 	"parley/event"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -25,6 +26,11 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 	h.Changes.Setting = &Setting{TagsBefore: h.Tags}
 	before := h.Session
 	h.Session = session
+	if session.Visibility != before.Visibility {
+		if err := t.changeVisibility(h); err != nil {
+			return parley.Session{}, err
+		}
+	}
 	if err := t.relimited(h, &before); err != nil {
 		return parley.Session{}, err
 	}
@@ -58,9 +64,7 @@ func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) er
 		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
 	}
 	set(&session.Metadata, change.Metadata)
-	session.Overrides = change.Overrides.Over(session.Overrides)
-	set(&session.Policy, change.Policy)
-	set(&session.Retry, change.Retry)
+	session.Settings = setting.Patched(session.Settings, &change.Settings)
 	set(&session.During, change.During)
 	set(&session.Visibility, change.Visibility)
 	if session.Tags == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -16,8 +17,10 @@ func (w *world) newAgent(slug string, tags ...string) parley.Agent {
 	if tags == nil {
 		tags = []string{}
 	}
-	return parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: slug, Name: slug, Runtime: parley.StandardRuntime,
-		Tools: []parley.ToolRef{}, Grants: []parley.Grant{}, Tags: tags, Status: parley.AgentActive}
+	agent := parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: slug, Name: slug, Runtime: parley.StandardRuntime,
+		Tags: tags, Status: parley.AgentActive}
+	setting.Complete(&agent.Settings)
+	return agent
 }
 
 func (w *world) createAgent(t reporter, slug string, tags ...string) parley.Agent {
@@ -54,8 +57,8 @@ func testBuiltinAgent(t *testing.T, w *world) {
 		must(t, "Workspace", err)
 		agent, err := w.store.Agent(w.ctx, id, parley.BuiltinAgentSlug)
 		must(t, "Agent", err)
-		if agent.Name != "Parley" || agent.Runtime != parley.StandardRuntime || agent.SystemPrompt == "" || agent.Version != 1 ||
-			agent.WorkspaceID != id || len(agent.Tools) != 1 || agent.Tools[0].Name != "current_time" {
+		if agent.Name != "Parley" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 || agent.WorkspaceID != id ||
+			*agent.SystemPrompt == "" || len(*agent.Tools) != 1 || (*agent.Tools)[0].Name != "current_time" {
 			t.Errorf("the built-in agent of %s: %+v", name, agent)
 		}
 	}
@@ -64,11 +67,11 @@ func testBuiltinAgent(t *testing.T, w *world) {
 func testAgentRoundTrip(t *testing.T, w *world) {
 	temperature, seed, effort, retries := 0.7, int64(1)<<62, "high", 0
 	agent := w.newAgent("full", "x", "y")
-	agent.Description, agent.SystemPrompt, agent.Model, agent.LeadID = "What it does", "You are {{agent.name}}.", "sim/echo", w.agent.ID
+	agent.Description, agent.SystemPrompt, agent.Model, agent.LeadID = "What it does", new("You are {{agent.name}}."), "sim/echo", w.agent.ID
 	agent.Parameters = parley.Parameters{Temperature: &temperature, Seed: &seed, ReasoningEffort: &effort}
-	agent.Tools = []parley.ToolRef{{Name: "current_time"}, {Name: "ask", Definition: &parley.ToolDefinition{Name: "ask", Description: "asks", Parameters: []byte(`{"type":"object"}`)}}}
+	agent.Tools = &[]parley.ToolRef{{Name: "current_time"}, {Name: "ask", Definition: &parley.ToolDefinition{Name: "ask", Description: "asks", Parameters: []byte(`{"type":"object"}`)}}}
 	agent.Policy = &parley.Policy{Kind: parley.PolicyRecent, Limit: 3}
-	agent.Retry = parley.RetryPolicy{Retries: &retries, Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}
+	agent.Retry = &parley.RetryPolicy{Retries: &retries, Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}
 	created, repeat, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
 	must(t, "CreateAgent", err)
 	if repeat || created.Version != 1 || created.CreatedAt == 0 || created.UpdatedAt != created.CreatedAt {

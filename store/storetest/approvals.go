@@ -262,7 +262,7 @@ func approvalGrantsFull(t *testing.T, w *world) {
 	claim, _, id := w.asked(t)
 	full := slices.Repeat([]parley.Grant{{Tool: "other", Effect: parley.GrantAsk}}, parley.MaxGrants)
 	_, err := w.store.UpdateSession(w.ctx, w.scope, claim.Fence.SessionID, store.SessionChange{
-		Overrides: parley.OverridesChange{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &full}}})
+		Settings: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &full}}})
 	must(t, "UpdateSession", err)
 	before := w.check(t, claim.Fence.SessionID)
 	_, err = w.store.DecideApproval(w.ctx, w.scope, id, w.decision(parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession}), parley.ID{})

@@ -294,7 +294,7 @@ func (w *world) changes(t *testing.T) []audited {
 			_, _, err := w.store.ChooseProject(ctx, same)
 			return err
 		}, only(project.ID), no},
-		{"delete project", []parley.ID{project.ID}, false, func(ctx context.Context) error { return w.store.DeleteProject(ctx, workspace, project.ID, false) }, only(project.ID), parley.CodeNotFound},
+		{"delete project", []parley.ID{project.ID}, false, func(ctx context.Context) error { return w.store.DeleteProject(ctx, w.scope, project.ID, false) }, only(project.ID), parley.CodeNotFound},
 		{"upload file", nil, false, func(ctx context.Context) error {
 			_, _, err := w.store.FinishUpload(ctx, file, parley.Quota{})
 			return err

@@ -179,7 +179,7 @@ func testAuditDeletions(t *testing.T, w *world) {
 	ctx, _ := w.calls(store.DeleteSessionAction)
 	must(t, "DeleteSession", w.store.DeleteSession(ctx, w.scope, asked))
 	ctx, _ = w.calls("deleteProject", project.ID)
-	must(t, "DeleteProject", w.store.DeleteProject(ctx, w.scope.WorkspaceID, project.ID, true))
+	must(t, "DeleteProject", w.store.DeleteProject(ctx, w.scope, project.ID, true))
 	w.drainOutbox(t)
 	var heads []parley.LinkedHead
 	for _, id := range []parley.ID{asked, tool, inProject, kept} {

@@ -63,7 +63,7 @@ func testLimitsPatched(t *testing.T, w *world) {
 	} {
 		var change parley.Change[*parley.LimitsPatch]
 		must(t, "Unmarshal", json.Unmarshal([]byte(c.patch), &change))
-		_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Overrides: parley.OverridesChange{Limits: change}})
+		_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Settings: parley.SettingsPatch{Limits: change}})
 		must(t, "UpdateSession", err)
 		var want, got parley.Limits
 		must(t, "Unmarshal", json.Unmarshal([]byte(c.want), &want))
@@ -349,7 +349,7 @@ func budgetRaised(t *testing.T, w *world) {
 	}
 	revision := w.budget(t, root).Revision
 	var change store.SessionChange
-	change.Overrides.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(100))})
+	change.Settings.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(100))})
 	session, err := w.store.UpdateSession(w.ctx, w.scope, root, change)
 	must(t, "UpdateSession", err)
 	if session.Status != parley.SessionRunning || session.WaitReason != "" {
@@ -368,7 +368,7 @@ func budgetRaised(t *testing.T, w *world) {
 	}
 	_, err = w.store.ParkRefused(w.ctx, claim.Fence, store.Refusal{Reason: parley.WaitBudget, Sentence: "No price.", Certain: true})
 	must(t, "ParkRefused", err)
-	_, err = w.store.UpdateSession(w.ctx, w.scope, child, store.SessionChange{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}})
+	_, err = w.store.UpdateSession(w.ctx, w.scope, child, store.SessionChange{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}})
 	must(t, "UpdateSession", err)
 	if claim := w.claim(t); claim.Session.ID != child {
 		t.Errorf("%s goes on with another model", claim.Session.ID)
@@ -381,7 +381,7 @@ func budgetRaised(t *testing.T, w *world) {
 // who waits for it go on.
 func budgetAgents(t *testing.T, w *world) {
 	agent := w.createAgent(t, "thrifty")
-	agent.Limits = parley.Limits{DailyTokens: tokens(10)}
+	agent.Limits = &parley.Limits{DailyTokens: tokens(10)}
 	agent, err := w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
 	subject := store.BudgetSubject{ID: agent.ID, Scope: parley.BudgetOfAgent}
@@ -395,7 +395,7 @@ func budgetAgents(t *testing.T, w *world) {
 	refused(t, "BeginStep", err, parley.CodeOverBudget)
 	_, err = w.park(claim.Fence, reservation, nil)
 	must(t, "ParkRefused", err)
-	agent.Limits = parley.Limits{DailyTokens: tokens(100)}
+	agent.Limits = &parley.Limits{DailyTokens: tokens(100)}
 	agent, err = w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
 	w.drainOutbox(t)
@@ -406,7 +406,7 @@ func budgetAgents(t *testing.T, w *world) {
 	reservation.Charges[0].Revision, reservation.Charges[0].DailyTokens = b.Revision, b.Limits.DailyTokens
 	_, err = w.budgeted(claim.Fence, 1, reservation)
 	must(t, "BeginStep", err)
-	agent.Limits = parley.Limits{}
+	agent.Limits = &parley.Limits{}
 	_, err = w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
 	if b := w.budgetOf(t, subject); b.Made || !b.Limits.IsZero() {
@@ -450,7 +450,7 @@ func budgetWarnsOnce(t *testing.T, w *world) {
 		t.Errorf("warned of %b", got)
 	}
 	var change store.SessionChange
-	change.Overrides.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(101))})
+	change.Settings.Limits = to(&parley.LimitsPatch{SessionTokens: to(tokens(101))})
 	_, err := w.store.UpdateSession(w.ctx, w.scope, id, change)
 	must(t, "UpdateSession", err)
 	must(t, "WarnLimit of a new limit", w.store.WarnLimit(w.ctx, claim.Fence, warning, id))

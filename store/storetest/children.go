@@ -32,6 +32,8 @@ func testChildren(t *testing.T, open Open) {
 		"AnErrandWaitsForNoOther":           childFair,
 		"ATreeAddsUp":                       childTree,
 		"ATreeOfOthers":                     childTreeScope,
+		"WhoSeesATree":                      childVisibility,
+		"WhoSeesWhatIsOpenedMeanwhile":      childVisibilityRaces,
 	})
 }
 
@@ -394,7 +396,7 @@ func childFair(t *testing.T, w *world) {
 	for range 200 {
 		w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
 	}
-	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false))
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, false))
 	parent, _ := w.asking(t, 1)
 	w.answer(t, w.claim(t), "seen")
 	for range 3 { // a piece that ends in the millisecond of the answer goes first once more

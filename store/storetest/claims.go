@@ -322,19 +322,19 @@ func claimFixesVersion(t *testing.T, w *world) {
 	session := w.session(t)
 	w.post(t, session, w.say("one"))
 	changed := w.agent
-	changed.SystemPrompt = "Be brief."
+	changed.SystemPrompt = new("Be brief.")
 	second, err := w.store.UpdateAgent(w.ctx, changed)
 	must(t, "UpdateAgent", err)
 	claim := w.claim(t)
-	if claim.Agent.Version != second.Version || claim.Turn.AgentVersion != second.Version || claim.Agent.SystemPrompt != "Be brief." {
+	if claim.Agent.Version != second.Version || claim.Turn.AgentVersion != second.Version || *claim.Agent.SystemPrompt != "Be brief." {
 		t.Errorf("the first claim has version %d of the agent; want the current one, %d", claim.Turn.AgentVersion, second.Version)
 	}
 	third := second
-	third.SystemPrompt = "Be long."
+	third.SystemPrompt = new("Be long.")
 	_, err = w.store.UpdateAgent(w.ctx, third)
 	must(t, "UpdateAgent", err)
 	must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, claim.Fence))
-	if again := w.claim(t); again.Turn.AgentVersion != second.Version || again.Agent.SystemPrompt != "Be brief." {
+	if again := w.claim(t); again.Turn.AgentVersion != second.Version || *again.Agent.SystemPrompt != "Be brief." {
 		t.Errorf("a resumed turn has version %d of the agent; want %d kept", again.Turn.AgentVersion, second.Version)
 	}
 }

@@ -26,7 +26,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	filled := Filled{Scope: w.scope}
 	w.fillKeys(t)
 	w.agent = w.createAgent(t, "écrivain", "slow", "Ж")
-	w.agent.SystemPrompt = "Sei freundlich. 😀"
+	w.agent.SystemPrompt = new("Sei freundlich. 😀")
 	var err error
 	w.agent, err = w.store.UpdateAgent(w.ctx, w.agent)
 	must(t, "UpdateAgent", err)

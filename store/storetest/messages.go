@@ -255,7 +255,7 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	note := w.say("Ünïcode 🦜 \u2028 \"quoted\"", alone, func(m *store.NewMessage) {
 		m.ContextNote, m.AgentType, m.Iteration, m.Internal = "It is Tuesday.", "critic \x1f one", 4, true
 		m.Metadata = json.RawMessage(`{"a":{"b":[1,"2",null]}}`)
-		m.Overrides = parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{TopP: &top}}
+		m.Settings = parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{TopP: &top}}
 		m.Author = parley.Author{Kind: parley.AuthorService, ID: parley.NewID(), Name: "a name with spaces"}
 	})
 	posted := w.post(t, id, note)
@@ -267,7 +267,7 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 		string(got.Metadata) != string(note.Metadata) || string(got.Content) != string(note.Content) {
 		t.Errorf("read back: %+v", got)
 	}
-	if diff := cmp.Diff(note.Overrides, got.Overrides); diff != "" {
+	if diff := cmp.Diff(note.Settings, got.Settings); diff != "" {
 		t.Errorf("overrides (-want +got):\n%s", diff)
 	}
 

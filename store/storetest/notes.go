@@ -10,8 +10,8 @@ import (
 )
 
 // noted sets what user_context tells.
-func noted(fields ...parley.ContextField) parley.MiddlewareSettings {
-	return parley.MiddlewareSettings{UserContext: &fields}
+func noted(fields ...parley.ContextField) *parley.MiddlewareSettings {
+	return &parley.MiddlewareSettings{UserContext: &fields}
 }
 
 // What the agent or session tells with a message is written when it is posted:
@@ -51,9 +51,7 @@ func postNote(t *testing.T, w *world) {
 	if third := w.post(t, session, w.say("four")).Message; third.ContextNote != "" {
 		t.Errorf("of an agent that tells nothing any more: %q", third.ContextNote)
 	}
-	own := noted(parley.ContextUser)
-	setting := &own
-	_, err = w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Overrides: parley.OverridesChange{Middleware: parley.Change[*parley.MiddlewareSettings]{Set: true, Value: setting}}})
+	_, err = w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Settings: parley.SettingsPatch{Middleware: to(noted(parley.ContextUser))}})
 	must(t, "UpdateSession", err)
 	if last := w.post(t, session, w.say("five")).Message; last.ContextNote != "<context>\nuser: "+w.owner.Name+"\n</context>" {
 		t.Errorf("of a session that tells the user alone: %q", last.ContextNote)
@@ -70,7 +68,7 @@ func postNote(t *testing.T, w *world) {
 // Each iteration of a loop is told its own time and context.
 func loopNote(t *testing.T, w *world) {
 	told := noted(parley.ContextUser)
-	session := w.session(t, func(s *parley.Session) { s.Middleware = &told })
+	session := w.session(t, func(s *parley.Session) { s.Middleware = told })
 	w.loop(t, session, 2)
 	for iteration := 1; iteration <= 2; iteration++ {
 		claim := w.claim(t)

@@ -335,7 +335,7 @@ func postFields(t *testing.T, w *world) {
 	message := w.say("hello", func(m *store.NewMessage) {
 		m.ContextNote, m.Internal, m.AgentType, m.Iteration = "it is noon", true, "qa", 3
 		m.Metadata = json.RawMessage(`{"a":[1]}`)
-		m.Overrides = parley.Overrides{Model: "sim/lorem-1-0", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &heat}}
+		m.Settings = parley.Settings{Model: "sim/lorem-1-0", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &heat}}
 	})
 	session := w.session(t)
 	w.post(t, session, message)
@@ -345,7 +345,7 @@ func postFields(t *testing.T, w *world) {
 		t.Errorf("the message came back as %+v", got)
 	}
 	claim := w.claim(t)
-	if o := claim.Trigger.Overrides; o.Model != "sim/lorem-1-0" || o.SystemPrompt == nil || *o.SystemPrompt != prompt || o.Temperature == nil || *o.Temperature != heat {
+	if o := claim.Trigger.Settings; o.Model != "sim/lorem-1-0" || o.SystemPrompt == nil || *o.SystemPrompt != prompt || o.Temperature == nil || *o.Temperature != heat {
 		t.Errorf("the trigger's overrides came back as %+v", o)
 	}
 	w.check(t, session)

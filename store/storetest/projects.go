@@ -23,6 +23,7 @@ func testProjects(t *testing.T, open Open) {
 		"lists by last access":             testProjectLists,
 		"deleting detaches sessions":       testDeleteProject,
 		"deleting with cascade":            testDeleteProjectCascade,
+		"deleting what others use":         testDeleteProjectOfOthers,
 		"deleting a large one":             testDeleteLargeProject,
 		"another workspace has none of it": testProjectScope,
 	})
@@ -81,10 +82,10 @@ func testProjectLists(t *testing.T, w *world) {
 func testDeleteProject(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/p")
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
-	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false))
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, false))
 	_, err := w.store.Project(w.ctx, w.scope.WorkspaceID, project.ID)
 	refused(t, "a deleted project", err, parley.CodeNotFound)
-	refused(t, "deleting it again", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false), parley.CodeNotFound)
+	refused(t, "deleting it again", w.store.DeleteProject(w.ctx, w.scope, project.ID, false), parley.CodeNotFound)
 	if got := w.sessionState(t, inside).ProjectID; !got.IsZero() {
 		t.Errorf("the session still names the project %s", got)
 	}
@@ -97,11 +98,25 @@ func testDeleteProject(t *testing.T, w *world) {
 	}
 }
 
+// Who sees not all deletes a project that no session of others uses.
+func testDeleteProjectOfOthers(t *testing.T, w *world) {
+	project := w.choose(t, "/srv/p")
+	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
+	stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
+	refused(t, "deleting a project of others", w.store.DeleteProject(w.ctx, stranger, project.ID, false), parley.CodeForbidden)
+	if got := w.sessionState(t, inside).ProjectID; got != project.ID {
+		t.Errorf("the session's project is %s", got)
+	}
+	owner := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, owner, project.ID, false))
+	refused(t, "deleting what is gone", w.store.DeleteProject(w.ctx, stranger, project.ID, false), parley.CodeNotFound)
+}
+
 func testDeleteProjectCascade(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/p")
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
 	outside := w.session(t)
-	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, true))
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, true))
 	_, err := w.store.Session(w.ctx, w.scope, inside)
 	refused(t, "a session of a project deleted with cascade", err, parley.CodeNotFound)
 	w.sessionState(t, outside)
@@ -114,7 +129,7 @@ func testDeleteLargeProject(t *testing.T, w *world) {
 	for i := range inside {
 		inside[i] = w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
 	}
-	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false))
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, false))
 	w.drainOutbox(t)
 	for i, id := range inside {
 		if got := w.sessionState(t, id).ProjectID; !got.IsZero() {
@@ -128,7 +143,7 @@ func testProjectScope(t *testing.T, w *world) {
 	other := w.neighbour(t, "neighbour")
 	_, err := w.store.Project(w.ctx, other.scope.WorkspaceID, project.ID)
 	refused(t, "Project", err, parley.CodeNotFound)
-	refused(t, "DeleteProject", w.store.DeleteProject(w.ctx, other.scope.WorkspaceID, project.ID, true), parley.CodeNotFound)
+	refused(t, "DeleteProject", w.store.DeleteProject(w.ctx, other.scope, project.ID, true), parley.CodeNotFound)
 	list, err := w.store.Projects(w.ctx, other.scope.WorkspaceID, store.ProjectQuery{})
 	if err != nil || len(list) != 0 {
 		t.Errorf("the neighbour lists %d projects, %v", len(list), err)

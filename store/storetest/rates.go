@@ -106,7 +106,7 @@ func rateWaits(t *testing.T, w *world) {
 // leaves nothing. Repeats and other messages are not.
 func ratePosts(t *testing.T, w *world) {
 	agent := w.createAgent(t, "slow")
-	agent.Limits = parley.Limits{RequestsPerMinute: new(2)}
+	agent.Limits = &parley.Limits{RequestsPerMinute: new(2)}
 	_, err := w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
 	for name, change := range map[string]func(*parley.Session){

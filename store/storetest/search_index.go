@@ -129,7 +129,7 @@ func searchDeleted(t *testing.T, w *world) {
 	project := w.choose(t, "/tmp/doomed")
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID, s.Title = project.ID, "needle inside" })
 	w.indexed(t)
-	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope.WorkspaceID, project.ID, false))
+	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, false))
 	w.drainOutbox(t)
 	w.indexed(t)
 	if got := w.shownFor(t, w.scope, "needle"); got["[needle inside]"] != inside {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley"
+	"parley/setting"
 	"parley/store"
 )
 
@@ -86,6 +87,7 @@ func testSessions(t *testing.T, open Open) {
 		"archiving waits for turns":            testSessionArchive,
 		"a feature is archived as a whole":     testArchiveFeature,
 		"deleted sessions are gone everywhere": testSessionGone,
+		"a key that somebody else took":        testTakenKey,
 		"heads tell where sessions stand":      testHeads,
 		"what may not be seen is not there":    testScopes,
 	})
@@ -229,12 +231,12 @@ func testSessionPages(t *testing.T, w *world) {
 	}
 }
 
-// overridden changes all overrides.
-func overridden(o parley.Overrides) parley.OverridesChange {
-	return parley.OverridesChange{
-		Model: to(o.Model), SystemPrompt: to(o.SystemPrompt), Temperature: to(o.Temperature), TopP: to(o.TopP), MaxTokens: to(o.MaxTokens),
-		Seed: to(o.Seed), ReasoningEffort: to(o.ReasoningEffort), Tools: to(o.Tools),
-	}
+// settingAll changes every setting to what some settings say, also to nothing.
+func settingAll(t reporter, s parley.Settings) (patch parley.SettingsPatch) {
+	t.Helper()
+	every := setting.AppendJSON([]byte(`{"":0`), &s)
+	must(t, "read a patch", json.Unmarshal(append(every, '}'), &patch))
+	return patch
 }
 
 func to[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
@@ -254,11 +256,11 @@ func changesMeet(t *testing.T, w, other *world) {
 	var group sync.WaitGroup
 	stores := []store.Store{w.store, other.store}
 	for i, change := range []store.SessionChange{
-		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Policy: &policy},
-		{Overrides: parley.OverridesChange{Model: to(parley.ModelID("sim/echo"))}}, {Overrides: parley.OverridesChange{SystemPrompt: to(&prompt)}},
-		{Overrides: parley.OverridesChange{Temperature: to(&temperature)}}, {Overrides: parley.OverridesChange{TopP: to(&temperature)}},
-		{Overrides: parley.OverridesChange{MaxTokens: to(&tokens)}}, {Overrides: parley.OverridesChange{Seed: to(&seed)}},
-		{Overrides: parley.OverridesChange{ReasoningEffort: to(&effort)}}, {Overrides: parley.OverridesChange{Tools: to(tools)}},
+		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Settings: parley.SettingsPatch{Policy: to(policy)}},
+		{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}}, {Settings: parley.SettingsPatch{SystemPrompt: to(&prompt)}},
+		{Settings: parley.SettingsPatch{Temperature: to(&temperature)}}, {Settings: parley.SettingsPatch{TopP: to(&temperature)}},
+		{Settings: parley.SettingsPatch{MaxTokens: to(&tokens)}}, {Settings: parley.SettingsPatch{Seed: to(&seed)}},
+		{Settings: parley.SettingsPatch{ReasoningEffort: to(&effort)}}, {Settings: parley.SettingsPatch{Tools: to(tools)}},
 	} {
 		group.Go(func() {
 			if _, err := stores[i%2].UpdateSession(w.ctx, w.scope, id, change); err != nil {
@@ -276,8 +278,8 @@ func changesMeet(t *testing.T, w, other *world) {
 	group.Wait()
 	got := w.sessionState(t, id)
 	want := got
-	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During, want.Policy = title, instructions, yes, tags, metadata, during, policy
-	want.Overrides = parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools,
+	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During = title, instructions, yes, tags, metadata, during
+	want.Settings = parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools, Policy: policy,
 		Parameters: parley.Parameters{Temperature: &temperature, TopP: &temperature, MaxTokens: &tokens, Seed: &seed, ReasoningEffort: &effort}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a change was lost (-want +got):\n%s", diff)
@@ -295,18 +297,18 @@ func testSessionChange(t *testing.T, w *world) {
 	title, instructions, pinned, tags := "Title", "Be brief.", true, []string{"b", "a"}
 	metadata := json.RawMessage(`{"k":[1,2]}`)
 	temperature, prompt := 0.5, "You are terse."
-	overrides := parley.Overrides{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &temperature}, Tools: &[]parley.ToolRef{{Name: "current_time"}}}
-	policy, retries := &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}, 2
-	retry := &parley.RetryPolicy{Retries: &retries, Backoff: parley.BackoffLinear}
+	set := parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &temperature}, Tools: &[]parley.ToolRef{{Name: "current_time"}},
+		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}, Retry: &parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear},
+		Compaction: &parley.CompactionSettings{Model: "sim/echo"}, ApprovalTimeout: new(60)}
 	during, visibility := parley.DuringReject, parley.VisibilityWorkspace
 	answer, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
 		Title: &title, Instructions: &instructions, Pinned: &pinned, Tags: &tags, ProjectID: &project.ID, Metadata: &metadata,
-		Overrides: overridden(overrides), Policy: &policy, Retry: &retry, During: &during, Visibility: &visibility,
+		Settings: settingAll(t, set), During: &during, Visibility: &visibility,
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
 	want.Title, want.Instructions, want.Pinned, want.Tags, want.ProjectID, want.Metadata = title, instructions, true, tags, project.ID, metadata
-	want.Overrides, want.Policy, want.Retry, want.During, want.Visibility = overrides, policy, retry, during, visibility
+	want.Settings, want.During, want.Visibility = set, during, visibility
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
@@ -319,13 +321,11 @@ func testSessionChange(t *testing.T, w *world) {
 	}
 
 	none, noTags := parley.ID{}, []string(nil)
-	var noPolicy *parley.Policy
-	var noRetry *parley.RetryPolicy
 	answer, err = w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
-		ProjectID: &none, Tags: &noTags, Policy: &noPolicy, Retry: &noRetry, Overrides: overridden(parley.Overrides{}),
+		ProjectID: &none, Tags: &noTags, Settings: settingAll(t, parley.Settings{}),
 	})
 	must(t, "UpdateSession", err)
-	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || answer.Policy != nil || answer.Retry != nil || !answer.Overrides.IsZero() {
+	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || !setting.IsZero(&answer.Settings) {
 		t.Errorf("cleared fields came back: %+v", answer)
 	}
 	if diff := cmp.Diff(answer, w.sessionState(t, id)); diff != "" {
@@ -432,6 +432,43 @@ func testSessionGone(t *testing.T, w *world) {
 		}
 	}
 	w.sessionState(t, keep)
+}
+
+// testTakenKey: a session is found by its key as it is, by those who see it.
+func testTakenKey(t *testing.T, w *world) {
+	taken := w.session(t, func(s *parley.Session) { s.Key, s.Visibility = "k", parley.VisibilityWorkspace })
+	hidden := w.session(t, func(s *parley.Session) { s.Key = "hidden" })
+	agent := w.createAgent(t, "other").ID
+	guest := w.guest()
+	for what, try := range map[string]struct {
+		key   string
+		named store.Named
+		agent parley.ID
+		sees  parley.Visibility
+		want  parley.ID // zero: refused
+	}{
+		"as it is":                  {"k", store.Named{}, agent, parley.VisibilityPrivate, taken},
+		"by its own settings":       {"k", store.Named{Agent: true, Visibility: true}, w.agent.ID, parley.VisibilityWorkspace, taken},
+		"as one of another agent":   {"k", store.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
+		"as a private one":          {"k", store.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+		"that they may not look at": {"hidden", store.Named{}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+	} {
+		session := w.newSession()
+		session.OwnerID, session.Key, session.AgentID, session.Visibility = guest.ViewerID, try.key, try.agent, try.sees
+		first := w.say("mine")
+		opened, err := w.store.EnsureSession(w.ctx, guest, store.NewSession{Session: session, Named: try.named, First: &first}, parley.ID{})
+		if try.want.IsZero() {
+			refused(t, "asking for it "+what, err, parley.CodeConflict)
+			continue
+		}
+		must(t, "EnsureSession", err)
+		if opened.Session.ID != try.want || opened.Created {
+			t.Errorf("%s: %s, created %t", what, opened.Session.ID, opened.Created)
+		}
+	}
+	if got := w.sessionState(t, hidden).LastSequence; got != 0 {
+		t.Errorf("the hidden session has %d messages", got)
+	}
 }
 
 func testHeads(t *testing.T, w *world) {

@@ -32,6 +32,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"ChangesOfDifferentParts":          changesMeet,
 		"OneOfEachName":                    sharedNames,
 		"AChildThatIsMadeMeanwhile":        deleteWhileChildren,
+		"WhoSeesWhatIsOpenedMeanwhile":     visibilityWhileChildren,
 		"AnExpiredLeaseClaimsNothing":      sharedExpired,
 		"TakeoverWhileItsHolderStillFlows": sharedTakeover,
 		"ATreeCannotOverspend":             treeCannotOverspend,

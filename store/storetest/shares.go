@@ -13,6 +13,7 @@ func testShares(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"kept":     sharesKept,
 		"readable": sharesReadable,
+		"hidden":   sharesHidden,
 		"deleted":  sharesDeleted,
 		"foreign":  sharesForeign,
 		"bounded":  sharesBounded,
@@ -77,6 +78,36 @@ func sharesReadable(t *testing.T, w *world) {
 	must(t, "AllReadable", err)
 	if len(all) != 1 || all[0].ID != developer || all[0].Title != "dev" {
 		t.Errorf("it reads %+v", all)
+	}
+}
+
+// sharesHidden is worth nothing while the reader's owner may not see the session.
+func sharesHidden(t *testing.T, w *world) {
+	stranger := parley.NewID()
+	session := w.session(t, func(s *parley.Session) { s.Visibility = parley.VisibilityWorkspace })
+	reader := w.session(t, func(s *parley.Session) { s.OwnerID, s.Visibility = stranger, parley.VisibilityWorkspace })
+	w.share(t, session, reader)
+	for _, step := range []struct {
+		visibility parley.Visibility
+		reads      int
+	}{{parley.VisibilityWorkspace, 1}, {parley.VisibilityPrivate, 0}, {parley.VisibilityWorkspace, 1}} {
+		_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Visibility: &step.visibility})
+		must(t, "UpdateSession", err)
+		read, err := w.store.Readable(w.ctx, w.scope.WorkspaceID, reader, session)
+		if step.reads == 0 {
+			refused(t, "reading what became private", err, parley.CodeNotFound)
+		} else if must(t, "Readable", err); read.ID != session {
+			t.Errorf("%s: it reads %s", step.visibility, read.ID)
+		}
+		all, err := w.store.AllReadable(w.ctx, w.scope.WorkspaceID, reader)
+		must(t, "AllReadable", err)
+		listed := w.shares(t, store.ShareQuery{ReaderID: reader})
+		if len(all) != step.reads || len(listed) != step.reads {
+			t.Errorf("%s: it reads %d sessions and lists %d, want %d", step.visibility, len(all), len(listed), step.reads)
+		}
+		if kept := w.shares(t, store.ShareQuery{SessionID: session}); len(kept) != 1 {
+			t.Errorf("%s: the session's owner sees %d shares to end", step.visibility, len(kept))
+		}
 	}
 }
 

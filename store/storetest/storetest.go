@@ -1,6 +1,6 @@
 // Package storetest is the contract of store.Store as tests: every database
 // runs the same suite, through the port alone. It owns no rule of its own; the
-// port's comments in package parley are authoritative, and a test here that
+// comments of package store are authoritative, and a test here that
 // demands something else is wrong.
 //
 // A new database joins with a test of its own that calls Run with a function

@@ -1,5 +1,7 @@
 // The JSON of the API, as far as the page reads it. /v1/openapi.json is the whole truth.
 
+import type { FieldSettings } from './settings';
+
 export type ID = string;
 
 export type SessionStatus = 'pending' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
@@ -29,21 +31,13 @@ export interface Statistics extends Tokens {
   saved: number;
 }
 
-export interface Parameters {
-  temperature: number | null;
-  top_p: number | null;
-  max_tokens: number | null;
-  seed: number | null;
-  reasoning_effort: string | null;
-}
-
 export interface Policy {
   kind: string;
   limit?: number | null;
   tokens?: number | null;
 }
 
-export interface Session extends Parameters {
+export interface Session extends FieldSettings {
   id: ID;
   agent_id: ID;
   owner_id: ID;
@@ -82,7 +76,7 @@ export interface Session extends Parameters {
 
 export type ToolRef = string | { name: string; description: string; agent?: string; parameters?: unknown };
 
-export interface Agent extends Parameters {
+export interface Agent extends FieldSettings {
   id: ID;
   slug: string;
   name: string;
@@ -243,7 +237,7 @@ export interface ManifestRange {
   reason: string;
 }
 
-export interface Call extends Parameters {
+export interface Call extends Omit<FieldSettings, 'approval_timeout'> {
   id: ID;
   session_id: ID;
   turn_id: ID | null;

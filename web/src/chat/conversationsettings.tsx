@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { agentOf, modelList, projectList } from '../api/queries';
+import type { FieldSettings } from '../api/settings';
 import type { Session } from '../api/types';
+import { useOwns } from '../components/role';
+import { fieldsOf, SettingFields } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
-
-const EFFORTS = ['minimal', 'low', 'medium', 'high'];
 
 // SettingsDialog changes what a conversation is and how its next turns run.
 export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
@@ -14,22 +15,25 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
   const { data: agent } = useQuery(agentOf(session.agent_id));
   const [title, setTitle] = useState(session.title);
   const [model, setModel] = useState(session.model ?? '');
-  const [effort, setEffort] = useState(session.reasoning_effort ?? '');
+  const [fields, setFields] = useState(() => fieldsOf(session));
   const [project, setProject] = useState(session.project_id ?? '');
   const [tags, setTags] = useState(session.tags.join(', '));
   const [visibility, setVisibility] = useState(session.visibility);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
+  const owns = useOwns(session.owner_id);
   const save = () => {
     setBusy(true);
     setError('');
     const body = {
       title,
-      model: model || null,
-      reasoning_effort: effort || null,
-      project_id: project || null,
       tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
-      ...(visibility === session.visibility ? {} : { visibility }), // only its owner or an admin may
+      ...(owns && {
+        model: model || null,
+        ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
+        project_id: project || null,
+        visibility,
+      }),
     };
     request<Session>(`/v1/sessions/${session.id}`, { method: 'PATCH', body })
       .then(
@@ -55,7 +59,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
         </Field>
         <div className="grid gap-4 sm:grid-cols-2">
           <Field label="Model" hint="From the next turn on.">
-            <Select value={model} onChange={(event) => setModel(event.target.value)}>
+            <Select value={model} disabled={!owns} onChange={(event) => setModel(event.target.value)}>
               <option value="">{agent?.model ?? models?.default ?? 'the agent’s'} (the agent’s)</option>
               {model && !models?.data.some((one) => one.id === model) && <option value={model}>{model}</option>}
               {models?.data.map((one) => (
@@ -65,18 +69,8 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
               ))}
             </Select>
           </Field>
-          <Field label="Reasoning effort">
-            <Select value={effort} onChange={(event) => setEffort(event.target.value)}>
-              <option value="">{agent?.reasoning_effort ?? 'default'}</option>
-              {EFFORTS.map((one) => (
-                <option key={one} value={one}>
-                  {one}
-                </option>
-              ))}
-            </Select>
-          </Field>
           <Field label="Project">
-            <Select value={project} onChange={(event) => setProject(event.target.value)}>
+            <Select value={project} disabled={!owns} onChange={(event) => setProject(event.target.value)}>
               <option value="">No project</option>
               {projects?.map((one) => (
                 <option key={one.id} value={one.id}>
@@ -86,12 +80,16 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
             </Select>
           </Field>
           <Field label="Seen by">
-            <Select value={visibility} onChange={(event) => setVisibility(event.target.value as Session['visibility'])}>
+            <Select value={visibility} disabled={!owns} onChange={(event) => setVisibility(event.target.value as Session['visibility'])}>
               <option value="private">Me and admins</option>
               <option value="workspace">Everybody in the workspace</option>
             </Select>
           </Field>
         </div>
+        <div className="grid gap-4 sm:grid-cols-3">
+          <SettingFields values={fields} wider={agent} fixed={!owns} onChange={(changed) => setFields({ ...fields, ...changed })} />
+        </div>
+        {!owns && <p className="text-sm text-soft">Only its owner and admins change these. Fork it to go on with other ones.</p>}
         <Field label="Tags" hint="With commas between them.">
           <Input value={tags} onChange={(event) => setTags(event.target.value)} />
         </Field>

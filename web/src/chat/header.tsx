@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import { request } from '../api/http';
 import { modelList } from '../api/queries';
 import type { Session } from '../api/types';
-import { useReader } from '../components/role';
+import { useOwns, useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { Badge, IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
@@ -93,6 +93,7 @@ function Rename({ session, onChanged, onClose }: { session: Session; onChanged: 
 function ModelChoice({ session, onChanged }: { session: Session; onChanged: (session: Session) => void }) {
   const { data: models } = useQuery(modelList());
   const { model } = useWindow(session);
+  const owns = useOwns(session.owner_id);
   const inherited = session.model === null ? model : '';
   const simulator = models?.data.find((one) => one.id === model)?.simulator ?? model.startsWith('sim/');
   const choose = (next: string | null) => {
@@ -106,6 +107,7 @@ function ModelChoice({ session, onChanged }: { session: Session; onChanged: (ses
         id="model-choice"
         aria-label="Model of this conversation"
         value={session.model ?? ''}
+        disabled={!owns}
         onChange={(event) => choose(event.target.value || null)}
         className="field-sizing-content h-8 max-w-44 truncate rounded-lg bg-transparent px-1 text-xs text-soft hover:bg-hover @max-lg:hidden"
       >

@@ -18,3 +18,10 @@ export function useMine(): (id: string) => boolean {
   const me = useQuery(principal()).data?.id;
   return (id) => id === me;
 }
+
+// useOwns tells whether whoever looks may say what runs in somebody's conversation: as
+// its owner, or as an admin.
+export function useOwns(owner: string): boolean {
+  const me = useQuery(principal()).data;
+  return me?.id === owner || me?.role === 'admin';
+}

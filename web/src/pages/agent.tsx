@@ -6,7 +6,8 @@ import { request, sentence } from '../api/http';
 import { agentOf, modelList, principal, toolList } from '../api/queries';
 import type { Agent, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
-import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
+import { SettingFields } from '../components/settingfields';
+import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
 import { editedAgent, editOf, keepEdit } from './agentedit';
 import { NoSuch } from './errors';
 import { Versions } from './versions';
@@ -60,8 +61,7 @@ function Editor({ agent }: { agent: Agent }) {
   };
   const save = (event: FormEvent) => {
     event.preventDefault();
-    const { name, description, system_prompt, model, temperature, max_tokens, reasoning_effort } = draft;
-    patch({ name, description, system_prompt, model, temperature, max_tokens, reasoning_effort, tools: draft.tools }, () => keepEdit(agent, agent));
+    patch(editOf(agent, draft), () => keepEdit(agent, agent));
   };
   const named = new Set(draft.tools.map(toolName));
   return (
@@ -116,20 +116,7 @@ function Editor({ agent }: { agent: Agent }) {
           <TextArea rows={10} readOnly={fixed} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
         </Field>
         <div className="grid gap-5 sm:grid-cols-3">
-          <Field label="Temperature">
-            <Input type="number" readOnly={fixed} step="0.1" min="0" max="2" value={draft.temperature ?? ''} onChange={(event) => set({ temperature: numberOrNull(event.target.value) })} />
-          </Field>
-          <Field label="Longest answer, tokens">
-            <Input type="number" readOnly={fixed} min="1" value={draft.max_tokens ?? ''} onChange={(event) => set({ max_tokens: numberOrNull(event.target.value) })} />
-          </Field>
-          <Field label="Reasoning effort">
-            <Select value={draft.reasoning_effort ?? ''} disabled={fixed} onChange={(event) => set({ reasoning_effort: event.target.value || null })}>
-              <option value="">default</option>
-              {['minimal', 'low', 'medium', 'high'].map((effort) => (
-                <option key={effort}>{effort}</option>
-              ))}
-            </Select>
-          </Field>
+          <SettingFields values={draft} fixed={fixed} onChange={set} />
         </div>
         <fieldset>
           <legend className="mb-2 text-sm font-medium">Tools</legend>
@@ -175,8 +162,4 @@ function Editor({ agent }: { agent: Agent }) {
       <Versions agent={agent} />
     </Page>
   );
-}
-
-function numberOrNull(text: string): number | null {
-  return text === '' ? null : Number(text);
 }

@@ -1,10 +1,11 @@
+import { FIELD_SETTINGS } from '../api/settings';
 import type { Agent } from '../api/types';
 import { keepDraft, readDraft } from '../chat/draft';
 
-const FIELDS = ['name', 'description', 'system_prompt', 'model', 'temperature', 'max_tokens', 'reasoning_effort', 'tools'] as const;
+const FIELDS: (keyof Agent)[] = ['name', 'description', 'system_prompt', 'model', 'tools', ...FIELD_SETTINGS.map(({ name }) => name)];
 
 // Edit is what somebody changed of an agent, and did not save yet.
-export type Edit = Partial<Pick<Agent, (typeof FIELDS)[number]>>;
+export type Edit = Partial<Agent>;
 
 const keyOf = (agent: Agent) => `agent.${agent.id}`;
 

@@ -1,0 +1,51 @@
+package transition
+
+import "parley"
+
+// changeVisibility gives the tool sessions below a session, at any depth, the
+// visibility that it has now, after checking that it may have it. Those of others are
+// made private with it and never shown: that is for their owners to say.
+func (t *Tx) changeVisibility(h *Head) error {
+	if h.Kind == parley.KindTool && !h.ParentSessionID.IsZero() {
+		parent, err := t.load(h.ParentSessionID)
+		if err != nil {
+			return err
+		}
+		if err := checkBelow(&h.Session, parent); err != nil {
+			return err
+		}
+	}
+	h.Changes.Setting.Visibility = true
+	for next := []*Head{h}; len(next) > 0; next = next[1:] {
+		children, err := t.rows.ToolChildren(next[0])
+		if err != nil {
+			return err
+		}
+		for _, id := range children {
+			child, err := t.load(id)
+			if err != nil {
+				return err
+			}
+			if child == nil || child.DeletedAt != 0 || h.Visibility != parley.VisibilityPrivate && child.OwnerID != h.OwnerID {
+				continue
+			}
+			setting := &Setting{TagsBefore: child.Tags, Visibility: true}
+			if child.Visibility != h.Visibility {
+				child.Visibility = h.Visibility
+				t.updatedFeed(child)
+			}
+			child.Changes.Setting = setting
+			next = append(next, child)
+		}
+	}
+	return nil
+}
+
+// checkBelow refuses a tool session that more people would see than the session that
+// it works for; nil is one that is gone.
+func checkBelow(session *parley.Session, parent *Head) error {
+	if session.Visibility == parley.VisibilityPrivate || parent == nil || parent.Visibility == session.Visibility {
+		return nil
+	}
+	return parley.Errorf(parley.CodeConflict, "a tool session is seen by no more people than the session that it works for, which is private; change the visibility of that one")
+}

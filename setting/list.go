@@ -1,0 +1,202 @@
+package setting
+
+import "parley"
+
+// The settings. To add one: a field in parley.Settings (and in its two companions beside
+// it), a description here, and the code that reads it by Nearest.
+var (
+	// Model is the model that answers.
+	Model = &Of[parley.ModelID]{
+		Description: Description{Name: "model", Label: "Model", Kind: Text, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "The model that answers, as provider/model; the server's default where nothing names one.", Example: `"sim/echo"`},
+		field:  func(s *parley.Settings) *parley.ModelID { return &s.Model },
+		change: func(p *parley.SettingsPatch) *parley.Change[parley.ModelID] { return &p.Model },
+		valid:  validModel,
+	}
+
+	// SystemPrompt is what the model is told to be.
+	SystemPrompt = &Of[*string]{
+		Description: Description{Name: "system_prompt", Label: "System prompt", Kind: Text, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{.", Example: `"Be brief."`},
+		field:  func(s *parley.Settings) **string { return &s.SystemPrompt },
+		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.SystemPrompt },
+		empty:  func() *string { return new(string) },
+		valid: func(name string, text *string) error {
+			return parley.CheckText(name, *text, parley.MaxTextBytes)
+		},
+	}
+
+	// Temperature is a sampling parameter.
+	Temperature = &Of[*float64]{
+		Description: Description{Name: "temperature", Label: "Temperature", Kind: Number, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "Sampling temperature, 0 to 2.", Min: 0, Max: 2, Example: `0.3`},
+		field:  func(s *parley.Settings) **float64 { return &s.Temperature },
+		change: func(p *parley.SettingsPatch) *parley.Change[*float64] { return &p.Temperature },
+	}
+
+	// TopP is a sampling parameter.
+	TopP = &Of[*float64]{
+		Description: Description{Name: "top_p", Label: "Top p", Kind: Number, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "Nucleus sampling, 0 to 1.", Min: 0, Max: 1, Example: `0.9`},
+		field:  func(s *parley.Settings) **float64 { return &s.TopP },
+		change: func(p *parley.SettingsPatch) *parley.Change[*float64] { return &p.TopP },
+	}
+
+	// MaxTokens bounds one answer.
+	MaxTokens = &Of[*int]{
+		Description: Description{Name: "max_tokens", Label: "Longest answer, tokens", Kind: Integer, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "Most tokens of one answer.", Min: 1, Max: 10_000_000, Example: `2000`},
+		field:  func(s *parley.Settings) **int { return &s.MaxTokens },
+		change: func(p *parley.SettingsPatch) *parley.Change[*int] { return &p.MaxTokens },
+	}
+
+	// Seed makes sampling repeatable.
+	Seed = &Of[*int64]{
+		Description: Description{Name: "seed", Label: "Seed", Kind: Integer, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "Seed for providers that take one.", Example: `7`},
+		field:  func(s *parley.Settings) **int64 { return &s.Seed },
+		change: func(p *parley.SettingsPatch) *parley.Change[*int64] { return &p.Seed },
+	}
+
+	// ReasoningEffort is how much a reasoning model thinks.
+	ReasoningEffort = &Of[*string]{
+		Description: Description{Name: "reasoning_effort", Label: "Reasoning effort", Kind: Choice, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc: "How much a reasoning model thinks.", Choices: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Example: `"low"`},
+		field:  func(s *parley.Settings) **string { return &s.ReasoningEffort },
+		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.ReasoningEffort },
+	}
+
+	// Tools are the tools that a turn may use.
+	Tools = &Of[*[]parley.ToolRef]{
+		Description: Description{Name: "tools", Label: "Tools", Kind: List, Scopes: Agent | Session | Message | Fork, Wins: Whole,
+			Doc:     "Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents.",
+			Example: `["current_time"]`},
+		field:  func(s *parley.Settings) **[]parley.ToolRef { return &s.Tools },
+		change: func(p *parley.SettingsPatch) *parley.Change[*[]parley.ToolRef] { return &p.Tools },
+		empty:  func() *[]parley.ToolRef { return &[]parley.ToolRef{} },
+	}
+
+	// Grants are rules about tool calls.
+	Grants = &Of[*[]parley.Grant]{
+		Description: Description{Name: "grants", Label: "Grants", Kind: List, Scopes: Agent | Session | Fork, Wins: Beside,
+			Doc:     "Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something.",
+			Example: `[{"tool":"current_time","effect":"allow"}]`},
+		field:  func(s *parley.Settings) **[]parley.Grant { return &s.Grants },
+		change: func(p *parley.SettingsPatch) *parley.Change[*[]parley.Grant] { return &p.Grants },
+		empty:  func() *[]parley.Grant { return &[]parley.Grant{} },
+		valid:  func(_ string, grants *[]parley.Grant) error { return parley.ValidateGrants(*grants) },
+	}
+
+	// Limits bound what turns use. The daily ones count for each scope apart.
+	Limits = &limits{Of[*parley.Limits]{
+		Description: Description{Name: "limits", Label: "Limits", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
+			Doc:     "What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree.",
+			Example: `{"max_steps":20}`},
+		field: func(s *parley.Settings) **parley.Limits { return &s.Limits },
+		parts: filled(parley.Limits.Fill),
+		apart: filled(parley.Limits.Over),
+		empty: empty[parley.Limits],
+		valid: valid[parley.Limits],
+	}}
+
+	// Middleware is what stands around the calls.
+	Middleware = &Of[*parley.MiddlewareSettings]{
+		Description: Description{Name: "middleware", Label: "Middleware", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
+			Doc: "What stands around the calls to models.", Example: `{"think_tags":true}`},
+		field:  func(s *parley.Settings) **parley.MiddlewareSettings { return &s.Middleware },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.MiddlewareSettings] { return &p.Middleware },
+		parts:  filled(parley.MiddlewareSettings.Over),
+		empty:  empty[parley.MiddlewareSettings],
+		valid:  valid[parley.MiddlewareSettings],
+	}
+
+	// Compaction is how summaries are written.
+	Compaction = &Of[*parley.CompactionSettings]{
+		Description: Description{Name: "compaction", Label: "Compaction", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
+			Doc: "How summaries are written.", Example: `{"instructions":"Keep the prices."}`},
+		field:  func(s *parley.Settings) **parley.CompactionSettings { return &s.Compaction },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.CompactionSettings] { return &p.Compaction },
+		parts:  filled(parley.CompactionSettings.Over),
+		valid:  valid[parley.CompactionSettings],
+	}
+
+	// ResponseCache keeps answers for equal requests.
+	ResponseCache = &Of[*parley.ResponseCacheSettings]{
+		Description: Description{Name: "response_cache", Label: "Response cache", Kind: Object, Scopes: Agent | Session | Fork, Wins: Whole,
+			Doc: "Keeps answers and gives them again to equal requests of the workspace.", Example: `{"ttl_seconds":60}`},
+		field:  func(s *parley.Settings) **parley.ResponseCacheSettings { return &s.ResponseCache },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.ResponseCacheSettings] { return &p.ResponseCache },
+		valid:  func(_ string, s *parley.ResponseCacheSettings) error { return s.Validate() },
+	}
+
+	// ApprovalTimeout is how long an approval stays open.
+	ApprovalTimeout = &Of[*int]{
+		Description: Description{Name: "approval_timeout", Label: "Approval timeout, seconds", Kind: Integer, Scopes: Agent | Session | Fork, Wins: Whole,
+			Doc: "Seconds until an approval that nobody answers is denied; default 86400.", Min: 1, Max: parley.MaxApprovalTimeout, Example: `600`},
+		field:  func(s *parley.Settings) **int { return &s.ApprovalTimeout },
+		change: func(p *parley.SettingsPatch) *parley.Change[*int] { return &p.ApprovalTimeout },
+	}
+
+	// Policy chooses the messages of a call.
+	Policy = &Of[*parley.Policy]{
+		Description: Description{Name: "context_policy", Label: "Context policy", Kind: Object, Scopes: Agent | Session | Fork, Wins: Whole,
+			Doc: "The rule by which a call's messages are chosen.", Example: `{"kind":"recent","limit":10}`},
+		field:  func(s *parley.Settings) **parley.Policy { return &s.Policy },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.Policy] { return &p.Policy },
+		valid:  valid[parley.Policy],
+	}
+
+	// Retry rules attempts after a failed call.
+	Retry = &Of[*parley.RetryPolicy]{
+		Description: Description{Name: "retry_policy", Label: "Retry policy", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
+			Doc: "What happens after a failed model call.", Example: `{"retries":1}`},
+		field:  func(s *parley.Settings) **parley.RetryPolicy { return &s.Retry },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.RetryPolicy] { return &p.Retry },
+		parts:  filled(parley.RetryPolicy.Over),
+		empty:  empty[parley.RetryPolicy],
+		valid:  valid[parley.RetryPolicy],
+	}
+)
+
+// all lists the settings in the order in which sessions show them.
+var all = []Setting{
+	Model, SystemPrompt, Temperature, TopP, MaxTokens, Seed, ReasoningEffort, Tools, Grants, Limits, Middleware, Compaction,
+	ResponseCache, ApprovalTimeout, Policy, Retry,
+}
+
+// limits is the setting whose patch changes its parts one by one.
+type limits struct{ Of[*parley.Limits] }
+
+// IsNamed implements Setting.
+func (l *limits) IsNamed(p *parley.SettingsPatch) bool { return p.Limits.Set }
+
+func (l *limits) apply(p *parley.SettingsPatch, s *parley.Settings) {
+	if !p.Limits.Set {
+		return
+	}
+	set := p.Limits.Value.Over(parley.ValueOf(s.Limits))
+	s.Limits = nil
+	if !set.IsZero() {
+		s.Limits = &set
+	}
+}
+
+func validModel(name string, id parley.ModelID) error {
+	if err := parley.CheckText(name, string(id), parley.MaxNameBytes); err != nil {
+		return err
+	}
+	return id.Validate()
+}
+
+// valid is for settings that check themselves.
+func valid[T interface{ Validate() error }](_ string, value *T) error { return (*value).Validate() }
+
+func empty[T any]() *T { return new(T) }
+
+// filled makes a merge of values one of pointers to them.
+func filled[T any](over func(near, wider T) T) func(near, wider *T) *T {
+	return func(near, wider *T) *T {
+		both := over(*near, *wider)
+		return &both
+	}
+}

@@ -1,0 +1,71 @@
+package setting_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley"
+	"parley/setting"
+)
+
+// What the release before the descriptions wrote is read, and written, as it was: rows of
+// sessions and messages, and the settings of a session in answers, to the byte; agents
+// with their keys in another order.
+func TestThePreviousReleasesJSON(t *testing.T) {
+	t.Parallel()
+	previous := func(name string) []byte {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("testdata", "previous", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.TrimSpace(text)
+	}
+	read := func(text []byte, into any) {
+		t.Helper()
+		if err := json.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := func(of any) []byte {
+		t.Helper()
+		text, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, name := range []string{"row.json", "bare_row.json"} {
+		var s parley.Settings
+		read(previous(name), &s)
+		if diff := cmp.Diff(string(previous(name)), string(written(setting.Stored(s)))); diff != "" {
+			t.Errorf("%s (-was +is):\n%s", name, diff)
+		}
+	}
+	var session parley.Session
+	read(previous("session.json"), &session)
+	shown := append(setting.AppendJSON(nil, &session.Settings), '}')
+	shown[0] = '{' // the comma after what sessions show before
+	if diff := cmp.Diff(string(previous("session.json")), string(shown)); diff != "" {
+		t.Errorf("a session's settings (-was +is):\n%s", diff)
+	}
+	for _, name := range []string{"agent.json", "bare_agent.json"} {
+		var agent parley.Agent
+		var was, is map[string]any
+		read(previous(name), &agent)
+		setting.Complete(&agent.Settings)
+		read(written(agent), &is)
+		read(previous(name), &was)
+		if name == "bare_agent.json" {
+			was["tools"] = []any{} // null only where nothing had stored the agent yet
+		}
+		if diff := cmp.Diff(was, is); diff != "" {
+			t.Errorf("%s (-was +is):\n%s", name, diff)
+		}
+	}
+}

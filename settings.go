@@ -1,0 +1,65 @@
+package parley
+
+// Settings are what an agent, a session, a message or a fork sets about turns; the
+// nearest of them wins. The zero value of a field means "not set here". Package setting
+// describes each: where it may be set, within which bounds, and how the nearest wins.
+type Settings struct {
+	Model           ModelID                `json:"model,omitempty"`
+	SystemPrompt    *string                `json:"system_prompt,omitempty"` // with placeholders, see prompt
+	Parameters                             // flat
+	Tools           *[]ToolRef             `json:"tools,omitempty"`
+	Middleware      *MiddlewareSettings    `json:"middleware,omitempty"`
+	Compaction      *CompactionSettings    `json:"compaction,omitempty"`
+	Grants          *[]Grant               `json:"grants,omitempty"`
+	Limits          *Limits                `json:"limits,omitempty"`
+	ResponseCache   *ResponseCacheSettings `json:"response_cache,omitempty"`
+	ApprovalTimeout *int                   `json:"approval_timeout,omitempty"` // seconds
+	Policy          *Policy                `json:"context_policy,omitempty"`
+	Retry           *RetryPolicy           `json:"retry_policy,omitempty"`
+}
+
+// SettingsPatch changes settings one by one: absent leaves one alone, null clears it.
+type SettingsPatch struct {
+	Model           Change[ModelID]                `json:"model,omitzero"`
+	SystemPrompt    Change[*string]                `json:"system_prompt,omitzero"`
+	Temperature     Change[*float64]               `json:"temperature,omitzero"`
+	TopP            Change[*float64]               `json:"top_p,omitzero"`
+	MaxTokens       Change[*int]                   `json:"max_tokens,omitzero"`
+	Seed            Change[*int64]                 `json:"seed,omitzero"`
+	ReasoningEffort Change[*string]                `json:"reasoning_effort,omitzero"`
+	Tools           Change[*[]ToolRef]             `json:"tools,omitzero"`
+	Middleware      Change[*MiddlewareSettings]    `json:"middleware,omitzero"`
+	Compaction      Change[*CompactionSettings]    `json:"compaction,omitzero"`
+	Grants          Change[*[]Grant]               `json:"grants,omitzero"`
+	Limits          Change[*LimitsPatch]           `json:"limits,omitzero"` // limit by limit; null lifts all
+	ResponseCache   Change[*ResponseCacheSettings] `json:"response_cache,omitzero"`
+	ApprovalTimeout Change[*int]                   `json:"approval_timeout,omitzero"`
+	Policy          Change[*Policy]                `json:"context_policy,omitzero"`
+	Retry           Change[*RetryPolicy]           `json:"retry_policy,omitzero"`
+}
+
+// ValueOf is what a pointer points at; the zero value of a nil one.
+func ValueOf[T any](pointer *T) (value T) {
+	if pointer != nil {
+		value = *pointer
+	}
+	return value
+}
+
+// shownSettings are settings as answers show them: null where nothing is set. It lies
+// over an embedded Settings, beside Model, whose type has no null.
+// The compiler holds the two lists together: one is converted to the other.
+type shownSettings struct {
+	Model        ModelID `json:"-"`
+	SystemPrompt *string `json:"system_prompt"`
+	Parameters
+	Tools           *[]ToolRef             `json:"tools"`
+	Middleware      *MiddlewareSettings    `json:"middleware"`
+	Compaction      *CompactionSettings    `json:"compaction"`
+	Grants          *[]Grant               `json:"grants"`
+	Limits          *Limits                `json:"limits"`
+	ResponseCache   *ResponseCacheSettings `json:"response_cache"`
+	ApprovalTimeout *int                   `json:"approval_timeout"`
+	Policy          *Policy                `json:"context_policy"`
+	Retry           *RetryPolicy           `json:"retry_policy"`
+}
