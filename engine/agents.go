@@ -175,7 +175,7 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Agent) cursor {
+	return largePageOf(rows, limit, func(last parley.Agent) cursor {
 		return cursor{List: "agents", Order: order, Slug: last.Slug}
 	}), nil
 }

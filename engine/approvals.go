@@ -71,7 +71,7 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 	if err != nil {
 		return Page[parley.Approval]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Approval) cursor {
+	return largePageOf(rows, limit, func(last parley.Approval) cursor {
 		return cursor{List: "approvals", Order: order, At: last.CreatedAt, ID: last.ID}
 	}), nil
 }

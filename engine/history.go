@@ -261,7 +261,7 @@ func (e *Engine) Branches(ctx context.Context, principal parley.Principal, messa
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Session) cursor {
+	return largePageOf(rows, limit, func(last parley.Session) cursor {
 		return cursor{List: "branches", Order: order, At: last.UpdatedAt, ID: last.ID}
 	}), nil
 }

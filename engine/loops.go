@@ -196,7 +196,7 @@ func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Loop) cursor {
+	return largePageOf(rows, limit, func(last parley.Loop) cursor {
 		return cursor{List: "loops", Order: order, ID: last.ID}
 	}), nil
 }

@@ -89,6 +89,22 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 	return from, order, limit, nil
 }
 
+// sized is a row of a list that can be large.
+type sized interface{ Size() int }
+
+// largePageOf is pageOf of rows that the store may have ended because of their size:
+// then the last one begins the next page.
+func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T] {
+	size := 0
+	for i := range rows {
+		size += rows[i].Size()
+	}
+	if n := len(rows); n > 1 && n <= limit && size >= parley.MaxPageBytes {
+		limit = n - 1
+	}
+	return pageOf(rows, limit, after)
+}
+
 // pageOf cuts rows that were asked for with limit+1 and makes the next cursor
 // from the last one kept.
 func pageOf[T any](rows []T, limit int, after func(last T) cursor) Page[T] {

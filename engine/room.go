@@ -58,12 +58,6 @@ func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	return func() { r.leave(principal.ID) }, nil
 }
 
-// RoomToExport takes a place for an export, which leave gives back. CodeRateLimited
-// when there is none.
-func (e *Engine) RoomToExport(principal parley.Principal) (leave func(), err error) {
-	return e.exports.enter(principal)
-}
-
 func (r *room) leave(principal parley.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -196,6 +196,22 @@ func (e *Engine) SessionOfAgent(
 	return session, nil
 }
 
+// ExportSession reads a session that is to be exported, and takes a place for that,
+// which leave gives back. CodeRateLimited when there is none.
+func (e *Engine) ExportSession(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, leave func(), err error) {
+	ctx, call, err := e.enter(ctx, principal, "exportSession", ReadSessions, of(id))
+	if err != nil {
+		return parley.Session{}, nil, err
+	}
+	defer call.end(ctx, &err)
+	session, err := e.store.Session(ctx, call.Scope, id)
+	if err != nil {
+		return parley.Session{}, nil, err
+	}
+	leave, err = e.exports.enter(principal)
+	return session, leave, err
+}
+
 // SessionByKey reads one by its key.
 func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, key string) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSessionByKey", ReadSessions)
@@ -235,7 +251,7 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Session) cursor {
+	return largePageOf(rows, limit, func(last parley.Session) cursor {
 		return cursor{List: "sessions", Order: order, At: last.UpdatedAt, ID: last.ID}
 	}), nil
 }

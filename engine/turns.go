@@ -58,7 +58,7 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Turn) cursor {
+	return largePageOf(rows, limit, func(last parley.Turn) cursor {
 		return cursor{List: "turns", Order: order, ID: last.ID}
 	}), nil
 }
@@ -81,7 +81,7 @@ func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.Call) cursor {
+	return largePageOf(rows, limit, func(last parley.Call) cursor {
 		return cursor{List: "calls", Order: order, ID: last.ID}
 	}), nil
 }

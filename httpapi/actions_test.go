@@ -14,7 +14,7 @@ var entered = regexp.MustCompile(`(?:e\.enter\(ctx, \w+|e\.resume\(ctx, principa
 
 // composed are routes whose requests take several verbs, or none that tells of
 // anybody's data.
-var composed = []string{"exportSession", "watchWorkspace", "getPrincipal", "listModels", "listProviders", "listTools", "getMetrics"}
+var composed = []string{"watchWorkspace", "getPrincipal", "listModels", "listProviders", "listTools", "getMetrics"}
 
 // TestVerbsAreNamedAsRoutes: what a program does by a verb stands in the audit under
 // the name that it has over HTTP, and every route has a verb of its name.

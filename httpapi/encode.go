@@ -221,14 +221,6 @@ func appendStatistics(to []byte, s *parley.Statistics) []byte {
 	return append(to, '}')
 }
 
-// appendOrNull encodes what a pointer points at by reflection.
-func appendOrNull[T any](to []byte, name string, value *T) []byte {
-	if value == nil {
-		return append(append(to, name...), "null"...)
-	}
-	return appendOther(to, name, *value)
-}
-
 // appendEntry writes a transcript's row; a message in it has its one form.
 func appendEntry(to []byte, e *engine.Entry) []byte {
 	to = appendText(to, `{"role":`, string(e.Role))

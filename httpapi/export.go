@@ -45,19 +45,15 @@ func serveExport(a *api, x *exchange) error {
 		return err
 	}
 	ctx := x.r.Context()
-	session, err := a.engine.Session(ctx, x.principal, id)
-	if err != nil {
-		return err
-	}
-	agent, err := a.engine.Agent(ctx, x.principal, session.AgentID.String())
-	if err != nil {
-		return err
-	}
-	leave, err := a.engine.RoomToExport(x.principal)
+	session, leave, err := a.engine.ExportSession(ctx, x.principal, id)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	agent, err := a.engine.Agent(ctx, x.principal, session.AgentID.String())
+	if err != nil {
+		return err
+	}
 	e := &export{exchange: x, api: a, session: session, out: patient{x.w, http.NewResponseController(x.w)}}
 	if format == "markdown" {
 		e.begin("text/markdown; charset=utf-8", ".md")

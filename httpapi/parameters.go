@@ -158,8 +158,8 @@ func opened() []answer {
 		headers[i+1].about = "With message: " + headers[i+1].about
 	}
 	return []answer{
-		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
-		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample, headers: headers},
+		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
+		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
 		{status: http.StatusOK, about: "With message and Accept: text/event-stream, the frames of its turn.", media: eventStream, of: frameSchemas(), example: eventExample, headers: headers},
 	}
 }

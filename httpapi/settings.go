@@ -18,11 +18,13 @@ func scopeOf(t reflect.Type) setting.Scope {
 	switch t {
 	case reflect.TypeFor[parley.Agent](), reflect.TypeFor[engine.AgentInput](), reflect.TypeFor[engine.AgentPatch]():
 		return setting.Agent
-	case reflect.TypeFor[parley.Session](), reflect.TypeFor[engine.SessionInput](), reflect.TypeFor[engine.SessionPatch]():
+	case reflect.TypeFor[parley.Session](), reflect.TypeFor[engine.SessionInput](),
+		reflect.TypeFor[engine.SessionPatch]():
 		return setting.Session
 	case reflect.TypeFor[engine.MessageInput]():
 		return setting.Message
-	case reflect.TypeFor[engine.ForkInput](), reflect.TypeFor[engine.EditInput](), reflect.TypeFor[engine.RegenerateInput]():
+	case reflect.TypeFor[engine.ForkInput](), reflect.TypeFor[engine.EditInput](),
+		reflect.TypeFor[engine.RegenerateInput]():
 		return setting.Fork
 	}
 	return 0

@@ -169,3 +169,42 @@ func (s *testServer) lastTurn(session string) parley.Turn {
 	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data
 	return turns[len(turns)-1]
 }
+
+// A list of large rows ends early and its cursor goes on, so that what one request
+// takes has a bound.
+func TestListsOfLargeRows(t *testing.T) {
+	t.Parallel()
+	const rows = 12
+	s := startServer(t)
+	long := strings.Repeat("x", parley.MaxTextBytes-parley.MaxKeyBytes)
+	for n := range rows {
+		want[parley.Agent](s, 201, "POST", "/v1/agents", fmt.Sprintf(`{"name":"a%d","description":%q,"system_prompt":%q}`, n, long, long))
+		want[parley.Session](s, 201, "POST", "/v1/sessions", fmt.Sprintf(`{"instructions":%q,"system_prompt":%q}`, long, long))
+	}
+	for _, list := range []string{"/v1/agents", "/v1/sessions"} {
+		seen, pages, cursor := map[string]bool{}, 0, ""
+		for {
+			var got page[struct {
+				ID string `json:"id"`
+			}]
+			answer := s.do("GET", list+"?limit=1000"+cursor, "")
+			if err := json.Unmarshal(answer.body, &got); err != nil {
+				t.Fatal(err)
+			}
+			if most := parley.MaxPageBytes + 2*parley.MaxTextBytes; len(answer.body) > most {
+				t.Errorf("a page of %s has %d bytes", list, len(answer.body))
+			}
+			pages++
+			for _, row := range got.Data {
+				seen[row.ID] = true
+			}
+			if got.Next == nil {
+				break
+			}
+			cursor = "&cursor=" + *got.Next
+		}
+		if pages != 2 || len(seen) < rows {
+			t.Errorf("%s: %d rows on %d pages", list, len(seen), pages)
+		}
+	}
+}

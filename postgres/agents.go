@@ -215,7 +215,7 @@ func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.A
 	text, rows, args := agentsQuery(query)
 	b := ordered(workspaceID)
 	b.inOrder = query.Tag == ""
-	return all(ctx, s, b, scanAgent, text, rows, args...)
+	return page(ctx, s, b, scanAgent, text, rows, args...)
 }
 
 func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {

@@ -33,16 +33,12 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) (approvals []parley.Approval, err error) {
 	text, rows, args := approvalsQuery(scope, query)
 	if query.SessionID.IsZero() {
-		return all(ctx, s, ordered(scope.WorkspaceID), scanApproval, text, rows, args...)
+		return page(ctx, s, ordered(scope.WorkspaceID), scanApproval, text, rows, args...)
 	}
 	err = s.page(ctx, scope, query.SessionID, func(b *batch) {
 		approvals = []parley.Approval{}
 		b.inOrder = false // two short runs are merged
-		b.read(text, upTo(rows, func(r *row) error {
-			approval, err := scanApproval(r)
-			approvals = append(approvals, approval)
-			return err
-		}), args...)
+		b.read(text, listed(rows, &approvals, scanApproval), args...)
 	})
 	return approvals, err
 }

@@ -83,6 +83,24 @@ func upTo(rows int, visit func(*row) error) func(*row) error {
 	}
 }
 
+// sized is a row of a list that can be large.
+type sized interface{ Size() int }
+
+// listed appends the first rows of a query: none behind the one with which they reach
+// parley.MaxPageBytes.
+func listed[T sized](rows int, page *[]T, scan func(*row) (T, error)) func(*row) error {
+	size := 0
+	return upTo(rows, func(r *row) error {
+		if size >= parley.MaxPageBytes && len(*page) > 1 {
+			return errPageFull
+		}
+		one, err := scan(r)
+		size += one.Size()
+		*page = append(*page, one)
+		return err
+	})
+}
+
 // direction is the word of ORDER BY and the comparison that continues after a row.
 func direction(ascending bool) (word, after string) {
 	if ascending {

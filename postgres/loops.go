@@ -53,11 +53,7 @@ func (s *Store) Loops(ctx context.Context, scope store.Scope, sessionID parley.I
 	text, rows, args := loopsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		loops = []parley.Loop{}
-		b.read(text, upTo(rows, func(r *row) error {
-			loop, err := scanLoop(r)
-			loops = append(loops, loop)
-			return err
-		}), args...)
+		b.read(text, listed(rows, &loops, scanLoop), args...)
 	})
 	return loops, err
 }

@@ -53,12 +53,23 @@ func all[T any](ctx context.Context, s *Store, as *batch, scan func(*row) (T, er
 	return found, err
 }
 
+// page reads the rows of a list that can be large, see listed.
+func page[T sized](ctx context.Context, s *Store, as *batch, scan func(*row) (T, error), query string, limit int, args ...arg) (found []T, err error) {
+	err = s.read(ctx, func() *batch {
+		found = []T{}
+		b := *as
+		b.read(query, listed(limit, &found, scan), args...)
+		return &b
+	})
+	return found, err
+}
+
 // Sessions lists sessions by last activity.
 func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.SessionQuery) ([]parley.Session, error) {
 	text, rows, args := sessionsQuery(scope, query)
 	b := ordered(scope.WorkspaceID)
 	b.inOrder = query.Tag == "" && query.CreatedFrom == 0 && query.CreatedTo == 0 // these have indexes in another order
-	return all(ctx, s, b, scanSession, text, rows, args...)
+	return page(ctx, s, b, scanSession, text, rows, args...)
 }
 
 // sessionsQuery builds the list query. The page is chosen from the listed rows

@@ -21,11 +21,7 @@ func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.I
 	text, rows, args := turnsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		turns = []parley.Turn{}
-		b.read(text, upTo(rows, func(r *row) error {
-			turn, err := scanTurn(r)
-			turns = append(turns, turn)
-			return err
-		}), args...)
+		b.read(text, listed(rows, &turns, scanTurn), args...)
 	})
 	return turns, err
 }
@@ -61,11 +57,7 @@ func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.I
 	text, rows, args := callsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		calls = []parley.Call{}
-		b.read(text, upTo(rows, func(r *row) error {
-			call, err := scanCall(r)
-			calls = append(calls, call)
-			return err
-		}), args...)
+		b.read(text, listed(rows, &calls, scanCall), args...)
 	})
 	return calls, err
 }

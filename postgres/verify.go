@@ -24,6 +24,22 @@ const doPages = "look at PostgreSQL's log, take the server down, check the disk,
 // set back.
 const doChecksums = doPages + "; if that was done since: SELECT pg_stat_reset() in this database sets the count back"
 
+// foreignCode tells of triggers and rules in Parley's schema that its migrations do not
+// make, and of the one trigger that they make when it is not there or does not fire.
+const foreignCode = `SELECT format('the trigger "%s" on "%s" was not made by Parley', left(t.tgname, 100), left(c.relname, 100))
+ FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+ WHERE c.relnamespace = 'parley'::regnamespace AND NOT t.tgisinternal AND (c.relname, t.tgname) <> ('audit', 'audit_waits')
+UNION ALL SELECT format('the rule "%s" on "%s" was not made by Parley', left(r.rulename, 100), left(c.relname, 100))
+ FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class WHERE c.relnamespace = 'parley'::regnamespace
+UNION ALL SELECT 'the trigger "audit_waits" on "audit" is missing, or is not as Parley made it'
+ WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
+  WHERE c.relnamespace = 'parley'::regnamespace AND c.relname = 'audit' AND t.tgname = 'audit_waits' AND t.tgenabled <> 'D'
+  AND p.proname = 'audit_waits' AND p.pronamespace = 'parley'::regnamespace)
+LIMIT 20`
+
+// doForeignCode is what to do about them.
+const doForeignCode = "drop it, look at what it changed, and find out who made it: somebody can write to the database outside Parley"
+
 // checksumCount remembers what PostgreSQL had counted when this process first asked:
 // what was repaired before is no damage of today.
 type checksumCount struct {
@@ -63,6 +79,11 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 				if s.checksums.rose(n) {
 					s.damage.Note(fmt.Sprintf("PostgreSQL has found more pages whose checksum is wrong: %d in all", n))
 				}
+				return nil
+			})
+			b.read(foreignCode, func(r *row) error {
+				findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "schema parley",
+					Says: r.text(), Do: doForeignCode})
 				return nil
 			})
 			return b

@@ -125,14 +125,6 @@ func AppendJSON(to []byte, s *parley.Settings) []byte {
 	return to
 }
 
-// names are the names of all as AppendJSON writes them.
-var names = func() (written []string) {
-	for _, s := range all {
-		written = append(written, `,"`+s.Describe().Name+`":`)
-	}
-	return written
-}()
-
 // Differing are the names of the settings in which two scopes differ.
 func Differing(a, b *parley.Settings) (differing []string) {
 	for _, one := range all {

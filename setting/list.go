@@ -2,13 +2,23 @@ package setting
 
 import "parley"
 
+// Where settings may be set, mostly.
+const (
+	everywhere = Agent | Session | Message | Fork
+	lasting    = Agent | Session | Fork // not for a single turn
+)
+
 // The settings. To add one: a field in parley.Settings (and in its two companions beside
 // it), a description here, and the code that reads it by Nearest.
 var (
 	// Model is the model that answers.
 	Model = &Of[parley.ModelID]{
-		Description: Description{Name: "model", Label: "Model", Kind: Text, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "The model that answers, as provider/model; the server's default where nothing names one.", Example: `"sim/echo"`},
+		Description: Description{
+			Name: "model", Label: "Model",
+			Kind: Text, Scopes: everywhere, Wins: Whole,
+			Doc:     "The model that answers, as provider/model; the server's default where nothing names one.",
+			Example: `"sim/echo"`,
+		},
 		field:  func(s *parley.Settings) *parley.ModelID { return &s.Model },
 		change: func(p *parley.SettingsPatch) *parley.Change[parley.ModelID] { return &p.Model },
 		valid:  validModel,
@@ -16,8 +26,13 @@ var (
 
 	// SystemPrompt is what the model is told to be.
 	SystemPrompt = &Of[*string]{
-		Description: Description{Name: "system_prompt", Label: "System prompt", Kind: Text, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{.", Example: `"Be brief."`},
+		Description: Description{
+			Name: "system_prompt", Label: "System prompt",
+			Kind: Text, Scopes: everywhere, Wins: Whole,
+			Doc: "What the model is told to be. May hold placeholders such as {{session.title}}; " +
+				"{{{{ is a literal {{.",
+			Example: `"Be brief."`,
+		},
 		field:  func(s *parley.Settings) **string { return &s.SystemPrompt },
 		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.SystemPrompt },
 		empty:  func() *string { return new(string) },
@@ -28,49 +43,77 @@ var (
 
 	// Temperature is a sampling parameter.
 	Temperature = &Of[*float64]{
-		Description: Description{Name: "temperature", Label: "Temperature", Kind: Number, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "Sampling temperature, 0 to 2.", Min: 0, Max: 2, Example: `0.3`},
+		Description: Description{
+			Name: "temperature", Label: "Temperature",
+			Kind: Number, Scopes: everywhere, Wins: Whole,
+			Doc: "Sampling temperature, 0 to 2.",
+			Min: 0, Max: 2,
+			Example: `0.3`,
+		},
 		field:  func(s *parley.Settings) **float64 { return &s.Temperature },
 		change: func(p *parley.SettingsPatch) *parley.Change[*float64] { return &p.Temperature },
 	}
 
 	// TopP is a sampling parameter.
 	TopP = &Of[*float64]{
-		Description: Description{Name: "top_p", Label: "Top p", Kind: Number, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "Nucleus sampling, 0 to 1.", Min: 0, Max: 1, Example: `0.9`},
+		Description: Description{
+			Name: "top_p", Label: "Top p",
+			Kind: Number, Scopes: everywhere, Wins: Whole,
+			Doc: "Nucleus sampling, 0 to 1.",
+			Min: 0, Max: 1,
+			Example: `0.9`,
+		},
 		field:  func(s *parley.Settings) **float64 { return &s.TopP },
 		change: func(p *parley.SettingsPatch) *parley.Change[*float64] { return &p.TopP },
 	}
 
 	// MaxTokens bounds one answer.
 	MaxTokens = &Of[*int]{
-		Description: Description{Name: "max_tokens", Label: "Longest answer, tokens", Kind: Integer, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "Most tokens of one answer.", Min: 1, Max: 10_000_000, Example: `2000`},
+		Description: Description{
+			Name: "max_tokens", Label: "Longest answer, tokens",
+			Kind: Integer, Scopes: everywhere, Wins: Whole,
+			Doc: "Most tokens of one answer.",
+			Min: 1, Max: 10_000_000,
+			Example: `2000`,
+		},
 		field:  func(s *parley.Settings) **int { return &s.MaxTokens },
 		change: func(p *parley.SettingsPatch) *parley.Change[*int] { return &p.MaxTokens },
 	}
 
 	// Seed makes sampling repeatable.
 	Seed = &Of[*int64]{
-		Description: Description{Name: "seed", Label: "Seed", Kind: Integer, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "Seed for providers that take one.", Example: `7`},
+		Description: Description{
+			Name: "seed", Label: "Seed",
+			Kind: Integer, Scopes: everywhere, Wins: Whole,
+			Doc:     "Seed for providers that take one.",
+			Example: `7`,
+		},
 		field:  func(s *parley.Settings) **int64 { return &s.Seed },
 		change: func(p *parley.SettingsPatch) *parley.Change[*int64] { return &p.Seed },
 	}
 
 	// ReasoningEffort is how much a reasoning model thinks.
 	ReasoningEffort = &Of[*string]{
-		Description: Description{Name: "reasoning_effort", Label: "Reasoning effort", Kind: Choice, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc: "How much a reasoning model thinks.", Choices: []string{"none", "minimal", "low", "medium", "high", "xhigh"}, Example: `"low"`},
+		Description: Description{
+			Name: "reasoning_effort", Label: "Reasoning effort",
+			Kind: Choice, Scopes: everywhere, Wins: Whole,
+			Doc:     "How much a reasoning model thinks.",
+			Choices: []string{"none", "minimal", "low", "medium", "high", "xhigh"},
+			Example: `"low"`,
+		},
 		field:  func(s *parley.Settings) **string { return &s.ReasoningEffort },
 		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.ReasoningEffort },
 	}
 
 	// Tools are the tools that a turn may use.
 	Tools = &Of[*[]parley.ToolRef]{
-		Description: Description{Name: "tools", Label: "Tools", Kind: List, Scopes: Agent | Session | Message | Fork, Wins: Whole,
-			Doc:     "Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents.",
-			Example: `["current_time"]`},
+		Description: Description{
+			Name: "tools", Label: "Tools",
+			Kind: List, Scopes: everywhere, Wins: Whole,
+			Doc: "Tools that the model may use: names of the server's tools, definitions of tools that a client " +
+				"answers, or agents.",
+			Example: `["current_time"]`,
+		},
 		field:  func(s *parley.Settings) **[]parley.ToolRef { return &s.Tools },
 		change: func(p *parley.SettingsPatch) *parley.Change[*[]parley.ToolRef] { return &p.Tools },
 		empty:  func() *[]parley.ToolRef { return &[]parley.ToolRef{} },
@@ -78,9 +121,13 @@ var (
 
 	// Grants are rules about tool calls.
 	Grants = &Of[*[]parley.Grant]{
-		Description: Description{Name: "grants", Label: "Grants", Kind: List, Scopes: Agent | Session | Fork, Wins: Beside,
-			Doc:     "Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something.",
-			Example: `[{"tool":"current_time","effect":"allow"}]`},
+		Description: Description{
+			Name: "grants", Label: "Grants",
+			Kind: List, Scopes: lasting, Wins: Beside,
+			Doc: "Rules about tool calls. Without one that matches, a person is asked about tools that may " +
+				"destroy something.",
+			Example: `[{"tool":"current_time","effect":"allow"}]`,
+		},
 		field:  func(s *parley.Settings) **[]parley.Grant { return &s.Grants },
 		change: func(p *parley.SettingsPatch) *parley.Change[*[]parley.Grant] { return &p.Grants },
 		empty:  func() *[]parley.Grant { return &[]parley.Grant{} },
@@ -89,9 +136,13 @@ var (
 
 	// Limits bound what turns use. The daily ones count for each scope apart.
 	Limits = &limits{Of[*parley.Limits]{
-		Description: Description{Name: "limits", Label: "Limits", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
-			Doc:     "What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree.",
-			Example: `{"max_steps":20}`},
+		Description: Description{
+			Name: "limits", Label: "Limits",
+			Kind: Object, Scopes: lasting, Wins: ByPart,
+			Doc: "What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's " +
+				"over its own tree.",
+			Example: `{"max_steps":20}`,
+		},
 		field: func(s *parley.Settings) **parley.Limits { return &s.Limits },
 		parts: filled(parley.Limits.Fill),
 		apart: filled(parley.Limits.Over),
@@ -101,8 +152,12 @@ var (
 
 	// Middleware is what stands around the calls.
 	Middleware = &Of[*parley.MiddlewareSettings]{
-		Description: Description{Name: "middleware", Label: "Middleware", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
-			Doc: "What stands around the calls to models.", Example: `{"think_tags":true}`},
+		Description: Description{
+			Name: "middleware", Label: "Middleware",
+			Kind: Object, Scopes: lasting, Wins: ByPart,
+			Doc:     "What stands around the calls to models.",
+			Example: `{"think_tags":true}`,
+		},
 		field:  func(s *parley.Settings) **parley.MiddlewareSettings { return &s.Middleware },
 		change: func(p *parley.SettingsPatch) *parley.Change[*parley.MiddlewareSettings] { return &p.Middleware },
 		parts:  filled(parley.MiddlewareSettings.Over),
@@ -112,8 +167,12 @@ var (
 
 	// Compaction is how summaries are written.
 	Compaction = &Of[*parley.CompactionSettings]{
-		Description: Description{Name: "compaction", Label: "Compaction", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
-			Doc: "How summaries are written.", Example: `{"instructions":"Keep the prices."}`},
+		Description: Description{
+			Name: "compaction", Label: "Compaction",
+			Kind: Object, Scopes: lasting, Wins: ByPart,
+			Doc:     "How summaries are written.",
+			Example: `{"instructions":"Keep the prices."}`,
+		},
 		field:  func(s *parley.Settings) **parley.CompactionSettings { return &s.Compaction },
 		change: func(p *parley.SettingsPatch) *parley.Change[*parley.CompactionSettings] { return &p.Compaction },
 		parts:  filled(parley.CompactionSettings.Over),
@@ -122,25 +181,40 @@ var (
 
 	// ResponseCache keeps answers for equal requests.
 	ResponseCache = &Of[*parley.ResponseCacheSettings]{
-		Description: Description{Name: "response_cache", Label: "Response cache", Kind: Object, Scopes: Agent | Session | Fork, Wins: Whole,
-			Doc: "Keeps answers and gives them again to equal requests of the workspace.", Example: `{"ttl_seconds":60}`},
-		field:  func(s *parley.Settings) **parley.ResponseCacheSettings { return &s.ResponseCache },
-		change: func(p *parley.SettingsPatch) *parley.Change[*parley.ResponseCacheSettings] { return &p.ResponseCache },
-		valid:  func(_ string, s *parley.ResponseCacheSettings) error { return s.Validate() },
+		Description: Description{
+			Name: "response_cache", Label: "Response cache",
+			Kind: Object, Scopes: lasting, Wins: Whole,
+			Doc:     "Keeps answers and gives them again to equal requests of the workspace.",
+			Example: `{"ttl_seconds":60}`,
+		},
+		field: func(s *parley.Settings) **parley.ResponseCacheSettings { return &s.ResponseCache },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.ResponseCacheSettings] {
+			return &p.ResponseCache
+		},
+		valid: func(_ string, s *parley.ResponseCacheSettings) error { return s.Validate() },
 	}
 
 	// ApprovalTimeout is how long an approval stays open.
 	ApprovalTimeout = &Of[*int]{
-		Description: Description{Name: "approval_timeout", Label: "Approval timeout, seconds", Kind: Integer, Scopes: Agent | Session | Fork, Wins: Whole,
-			Doc: "Seconds until an approval that nobody answers is denied; default 86400.", Min: 1, Max: parley.MaxApprovalTimeout, Example: `600`},
+		Description: Description{
+			Name: "approval_timeout", Label: "Approval timeout, seconds",
+			Kind: Integer, Scopes: lasting, Wins: Whole,
+			Doc: "Seconds until an approval that nobody answers is denied; default 86400.",
+			Min: 1, Max: parley.MaxApprovalTimeout,
+			Example: `600`,
+		},
 		field:  func(s *parley.Settings) **int { return &s.ApprovalTimeout },
 		change: func(p *parley.SettingsPatch) *parley.Change[*int] { return &p.ApprovalTimeout },
 	}
 
 	// Policy chooses the messages of a call.
 	Policy = &Of[*parley.Policy]{
-		Description: Description{Name: "context_policy", Label: "Context policy", Kind: Object, Scopes: Agent | Session | Fork, Wins: Whole,
-			Doc: "The rule by which a call's messages are chosen.", Example: `{"kind":"recent","limit":10}`},
+		Description: Description{
+			Name: "context_policy", Label: "Context policy",
+			Kind: Object, Scopes: lasting, Wins: Whole,
+			Doc:     "The rule by which a call's messages are chosen.",
+			Example: `{"kind":"recent","limit":10}`,
+		},
 		field:  func(s *parley.Settings) **parley.Policy { return &s.Policy },
 		change: func(p *parley.SettingsPatch) *parley.Change[*parley.Policy] { return &p.Policy },
 		valid:  valid[parley.Policy],
@@ -148,8 +222,12 @@ var (
 
 	// Retry rules attempts after a failed call.
 	Retry = &Of[*parley.RetryPolicy]{
-		Description: Description{Name: "retry_policy", Label: "Retry policy", Kind: Object, Scopes: Agent | Session | Fork, Wins: ByPart,
-			Doc: "What happens after a failed model call.", Example: `{"retries":1}`},
+		Description: Description{
+			Name: "retry_policy", Label: "Retry policy",
+			Kind: Object, Scopes: lasting, Wins: ByPart,
+			Doc:     "What happens after a failed model call.",
+			Example: `{"retries":1}`,
+		},
 		field:  func(s *parley.Settings) **parley.RetryPolicy { return &s.Retry },
 		change: func(p *parley.SettingsPatch) *parley.Change[*parley.RetryPolicy] { return &p.Retry },
 		parts:  filled(parley.RetryPolicy.Over),
@@ -160,9 +238,18 @@ var (
 
 // all lists the settings in the order in which sessions show them.
 var all = []Setting{
-	Model, SystemPrompt, Temperature, TopP, MaxTokens, Seed, ReasoningEffort, Tools, Grants, Limits, Middleware, Compaction,
+	Model, SystemPrompt, Temperature, TopP, MaxTokens, Seed, ReasoningEffort, Tools, Grants, Limits, Middleware,
+	Compaction,
 	ResponseCache, ApprovalTimeout, Policy, Retry,
 }
+
+// names are the names of all as AppendJSON writes them.
+var names = func() (written []string) {
+	for _, s := range all {
+		written = append(written, `,"`+s.Describe().Name+`":`)
+	}
+	return written
+}()
 
 // limits is the setting whose patch changes its parts one by one.
 type limits struct{ Of[*parley.Limits] }

@@ -108,7 +108,7 @@ func plain(bound float64) string { return strconv.FormatFloat(bound, 'f', -1, 64
 // DocOf is the documentation for those who set it in a scope: what it is, and what it
 // does to that of a wider one.
 func (d *Description) DocOf(scope Scope) string {
-	wider := ""
+	var wider string
 	switch scope {
 	case Session:
 		wider = "the agent's"
@@ -160,7 +160,7 @@ type Of[T comparable] struct {
 	change func(*parley.SettingsPatch) *parley.Change[T]
 
 	parts func(near, wider T) T            // of ByPart, both set: near with its gaps filled
-	apart func(near, wider T) T            // of ByPart, between scopes, where some parts count for each scope apart; parts if nil
+	apart func(near, wider T) T            // as parts, between scopes where some parts count apart; nil: parts
 	empty func() T                         // what an agent has that does not set it; nil: nothing
 	valid func(name string, value T) error // nil: any value is valid
 }

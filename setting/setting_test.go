@@ -111,16 +111,16 @@ func TestEverySettingPassesThrough(t *testing.T) {
 			equal("the message's", setting.Effective(set, &none, &none))
 			equal("the session's", setting.Effective(none, &set, &none))
 			equal("the agent's", setting.Effective(none, &none, &set))
-			var patch, clear parley.SettingsPatch
+			var patch, cleared parley.SettingsPatch
 			if err := json.Unmarshal([]byte(`{"`+d.Name+`":`+d.Example+`}`), &patch); err != nil {
 				t.Fatal(err)
 			}
-			if err := json.Unmarshal([]byte(`{"`+d.Name+`":null}`), &clear); err != nil {
+			if err := json.Unmarshal([]byte(`{"`+d.Name+`":null}`), &cleared); err != nil {
 				t.Fatal(err)
 			}
 			equal("set by a patch", setting.Patched(none, &patch))
 			equal("left alone by a patch", setting.Patched(set, &parley.SettingsPatch{}))
-			if got := setting.Patched(set, &clear); !setting.IsZero(&got) || !one.IsNamed(&clear) {
+			if got := setting.Patched(set, &cleared); !setting.IsZero(&got) || !one.IsNamed(&cleared) {
 				t.Errorf("cleared it is %+v", got)
 			}
 			if !setting.IsZero(&none) || setting.IsZero(&set) {
@@ -134,7 +134,9 @@ func TestEverySettingPassesThrough(t *testing.T) {
 // inJSON reads back what sessions, agents and databases write of a setting.
 func inJSON(t *testing.T, d *setting.Description, set parley.Settings) {
 	t.Helper()
-	for form, value := range map[string]any{"a session": parley.Session{Settings: set}, "an agent": parley.Agent{Settings: set}, "a row": set} {
+	for form, value := range map[string]any{
+		"a session": parley.Session{Settings: set}, "an agent": parley.Agent{Settings: set}, "a row": set,
+	} {
 		written, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
@@ -270,9 +272,11 @@ func parameters(p parley.Parameters) parley.Settings { return parley.Settings{Pa
 
 // BenchmarkEffective is the merge of every turn.
 func BenchmarkEffective(b *testing.B) {
-	agent := parley.Settings{Model: "sim/echo", SystemPrompt: new("Be brief."), Tools: &[]parley.ToolRef{{Name: "current_time"}},
+	agent := parley.Settings{Model: "sim/echo", SystemPrompt: new("Be brief."),
+		Tools:  &[]parley.ToolRef{{Name: "current_time"}},
 		Limits: &parley.Limits{MaxSteps: new(3)}, Middleware: &parley.MiddlewareSettings{}, Retry: &parley.RetryPolicy{}}
-	session := parley.Settings{Parameters: parley.Parameters{Temperature: new(0.5)}, Policy: &parley.Policy{Kind: parley.PolicyAll}}
+	session := parley.Settings{Parameters: parley.Parameters{Temperature: new(0.5)},
+		Policy: &parley.Policy{Kind: parley.PolicyAll}}
 	message := parley.Settings{Parameters: parley.Parameters{MaxTokens: new(100)}}
 	b.ReportAllocs()
 	for b.Loop() {

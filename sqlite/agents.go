@@ -224,11 +224,7 @@ func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.A
 	text, args := agentsQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		agents = []parley.Agent{}
-		return c.each(text, func(r *row) error {
-			agent, err := scanAgent(r)
-			agents = append(agents, agent)
-			return err
-		}, args...)
+		return eachListed(c, &agents, scanAgent, text, args...)
 	})
 	return agents, err
 }

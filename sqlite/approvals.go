@@ -47,11 +47,7 @@ func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.Ap
 			}
 		}
 		approvals = []parley.Approval{}
-		return c.each(text, func(r *row) error {
-			approval, err := scanApproval(r)
-			approvals = append(approvals, approval)
-			return err
-		}, args...)
+		return eachListed(c, &approvals, scanApproval, text, args...)
 	})
 	return approvals, err
 }

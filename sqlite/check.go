@@ -15,10 +15,13 @@ import (
 const headPage = 500
 
 // check reads a whole database that nobody writes to: SQLite's own check of
-// every page, the schema's version, and each record against its hashes. name is
-// what the sentences call it.
+// every page, the schema against the migrations, and each record against its hashes.
+// name is what the sentences call it.
 func check(ctx context.Context, c *conn, name string) (contents Contents, err error) {
 	if contents.Schema, err = schemaOf(c, name); err != nil {
+		return contents, err
+	}
+	if err := checkSchema(ctx, c, name); err != nil {
 		return contents, err
 	}
 	if err := c.each("PRAGMA integrity_check(1)", func(r *row) error {

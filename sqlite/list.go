@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"strings"
 
 	"parley"
@@ -56,6 +57,30 @@ func limited(limit int) int {
 		return parley.DefaultPage
 	}
 	return limit
+}
+
+// sized is a row of a list that can be large.
+type sized interface{ Size() int }
+
+// eachListed appends the rows of a page: none behind the one with which they reach
+// parley.MaxPageBytes.
+func eachListed[T sized](c *conn, page *[]T, scan func(*row) (T, error), query string, args ...arg) error {
+	size := 0
+	err := c.each(query, func(r *row) error {
+		one, err := scan(r)
+		if err != nil {
+			return err
+		}
+		*page = append(*page, one)
+		if size += one.Size(); size >= parley.MaxPageBytes && len(*page) > 1 {
+			return errPageFull
+		}
+		return nil
+	}, args...)
+	if errors.Is(err, errPageFull) {
+		return nil
+	}
+	return err
 }
 
 // direction is the word of ORDER BY and the comparison that continues after a row.

@@ -70,11 +70,7 @@ func (s *Store) Loops(ctx context.Context, scope store.Scope, sessionID parley.I
 			return err
 		}
 		loops = []parley.Loop{}
-		return c.each(text, func(r *row) error {
-			loop, err := scanLoop(r)
-			loops = append(loops, loop)
-			return err
-		}, args...)
+		return eachListed(c, &loops, scanLoop, text, args...)
 	})
 	return loops, err
 }

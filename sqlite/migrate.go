@@ -42,7 +42,8 @@ const (
 // migrate brings the schema up to date, each migration in a transaction of its
 // own: an interrupted one runs again. The caller holds the directory's lock. A
 // schema that this binary does not know is CodeUnavailable.
-func migrate(ctx context.Context, dsn string) (err error) {
+func migrate(ctx context.Context, path string) (err error) {
+	dsn := dsn(path)
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return err
@@ -77,21 +78,37 @@ func migrate(ctx context.Context, dsn string) (err error) {
 	if err != nil || !pending {
 		return err
 	}
+	// A migration changes rows, and so would a trigger that waits for it.
+	if err := checkSchemaAt(ctx, path); err != nil {
+		return err
+	}
 	_, err = provider.Up(ctx)
 	return err
 }
 
-// upward are the migrations' ways up, each for one transaction. goose could read
-// the files itself, with a buffer of 4 MiB for each direction: as much again as
-// all else that a starting server allocates, and counted as in use by the
-// collector until its second run. The driver takes the statements of a file as
-// they stand.
-func upward() ([]*goose.Migration, error) {
+// checkSchemaAt is checkSchema over a connection of its own.
+func checkSchemaAt(ctx context.Context, path string) (err error) {
+	c, err := openConn(ctx, dsn(path), "PRAGMA busy_timeout = "+strconv.Itoa(busyTimeoutMS), "PRAGMA query_only = 1")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	return checkSchema(ctx, c, path)
+}
+
+// migrationText is the way up of a migration.
+type migrationText struct {
+	version int64
+	up      string
+}
+
+// migrationTexts are the migrations' ways up, in their order.
+func migrationTexts() ([]migrationText, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		return nil, err
 	}
-	steps := make([]*goose.Migration, len(names))
+	texts := make([]migrationText, len(names))
 	for i, name := range names {
 		version, err := goose.NumericComponent(name)
 		if err != nil {
@@ -102,8 +119,25 @@ func upward() ([]*goose.Migration, error) {
 			return nil, err
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
-		steps[i] = goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, up)
+		texts[i] = migrationText{version: version, up: up}
+	}
+	return texts, nil
+}
+
+// upward are the migrations' ways up, each for one transaction. goose could read
+// the files itself, with a buffer of 4 MiB for each direction: as much again as
+// all else that a starting server allocates, and counted as in use by the
+// collector until its second run. The driver takes the statements of a file as
+// they stand.
+func upward() ([]*goose.Migration, error) {
+	texts, err := migrationTexts()
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]*goose.Migration, len(texts))
+	for i, text := range texts {
+		steps[i] = goose.NewGoMigration(text.version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, text.up)
 			return err
 		}}, nil)
 	}

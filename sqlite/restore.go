@@ -26,8 +26,8 @@ type Restored struct {
 
 // Restore puts a backup into a data directory, which it makes if it is new. The
 // backup may be any file that holds a database of Parley's. It is copied beside
-// its place, checked (SQLite's own check of every page, the schema's version,
-// each record against its hashes), synced, and then takes the place of parley.db
+// its place, checked (the schema against the migrations, SQLite's own check of every
+// page, each record against its hashes), synced, and then takes the place of parley.db
 // in one rename: a crash leaves the old database or the new one, whole. What was
 // there is kept under another name.
 //

@@ -59,11 +59,7 @@ func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.Ses
 	text, args := sessionsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		sessions = make([]parley.Session, 0, min(limited(query.Limit), parley.DefaultPage))
-		return c.each(text, func(r *row) error {
-			session, err := listedSession(r)
-			sessions = append(sessions, session)
-			return err
-		}, args...)
+		return eachListed(c, &sessions, listedSession, text, args...)
 	})
 	return sessions, err
 }

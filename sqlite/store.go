@@ -113,12 +113,15 @@ func ownersAlone(path string) error {
 }
 
 func (s *Store) open(ctx context.Context, options Options) error {
-	if err := migrate(ctx, s.dsn()); err != nil {
+	if err := migrate(ctx, s.path); err != nil {
 		return mapError(s.path, err)
 	}
 	connection, err := s.connect(ctx, cacheKiB)
 	if err != nil {
 		return mapError(s.path, err)
+	}
+	if err := checkSchema(ctx, connection, s.path); err != nil {
+		return errors.Join(mapError(s.path, err), connection.close())
 	}
 	s.writer = newWriter(s, connection, options.Fault)
 	for range options.Readers {

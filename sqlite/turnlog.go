@@ -48,11 +48,7 @@ func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.I
 			return err
 		}
 		turns = []parley.Turn{}
-		return c.each(text, func(r *row) error {
-			turn, err := scanTurn(r)
-			turns = append(turns, turn)
-			return err
-		}, args...)
+		return eachListed(c, &turns, scanTurn, text, args...)
 	})
 	return turns, err
 }
@@ -94,11 +90,7 @@ func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.I
 			return err
 		}
 		calls = []parley.Call{}
-		return c.each(text, func(r *row) error {
-			call, err := scanCall(r)
-			calls = append(calls, call)
-			return err
-		}, args...)
+		return eachListed(c, &calls, scanCall, text, args...)
 	})
 	return calls, err
 }

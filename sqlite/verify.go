@@ -14,8 +14,11 @@ import (
 // pageFindings bounds what is told of one table.
 const pageFindings = 20
 
+// schemaPlace stands before the first table: the schema itself.
+const schemaPlace = " schema"
+
 // CheckPages implements store.Verifiable by SQLite's own check of a table and its
-// indexes, over a connection of its own that can write nothing. Like a backup it keeps
+// indexes, behind a comparison of the schema, over a connection of its own that can write nothing. Like a backup it keeps
 // the write-ahead log from starting over for as long as it reads one table.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	c, err := openConn(ctx, s.dsn()+"?mode=ro", fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeoutMS), "PRAGMA query_only = 1", "PRAGMA cache_size = -2048")
@@ -23,6 +26,10 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		return "", nil, s.noted(err)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if after == "" {
+		findings, err = checkedSchema(ctx, c)
+		return schemaPlace, findings, s.noted(err)
+	}
 	// FTS5's shadow tables are checked with the table that they belong to.
 	if _, err := c.one(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`, func(r *row) error {
 		table = r.text()
@@ -55,6 +62,19 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 	}
 	return table, findings, mapError(s.path, err)
 }
+
+// checkedSchema is what is not as the migrations make it.
+func checkedSchema(ctx context.Context, c *conn) (findings []parley.Finding, err error) {
+	differences, err := schemaDifferences(ctx, c)
+	for _, says := range differences[:min(len(differences), pageFindings)] {
+		findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "schema", Says: says, Do: doSchema})
+	}
+	return findings, err
+}
+
+// doSchema is what to do about a schema that Parley did not make.
+const doSchema = "stop the server, keep the file, and put a backup back: parley restore --replace; " +
+	"somebody can write to the database outside Parley"
 
 func literal(name string) string { return "'" + strings.ReplaceAll(name, "'", "''") + "'" }
 

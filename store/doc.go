@@ -7,5 +7,9 @@
 // its events included. It checks first and writes after, so a refusal writes
 // nothing. The database is authoritative; whoever reads a hint re-reads by sequence.
 //
+// Lists of rows that can be large (parley.Agent and others with a Size) end with the
+// row with which they reach parley.MaxPageBytes, and with two at least: fewer rows
+// than asked for do not mean that no more follow.
+//
 // sqlite and postgres implement Store; storetest is its contract.
 package store

@@ -30,14 +30,16 @@ func addSettings(command *cobra.Command, scope setting.Scope) *settingFlags {
 			f.values[d.Name] = command.Flags().String(flagOf(d.Name), "", helpOf(d))
 		}
 	}
-	command.Flags().StringArrayVar(&f.tools, "tool", nil, `a tool that may be used (repeatable): names with commas between, or {"name","description","agent"} for a tool that is an agent`)
+	command.Flags().StringArrayVar(&f.tools, "tool", nil, `a tool that may be used (repeatable): names with commas between, `+
+		`or {"name","description","agent"} for a tool that is an agent`)
 	return f
 }
 
 // addSettingsPatch is addSettings for a command that changes something that is there.
 func addSettingsPatch(command *cobra.Command, scope setting.Scope) *settingFlags {
 	f := addSettings(command, scope)
-	command.Flags().StringSliceVar(&f.unset, "unset", nil, "settings that are to be set here no longer, by name (repeatable)")
+	command.Flags().StringSliceVar(&f.unset, "unset", nil,
+		"settings that are to be set here no longer, by name (repeatable)")
 	return f
 }
 
@@ -101,7 +103,8 @@ func (f *settingFlags) given() ([]byte, error) {
 	for _, name := range f.unset {
 		name = strings.ReplaceAll(name, "-", "_")
 		if one, ok := setting.Find(name); !ok || !one.Describe().In(f.scope) {
-			return nil, parley.InvalidField("unset", "%q is not a setting; choose one of %s", parley.Clip(name, 32), strings.Join(f.names(), ", "))
+			return nil, parley.InvalidField("unset", "%q is not a setting; choose one of %s",
+				parley.Clip(name, 32), strings.Join(f.names(), ", "))
 		}
 		given[name] = json.RawMessage("null")
 	}

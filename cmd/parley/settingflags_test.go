@@ -24,7 +24,8 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	}()
 	ask := func(args ...string) (out, complaint string, code int) {
 		var said, complained bytes.Buffer
-		code = run(t.Context(), append([]string{"--data", dir, "--json"}, args...), terminal{in: strings.NewReader(""), out: &said, err: &complained})
+		term := terminal{in: strings.NewReader(""), out: &said, err: &complained}
+		code = run(t.Context(), append([]string{"--data", dir, "--json"}, args...), term)
 		return said.String(), complained.String(), code
 	}
 	// settings are those of the thing that a command prints, and its id.
@@ -98,10 +99,12 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	have("a fork", setting.Fork, fork, true)
 
 	for flag, value := range map[string]string{
-		"--temperature": "warm", "--seed": "1.5", "--limits": "[]", "--grants": "{}", "--max-tokens": "0", "--reasoning-effort": "huge", "--unset": "colour",
+		"--temperature": "warm", "--seed": "1.5", "--limits": "[]", "--grants": "{}", "--max-tokens": "0",
+		"--reasoning-effort": "huge", "--unset": "colour",
 	} {
 		_, complaint, code := ask("sessions", "update", id, flag, value)
-		if name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"); code == 0 || !strings.Contains(complaint, name) {
+		name := strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_")
+		if code == 0 || !strings.Contains(complaint, name) {
 			t.Errorf("%s %s: exit %d, %s", flag, value, code, complaint)
 		}
 	}

@@ -41,11 +41,15 @@ func (p place) tamper(t *testing.T, statements ...string) {
 	if p.kind == "sqlite" {
 		raw, err := sql.Open("sqlite", filepath.Join(p.at, sqlite.DatabaseFile))
 		must(t, err)
+		var again []string
 		for _, trigger := range []string{"audit_stays", "audit_holds", "audit_links_stay", "audit_links_hold"} {
-			_, err = raw.ExecContext(t.Context(), "DROP TRIGGER IF EXISTS "+trigger)
+			var text string
+			must(t, raw.QueryRowContext(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", trigger).Scan(&text))
+			_, err = raw.ExecContext(t.Context(), "DROP TRIGGER "+trigger)
 			must(t, err)
+			again = append(again, text)
 		}
-		for _, statement := range statements {
+		for _, statement := range append(statements, again...) {
 			_, err = raw.ExecContext(t.Context(), statement)
 			must(t, err)
 		}
@@ -94,6 +98,33 @@ func verified(t *testing.T, store store.Verifiable, anchor *parley.Anchor) (find
 	}
 	t.Fatal("the verification comes to no end")
 	return nil, end
+}
+
+// TestVerifyFindsForeignCode: a trigger or a rule in the database that no migration
+// makes, and one of Parley's that is not there or was replaced.
+func TestVerifyFindsForeignCode(t *testing.T) {
+	both(t, func(t *testing.T, empty func() place) {
+		p := empty()
+		store := p.hold(t)
+		want := []string{`"fires" on "audit" was not made by Parley`, `the trigger "audit_waits" on "audit" is`}
+		if p.kind == "sqlite" {
+			p.tamper(t, "CREATE TRIGGER fires AFTER INSERT ON audit BEGIN UPDATE principals SET role = 'admin'; END", "DROP TRIGGER audit_waits",
+				"CREATE VIEW shown AS SELECT * FROM keys")
+			want = append(want, `the view "shown" was not made by Parley`)
+		} else {
+			p.tamper(t, "CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+				"CREATE TRIGGER fires AFTER INSERT ON audit EXECUTE FUNCTION fires()", "ALTER TABLE audit DISABLE TRIGGER audit_waits",
+				"CREATE RULE rules AS ON INSERT TO keys DO ALSO NOTHING")
+			want = append(want, `the rule "rules" on "keys" was not made by Parley`)
+		}
+		findings, _ := verified(t, store, nil)
+		for _, words := range want {
+			findings = finds(t, findings, "schema", words)
+		}
+		if len(findings) > 0 {
+			t.Errorf("found besides: %+v", findings)
+		}
+	})
 }
 
 // finds demands a finding whose words are all there, and takes it out.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,25 @@ func testAgents(t *testing.T, open Open) {
 		"a key creates once":                   testAgentIdempotency,
 		"lists by slug, status and tag":        testAgentLists,
 		"owners, and who made a version":       testAgentOwners,
+		"large ones end a page":                testAgentsLarge,
 	})
+}
+
+// testAgentsLarge: a page ends with the row that makes it large, and not before the second.
+func testAgentsLarge(t *testing.T, w *world) {
+	for _, slug := range []string{"a1", "a2", "a3", "a4"} {
+		agent := w.newAgent(slug)
+		agent.SystemPrompt = strings.Repeat("x", parley.MaxPageBytes/2)
+		_, _, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
+		must(t, "CreateAgent", err)
+	}
+	for after, want := range map[string][]string{"": {"a1", "a2"}, "a1": {"a2", "a3"}, "a3": {"a4", parley.BuiltinAgentSlug}} {
+		agents, err := w.store.Agents(w.ctx, w.scope.WorkspaceID, store.AgentQuery{AfterSlug: after, Limit: parley.MaxPage})
+		must(t, "Agents", err)
+		if got := slugs(agents); !slices.Equal(got, want) {
+			t.Errorf("after %q: %q, want %q", after, got, want)
+		}
+	}
 }
 
 func testBuiltinAgent(t *testing.T, w *world) {

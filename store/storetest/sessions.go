@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -90,6 +91,7 @@ func testSessions(t *testing.T, open Open) {
 		"a key that somebody else took":        testTakenKey,
 		"heads tell where sessions stand":      testHeads,
 		"what may not be seen is not there":    testScopes,
+		"large ones end a page":                testSessionsLarge,
 	})
 	t.Run("a change is told to the feed", func(t *testing.T) {
 		t.Parallel()
@@ -501,5 +503,30 @@ func testHeads(t *testing.T, w *world) {
 	}
 	if none, err := w.store.Heads(w.ctx, nil); err != nil || len(none) != 0 {
 		t.Errorf("no sessions have %d heads, %v", len(none), err)
+	}
+}
+
+// testSessionsLarge: a page ends with the row that makes it large, and so do those of
+// approvals.
+func testSessionsLarge(t *testing.T, w *world) {
+	large := strings.Repeat("x", parley.MaxPageBytes/2)
+	for range 3 {
+		_, err := w.store.UpdateSession(w.ctx, w.scope, w.session(t), store.SessionChange{Instructions: &large})
+		must(t, "UpdateSession", err)
+	}
+	sessions, err := w.store.Sessions(w.ctx, w.scope, store.SessionQuery{Limit: parley.MaxPage})
+	must(t, "Sessions", err)
+	if len(sessions) != 2 {
+		t.Errorf("a page of %d large sessions", len(sessions))
+	}
+	claim := w.started(t, "one")
+	asked := askedCall{tool: "write", arguments: `{"n":"` + large + `"}`}
+	w.callEach(t, claim.Fence, asked, asked, asked)
+	for _, of := range []parley.ID{{}, claim.Session.ID} {
+		approvals, err := w.store.Approvals(w.ctx, w.scope, store.ApprovalQuery{SessionID: of, Limit: parley.MaxPage})
+		must(t, "Approvals", err)
+		if len(approvals) != 2 {
+			t.Errorf("a page of %d large approvals", len(approvals))
+		}
 	}
 }

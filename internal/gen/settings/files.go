@@ -74,20 +74,21 @@ func reference(every []setting.Setting) string {
 	var rows strings.Builder
 	for _, one := range every {
 		d := one.Describe()
-		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n", d.Name, typed(d), places(d), wins(d), escaped(d.Doc), escaped(d.Example))
+		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | `%s` |\n",
+			d.Name, typed(d), places(d), wins(d), escaped(d.Doc), escaped(d.Example))
 	}
 	return `# Settings
 
 <!-- Made by make generate from the Go package setting. Do not edit. -->
 
-What an agent, a session, a message or a fork sets about turns. A setting is a flat field of the request that creates or
-changes it, by the name below, and a flag of ` + "`parley agents create`, `agents update`, `sessions create`, `sessions update`" + `
-and ` + "`sessions fork`" + ` (` + "`--max-tokens 2000`" + `; tools by ` + "`--tool`" + `). In a PATCH what is left out stays and null clears
-(` + "`--unset`" + `); ` + "`limits`" + ` changes limit by limit.
+What an agent, a session, a message or a fork sets about turns. A setting is a flat field of the request that creates
+or changes it, by the name below, and a flag of ` + "`parley agents create`, `agents update`, `sessions create`" + `,
+` + "`sessions update` and `sessions fork`" + ` (` + "`--max-tokens 2000`" + `; tools by ` + "`--tool`" + `). In a PATCH what is left out
+stays and null clears (` + "`--unset`" + `); ` + "`limits`" + ` changes limit by limit.
 
-The nearest scope wins: a message over its session, a session over its agent. Where that is *part by part*, a part that the
-nearer one does not set is the wider one's. A fork has its parent session's settings, but for those that the request sets,
-part by part as well.
+The nearest scope wins: a message over its session, a session over its agent. Where that is *part by part*, a part that
+the nearer one does not set is the wider one's. A fork has its parent session's settings, but for those that the request
+sets, part by part as well.
 
 | name | type | set on | the nearer one | what it is | example |
 |---|---|---|---|---|---|

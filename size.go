@@ -1,0 +1,105 @@
+package parley
+
+// A row's Size is what it has of texts from outside, in bytes: what makes a page of a
+// list large. Pages end with the row that reaches MaxPageBytes; what is fixed in size
+// is bounded by MaxPage.
+
+// Size is that of an agent.
+func (a Agent) Size() int {
+	return len(a.Name) + len(a.Description) + len(a.SystemPrompt) + textsSize(a.Tags) +
+		toolsSize(a.Tools) + grantsSize(a.Grants) + a.Middleware.size() + a.Compaction.size()
+}
+
+// Size is that of a session, without its messages.
+func (s Session) Size() int {
+	n := len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) + len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags)
+	if s.SystemPrompt != nil {
+		n += len(*s.SystemPrompt)
+	}
+	if s.Tools != nil {
+		n += toolsSize(*s.Tools)
+	}
+	if s.Grants != nil {
+		n += grantsSize(*s.Grants)
+	}
+	if s.Middleware != nil {
+		n += s.Middleware.size()
+	}
+	return n + s.Compaction.size()
+}
+
+// Size is that of an approval.
+func (a Approval) Size() int {
+	return len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest)
+}
+
+// Size is that of a turn.
+func (t Turn) Size() int { return t.Error.size() }
+
+// Size is that of a call, whose manifest has a bound of its own.
+func (c Call) Size() int { return c.Error.size() }
+
+// Size is that of a loop.
+func (l Loop) Size() int {
+	n := len(l.Prompt) + len(l.Reason)
+	if l.Until != nil {
+		n += len(l.Until.ToolCalled) + len(l.Until.TextMatches) + len(l.Until.Schema)
+	}
+	return n
+}
+
+func (f *Failure) size() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.Sentence) + len(f.Detail)
+}
+
+func (s *MiddlewareSettings) size() (n int) {
+	if s.UserContext != nil {
+		n += textsSize(*s.UserContext)
+	}
+	if s.Redact != nil {
+		for _, pattern := range *s.Redact {
+			n += len(pattern.Name) + len(pattern.Pattern)
+		}
+	}
+	return n
+}
+
+func (s *CompactionSettings) size() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.Model) + len(s.Instructions)
+}
+
+func textsSize[T ~string](texts []T) (n int) {
+	for _, text := range texts {
+		n += len(text)
+	}
+	return n
+}
+
+func toolsSize(tools []ToolRef) (n int) {
+	for _, ref := range tools {
+		n += len(ref.Name)
+		if d := ref.Definition; d != nil {
+			n += len(d.Name) + len(d.Description) + len(d.Parameters)
+		}
+		if a := ref.Agent; a != nil {
+			n += len(a.Name) + len(a.Description) + len(a.Agent) + len(a.Instructions) + len(a.Parameters)
+		}
+	}
+	return n
+}
+
+func grantsSize(grants []Grant) (n int) {
+	for i := range grants {
+		n += len(grants[i].Tool)
+		for name, pattern := range grants[i].Arguments {
+			n += len(name) + len(pattern)
+		}
+	}
+	return n
+}

@@ -1,0 +1,232 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley"
+)
+
+// A database file may come from somebody else: a backup, a copied directory. Its rows
+// are checked by their hashes. Its schema runs: a trigger changes rows behind the
+// transitions, and a view or a generated column shows others than are stored. So the
+// schema has to be the one that the migrations make, before anything of the file is
+// served.
+
+// schemaHash is the hash of the schema that all migrations make together; a test holds
+// it against them. It spares a start from making that schema to compare with.
+const schemaHash = "2dba27d545606020aa0af4019bf937fe6d99ed5574261db61a0748607058f450"
+
+// schemaObject is a table, index, trigger or view.
+type schemaObject struct {
+	kind, name, table string
+	sql               string // without what makes no difference
+}
+
+// String names an object in a sentence. The name is the file's and may hold anything.
+func (o schemaObject) String() string {
+	name := fmt.Sprintf("the %s %q", o.kind, parley.Clip(o.name, maxNameShown))
+	if o.table == o.name {
+		return name
+	}
+	return name + fmt.Sprintf(" on %q", parley.Clip(o.table, maxNameShown))
+}
+
+// maxNameShown bounds a name in a sentence, in bytes.
+const maxNameShown = 100
+
+// checkSchema demands that the schema of a database is the one that its applied
+// migrations make. name is what the sentence calls the database. CodeUnavailable
+// when it is another one.
+func checkSchema(ctx context.Context, c *conn, name string) error {
+	differences, err := schemaDifferences(ctx, c)
+	if err != nil || len(differences) == 0 {
+		return err
+	}
+	return parley.Errorf(parley.CodeUnavailable,
+		"%s was changed outside Parley: %s; do not use it before you know who did that: "+
+			"put another backup back, or undo the change with sqlite3",
+		name, differences[0])
+}
+
+// schemaDifferences are sentences about what is not as the applied migrations make it.
+func schemaDifferences(ctx context.Context, c *conn) ([]string, error) {
+	found, err := schemaObjects(c)
+	if err != nil || hashOf(found) == schemaHash {
+		return nil, err
+	}
+	applied, err := appliedMigrations(c)
+	if err != nil {
+		return nil, err
+	}
+	want, err := migratedSchema(ctx, func(version int64) bool { return applied[version] })
+	if err != nil {
+		return nil, err
+	}
+	return compareSchemas(found, want), nil
+}
+
+// compareSchemas tells what differs between two sorted schemas.
+func compareSchemas(found, want []schemaObject) (differences []string) {
+	for len(found) > 0 || len(want) > 0 {
+		order := 0
+		switch {
+		case len(found) == 0:
+			order = 1
+		case len(want) == 0:
+			order = -1
+		default:
+			order = byKindAndName(found[0], want[0])
+		}
+		switch {
+		case order < 0:
+			differences, found = append(differences, found[0].String()+" was not made by Parley"), found[1:]
+		case order > 0:
+			differences, want = append(differences, want[0].String()+" is missing"), want[1:]
+		default:
+			if found[0] != want[0] {
+				differences = append(differences, found[0].String()+" is not as Parley made it")
+			}
+			found, want = found[1:], want[1:]
+		}
+	}
+	return differences
+}
+
+func byKindAndName(a, b schemaObject) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+}
+
+// schemaObjects reads the schema, sorted. It leaves out the tables that others than the
+// migrations make: SQLite, FTS5 behind search_words, goose, and a copy under way. Their
+// text depends on who made them, and triggers on them are not left out.
+func schemaObjects(c *conn) (objects []schemaObject, err error) {
+	err = c.each(`SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
+ WHERE NOT (type = 'table' AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
+  'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'))
+ AND NOT (type = 'index' AND sql IS NULL)`, func(r *row) error {
+		objects = append(objects, schemaObject{kind: r.text(), name: r.text(), table: r.text(), sql: plainSQL(r.text())})
+		return nil
+	}, copyingTable)
+	slices.SortFunc(objects, byKindAndName)
+	return objects, err
+}
+
+// hashOf is the hash of a sorted schema.
+func hashOf(objects []schemaObject) string {
+	sum := sha256.New()
+	for _, o := range objects {
+		fmt.Fprintf(sum, "%q %q %q %q\n", o.kind, o.name, o.table, o.sql)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// appliedMigrations are the versions of the migrations that a database says it has.
+func appliedMigrations(c *conn) (map[int64]bool, error) {
+	applied := map[int64]bool{}
+	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version'")
+	if err != nil || !found {
+		return applied, err
+	}
+	return applied, c.each("SELECT version_id FROM goose_db_version WHERE is_applied = 1", func(r *row) error {
+		applied[r.int64()] = true
+		return nil
+	})
+}
+
+// migratedSchema is the schema that some of the migrations make in an empty database.
+func migratedSchema(ctx context.Context, applied func(version int64) bool) (objects []schemaObject, err error) {
+	steps, err := migrationTexts()
+	if err != nil {
+		return nil, err
+	}
+	c, err := openConn(ctx, ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for _, step := range steps {
+		if !applied(step.version) {
+			continue
+		}
+		if _, err := c.run(step.up); err != nil {
+			return nil, fmt.Errorf("sqlite: migration %d in an empty database: %w", step.version, err)
+		}
+	}
+	return schemaObjects(c)
+}
+
+// plainSQL is the text of an object without what makes no difference: comments, space
+// between tokens, and the order of a table's columns. Added columns stand in the order
+// in which the migrations were applied, which differs where one came late.
+func plainSQL(text string) string {
+	tokens := sqlTokens(text)
+	if len(tokens) < 2 || !strings.EqualFold(tokens[1], "TABLE") {
+		return strings.Join(tokens, " ")
+	}
+	parts, depth := [][]string{nil}, 0
+	for _, token := range tokens {
+		switch token {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		}
+		ends := (token == "(" && depth == 1) || (token == ")" && depth == 0) || (token == "," && depth == 1)
+		if ends {
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], token)
+	}
+	lines := make([]string, len(parts))
+	for i, part := range parts {
+		lines[i] = strings.Join(part, " ")
+	}
+	if len(lines) > 2 { // the first is before the columns, the last behind them
+		slices.Sort(lines[1 : len(lines)-1])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sqlTokens splits SQL into words, quoted pieces and single signs, without comments.
+func sqlTokens(text string) (tokens []string) {
+	for len(text) > 0 {
+		n := 1
+		switch {
+		case strings.HasPrefix(text, "--"):
+			text = after(text, "\n")
+			continue
+		case strings.HasPrefix(text, "/*"):
+			text = after(text[2:], "*/")
+			continue
+		case strings.ContainsRune(" \t\r\n\f", rune(text[0])):
+			text = text[1:]
+			continue
+		case strings.ContainsRune("'\"`", rune(text[0])):
+			n = 2 + len(before(text[1:], text[:1])) // a doubled quote makes two pieces
+		case text[0] == '[':
+			n = 2 + len(before(text[1:], "]"))
+		default:
+			for n < len(text) && isWord(text[0]) && isWord(text[n]) {
+				n++
+			}
+		}
+		n = min(n, len(text))
+		tokens, text = append(tokens, text[:n]), text[n:]
+	}
+	return tokens
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= 0x80 || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+}
+
+func after(text, mark string) string  { _, rest, _ := strings.Cut(text, mark); return rest }
+func before(text, mark string) string { first, _, _ := strings.Cut(text, mark); return first }
