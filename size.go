@@ -6,26 +6,13 @@ package parley
 
 // Size is that of an agent.
 func (a Agent) Size() int {
-	return len(a.Name) + len(a.Description) + len(a.SystemPrompt) + textsSize(a.Tags) +
-		toolsSize(a.Tools) + grantsSize(a.Grants) + a.Middleware.size() + a.Compaction.size()
+	return len(a.Name) + len(a.Description) + textsSize(a.Tags) + a.Settings.size()
 }
 
 // Size is that of a session, without its messages.
 func (s Session) Size() int {
-	n := len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) + len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags)
-	if s.SystemPrompt != nil {
-		n += len(*s.SystemPrompt)
-	}
-	if s.Tools != nil {
-		n += toolsSize(*s.Tools)
-	}
-	if s.Grants != nil {
-		n += grantsSize(*s.Grants)
-	}
-	if s.Middleware != nil {
-		n += s.Middleware.size()
-	}
-	return n + s.Compaction.size()
+	return len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) +
+		len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags) + s.Settings.size()
 }
 
 // Size is that of an approval.
@@ -48,6 +35,20 @@ func (l Loop) Size() int {
 	return n
 }
 
+func (s *Settings) size() int {
+	n := s.Middleware.size() + s.Compaction.size()
+	if s.SystemPrompt != nil {
+		n += len(*s.SystemPrompt)
+	}
+	if s.Tools != nil {
+		n += toolsSize(*s.Tools)
+	}
+	if s.Grants != nil {
+		n += grantsSize(*s.Grants)
+	}
+	return n
+}
+
 func (f *Failure) size() int {
 	if f == nil {
 		return 0
@@ -56,6 +57,9 @@ func (f *Failure) size() int {
 }
 
 func (s *MiddlewareSettings) size() (n int) {
+	if s == nil {
+		return 0
+	}
 	if s.UserContext != nil {
 		n += textsSize(*s.UserContext)
 	}

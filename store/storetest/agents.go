@@ -57,7 +57,7 @@ func testAgents(t *testing.T, open Open) {
 func testAgentsLarge(t *testing.T, w *world) {
 	for _, slug := range []string{"a1", "a2", "a3", "a4"} {
 		agent := w.newAgent(slug)
-		agent.SystemPrompt = strings.Repeat("x", parley.MaxPageBytes/2)
+		agent.SystemPrompt = new(strings.Repeat("x", parley.MaxPageBytes/2))
 		_, _, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
 		must(t, "CreateAgent", err)
 	}
