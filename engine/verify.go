@@ -124,8 +124,12 @@ func (v *verification) records() error {
 		for i := 0; i < len(heads) && v.step.Checked < parley.VerifyMessages && begun < parley.VerifySessions && !v.place.Within; i++ {
 			v.place = parley.VerifyPlace{Stage: parley.VerifyRecords, WorkspaceID: heads[i].WorkspaceID, ID: heads[i].SessionID, Within: true}
 			begun++
-			if !heads[i].Listed {
-				v.find(parley.VerifyRecords, "session "+heads[i].SessionID.String(), doRecord, "its row among the sessions is not there, though nobody deleted it")
+			where := "session " + heads[i].SessionID.String()
+			switch {
+			case !heads[i].Listed:
+				v.find(parley.VerifyRecords, where, doRecord, "its row among the sessions is not there, though nobody deleted it")
+			case heads[i].Hidden:
+				v.find(parley.VerifyRecords, where, doRecord, "its row among the sessions is marked as deleted, though nobody deleted it")
 			}
 			if err := v.record(); err != nil {
 				return err

@@ -118,10 +118,11 @@ func quote(name string) string { return `"` + name + `"` }
 // RecordHeads implements store.Verifiable.
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]store.RecordHead, error) {
 	return all(ctx, s, system(), func(r *row) (store.RecordHead, error) {
-		return store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()}, nil
+		return store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(),
+			Listed: r.bool(), Hidden: r.bool()}, nil
 	}, `SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash,
- EXISTS (SELECT 1 FROM parley.sessions s WHERE s.workspace_id = h.workspace_id AND s.id = h.session_id)
- FROM parley.heads h WHERE h.session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
+ s.id IS NOT NULL, s.deleted_at IS NOT NULL
+ FROM parley.heads h LEFT JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id WHERE h.session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
  AND h.deleted_at IS NULL ORDER BY h.session_id, h.workspace_id LIMIT $2`, limit, after, limit)
 }
 

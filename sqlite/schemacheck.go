@@ -104,12 +104,13 @@ func byKindAndName(a, b schemaObject) int {
 }
 
 // schemaObjects reads the schema, sorted. It leaves out the tables that others than the
-// migrations make: SQLite, FTS5 behind search_words, goose, and a copy under way. Their
+// migrations make: SQLite, FTS5 behind search_words, goose, a copy under way, and
+// Litestream, where somebody replicates the file. Their
 // text depends on who made them, and triggers on them are not left out.
 func schemaObjects(c *conn) (objects []schemaObject, err error) {
 	err = c.each(`SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
  WHERE NOT (type = 'table' AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
-  'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'))
+  'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*' OR name GLOB '_litestream_*'))
  AND NOT (type = 'index' AND sql IS NULL)`, func(r *row) error {
 		objects = append(objects, schemaObject{kind: r.text(), name: r.text(), table: r.text(), sql: plainSQL(r.text())})
 		return nil

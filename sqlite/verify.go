@@ -82,9 +82,10 @@ func literal(name string) string { return "'" + strings.ReplaceAll(name, "'", "'
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (heads []store.RecordHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		heads = nil
-		return c.each(`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.session_id)
- FROM heads h WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`, func(r *row) error {
-			heads = append(heads, store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(), Listed: r.bool()})
+		return c.each(`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, s.id IS NOT NULL, s.deleted_at IS NOT NULL
+ FROM heads h LEFT JOIN sessions s ON s.id = h.session_id WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`, func(r *row) error {
+			heads = append(heads, store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(),
+				Listed: r.bool(), Hidden: r.bool()})
 			return nil
 		}, after[:], limit)
 	})

@@ -13,6 +13,7 @@ type RecordHead struct {
 	LastSequence int64
 	LastHash     parley.Hash
 	Listed       bool // its row among the sessions is there; set by RecordHeads
+	Hidden       bool // that row says that it is deleted; set by RecordHeads
 }
 
 // RecordRow is a message of a record as the hash chain sees it.

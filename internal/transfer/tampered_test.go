@@ -153,7 +153,7 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		}
 		early := audited(t, store, filled, 7)[6] // that is not linked yet
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
-		marked, buried, unlisted := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7]
+		marked, buried, unlisted, hidden := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7], filled.Sessions[3]
 		change := func(sequence int, what string) string {
 			return fmt.Sprintf("UPDATE messages SET %s WHERE session_id = %s AND sequence = %d", what, p.literal(plain), sequence)
 		}
@@ -162,6 +162,7 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 			change(3, "author_name = 'Eve'"), change(4, "model = 'sim/other'"), change(5, "created_at = created_at + 1"),
 			change(6, `metadata = '{"a":1}'`), change(7, "author_kind = 'service'"), change(8, "content = replace(content, 'answer', 'lie')"),
 			change(2, "internal = "+p.yes()), "DELETE FROM sessions WHERE id = "+p.literal(unlisted),
+			"UPDATE sessions SET deleted_at = 1 WHERE id = "+p.literal(hidden),
 			"DELETE FROM messages WHERE session_id = "+p.literal(cut)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(cut)+")",
 			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(cut),
 			"DELETE FROM heads WHERE session_id = "+p.literal(gone), "DELETE FROM messages WHERE session_id = "+p.literal(gone),
@@ -181,6 +182,7 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
 		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is not there")
+		findings = finds(t, findings, "session "+hidden.String(), "its row among the sessions is marked as deleted")
 		for _, forged := range []parley.ID{marked, buried} {
 			findings = finds(t, findings, "session "+forged.String(), "no entry of the audit says by whom")
 		}
