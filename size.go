@@ -11,16 +11,8 @@ func (a Agent) Size() int {
 
 // Size is that of a session, without its messages.
 func (s Session) Size() int {
-	texts := len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) + len(s.Instructions) + len(s.Metadata)
-	return texts + textsSize(s.Tags) + s.Settings.size()
-}
-
-func (s *Settings) size() int {
-	n := len(ValueOf(s.SystemPrompt)) + toolsSize(ValueOf(s.Tools)) + grantsSize(ValueOf(s.Grants)) + s.Compaction.size()
-	if s.Middleware != nil {
-		n += s.Middleware.size()
-	}
-	return n
+	return len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) +
+		len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags) + s.Settings.size()
 }
 
 // Size is that of an approval.
@@ -43,6 +35,20 @@ func (l Loop) Size() int {
 	return n
 }
 
+func (s *Settings) size() int {
+	n := s.Middleware.size() + s.Compaction.size()
+	if s.SystemPrompt != nil {
+		n += len(*s.SystemPrompt)
+	}
+	if s.Tools != nil {
+		n += toolsSize(*s.Tools)
+	}
+	if s.Grants != nil {
+		n += grantsSize(*s.Grants)
+	}
+	return n
+}
+
 func (f *Failure) size() int {
 	if f == nil {
 		return 0
@@ -51,6 +57,9 @@ func (f *Failure) size() int {
 }
 
 func (s *MiddlewareSettings) size() (n int) {
+	if s == nil {
+		return 0
+	}
 	if s.UserContext != nil {
 		n += textsSize(*s.UserContext)
 	}

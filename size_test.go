@@ -12,17 +12,16 @@ import (
 func TestSizesCountEveryText(t *testing.T) {
 	t.Parallel()
 	own := map[string]bool{ // closed lists, names that Parley gives, and what has bounds below a page's share
-		"Agent.Slug": true, "Agent.Runtime": true, "Agent.Model": true, "Agent.OwnerName": true, "Agent.Status": true, "Agent.Accepted": true,
-		"Agent.Policy": true, "Agent.Retry": true, "Agent.Limits": true, "Agent.ReasoningEffort": true, "Agent.ResponseCache": true,
-		"Session.Visibility": true, "Session.Kind": true, "Session.Mode": true, "Session.Model": true, "Session.ReasoningEffort": true, "Session.Policy": true,
-		"Session.Retry": true, "Session.During": true, "Session.Status": true, "Session.WaitReason": true, "Session.Accepted": true,
-		"Session.Limits": true, "Session.ResponseCache": true, "Session.Context": true, "Session.Statistics": true,
-		"Approval.State": true, "Approval.Scope": true, "Approval.Covers": true, "Approval.DecidedBy": true, "Approval.Reason": true,
-		"Approval.ApprovedBy": true, "Approval.Explanation": true,
+		"Agent.Slug": true, "Agent.Runtime": true, "Agent.OwnerName": true, "Agent.Status": true, "Agent.Accepted": true,
+		"Settings.Model": true, "Settings.Limits": true, "Settings.ResponseCache": true, "Settings.Policy": true,
+		"Settings.Retry": true, "Parameters.ReasoningEffort": true,
+		"Session.Visibility": true, "Session.Kind": true, "Session.Mode": true, "Session.During": true, "Session.Status": true,
+		"Session.WaitReason": true, "Session.Accepted": true, "Session.Context": true, "Session.Statistics": true,
+		"Approval.State": true, "Approval.Scope": true, "Approval.Covers": true, "Approval.DecidedBy": true,
+		"Approval.Reason": true, "Approval.ApprovedBy": true, "Approval.Explanation": true,
 		"Turn.Status": true, "Turn.WaitReason": true, "Call.Purpose": true, "Call.Provider": true, "Call.Model": true,
-		"Call.ReasoningEffort": true, "Call.Manifest": true, "Call.Finish": true, "Call.Outcome": true, "Call.Cache": true, "Call.Reserved": true,
-		"Loop.Author": true, "Loop.State": true, "Loop.Context": true,
-		"Failure.Class": true, "Grant.Effect": true,
+		"Call.Manifest": true, "Call.Finish": true, "Call.Outcome": true, "Call.Cache": true, "Call.Reserved": true,
+		"Loop.Author": true, "Loop.State": true, "Loop.Context": true, "Failure.Class": true, "Grant.Effect": true,
 	}
 	const each = 1000
 	for _, row := range []interface{ Size() int }{&Agent{}, &Session{}, &Approval{}, &Turn{}, &Call{}, &Loop{}} {
@@ -58,18 +57,10 @@ func fillTexts(t *testing.T, v reflect.Value, own map[string]bool, each int) (n 
 		return n
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.IsExported() && !own[v.Type().Name()+"."+field.Name] && !inOwn(own, v.Type().Name(), field) {
+			if field := v.Type().Field(i); field.IsExported() && !own[v.Type().Name()+"."+field.Name] {
 				n += fillTexts(t, v.Field(i), own, each)
 			}
 		}
 	}
 	return n
-}
-
-// inOwn looks a field of an embedded struct up under every row that embeds it.
-func inOwn(own map[string]bool, in string, field reflect.StructField) bool {
-	if in != "Overrides" && in != "Parameters" {
-		return false
-	}
-	return own["Session."+field.Name]
 }
