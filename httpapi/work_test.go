@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func TestExportsAtOnceAreBounded(t *testing.T) {
 	for range most { // nobody reads them
 		answer := s.request("GET", at+"/export", "", "Authorization", member)
 		defer func() { _ = answer.Body.Close() }()
-		if answer.StatusCode != 200 {
+		if answer.StatusCode != http.StatusOK {
 			t.Fatalf("status %d", answer.StatusCode)
 		}
 	}

@@ -117,7 +117,7 @@ func render(text string, from subject) (string, error) {
 	case errors.Is(err, errRendered):
 		return "", err
 	case err != nil:
-		return text, nil
+		return text, nil //nolint:nilerr // it stays as it is written
 	}
 	return out, nil
 }

@@ -75,7 +75,7 @@ func schemaDifferences(ctx context.Context, c *conn) ([]string, error) {
 // compareSchemas tells what differs between two sorted schemas.
 func compareSchemas(found, want []schemaObject) (differences []string) {
 	for len(found) > 0 || len(want) > 0 {
-		order := 0
+		var order int
 		switch {
 		case len(found) == 0:
 			order = 1

@@ -43,7 +43,7 @@ func (s *Stream) Relay(ctx context.Context, w Writer, leave Leave) error {
 			return err
 		}
 		if w.Beat() != nil {
-			return nil
+			return nil //nolint:nilerr // who watched is gone
 		}
 	}
 }
@@ -75,9 +75,9 @@ func (s *Stream) untilBeat(ctx context.Context, w Writer, leave Leave) (on bool,
 func goesOn(ctx, timed context.Context, err error) (on bool, broken error) {
 	switch {
 	case err == nil || ctx.Err() != nil || errors.Is(err, ErrGone):
-		return false, nil
+		return false, nil //nolint:nilerr // nobody watches any more
 	case timed.Err() != nil:
-		return true, nil
+		return true, nil //nolint:nilerr // the read is done again
 	}
 	return false, err
 }

@@ -44,9 +44,15 @@ func newProfiling(t *testing.T) *profiling {
 	return p
 }
 
+// profileAnswer is how a request for a profile was answered.
+type profileAnswer struct {
+	status int   // 0: not at all
+	body   error // why it is no profile
+}
+
 // get asks for a profile in the background.
-func (p *profiling) get(ctx context.Context, name string) <-chan *http.Response {
-	answered := make(chan *http.Response, 1)
+func (p *profiling) get(ctx context.Context, name string) <-chan profileAnswer {
+	answered := make(chan profileAnswer, 1)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+name, nil)
 	if err != nil {
 		p.t.Fatal(err)
@@ -57,24 +63,18 @@ func (p *profiling) get(ctx context.Context, name string) <-chan *http.Response 
 			close(answered)
 			return
 		}
-		answered <- response
+		defer response.Body.Close()
+		answered <- profileAnswer{response.StatusCode, profiled(response.Body)}
 	}()
 	return answered
 }
 
-// want reads an answer and compares its status.
-func (p *profiling) want(answered <-chan *http.Response, status int) {
+// want compares an answer's status.
+func (p *profiling) want(answered <-chan profileAnswer, status int) {
 	p.t.Helper()
-	response := bounded.Receive(p.t, answered, "an answer")
-	if response == nil {
-		p.t.Fatal("no answer")
-	}
-	err := profiled(response.Body)
-	if response.StatusCode != status || (err == nil) != (status == http.StatusOK) {
-		p.t.Errorf("status %d (%v); want %d", response.StatusCode, err, status)
-	}
-	if err := response.Body.Close(); err != nil {
-		p.t.Error(err)
+	answer := bounded.Receive(p.t, answered, "an answer")
+	if answer.status != status || (answer.body == nil) != (status == http.StatusOK) {
+		p.t.Errorf("status %d (%v); want %d", answer.status, answer.body, status)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestProfilesEndWithTheirClientAndTheServer(t *testing.T) {
 		t.Errorf("a profile of %s; want %s", d, usualProfiled)
 	}
 	leave()
-	if response := bounded.Receive(t, gone, "the request to end"); response != nil {
-		t.Errorf("somebody who left was answered %s", response.Status)
+	if answer := bounded.Receive(t, gone, "the request to end"); answer.status != 0 {
+		t.Errorf("somebody who left was answered %d", answer.status)
 	}
 	ended := make(chan struct{})
 	go func() { // ends with that profile

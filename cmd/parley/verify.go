@@ -139,6 +139,7 @@ func verifierOf(ctx context.Context, store store.Store, workspace string) (step 
 	case parley.ErrorCode(err) == parley.CodeInvalid: // no name of a workspace
 		return nil, nil, err
 	case err != nil:
+		//nolint:nilerr // a damaged store is what is to be verified
 		return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
 			return engine.Verify(ctx, store, place, anchor)
 		}, func() {}, nil

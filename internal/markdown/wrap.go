@@ -49,11 +49,11 @@ func tooWide(text string) []int {
 func isRow(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "|") }
 
 var (
-	fence = regexp.MustCompile("^\\s*(?:```|~~~)")                      //nolint:gochecknoglobals // compiled once
-	item  = regexp.MustCompile(`^\s*(?:[-*+]|[0-9]+[.)]|>) +`)          //nolint:gochecknoglobals // compiled once
-	alone = regexp.MustCompile(`^\s*(?:#|<|\||---|===|\[\^?[^\]]+\]:)`) //nolint:gochecknoglobals // compiled once
+	fence = regexp.MustCompile("^\\s*(?:```|~~~)")
+	item  = regexp.MustCompile(`^\s*(?:[-*+]|[0-9]+[.)]|>) +`)
+	alone = regexp.MustCompile(`^\s*(?:#|<|\||---|===|\[\^?[^\]]+\]:)`)
 	// begins is a word that would mean something else at the beginning of a line.
-	begins = regexp.MustCompile(`^(?:[-*+>|]|#+|=+|-+|[0-9]+[.)]|<.*|` + "```.*)$") //nolint:gochecknoglobals // compiled once
+	begins = regexp.MustCompile(`^(?:[-*+>|]|#+|=+|-+|[0-9]+[.)]|<.*|` + "```.*)$")
 )
 
 // wrap breaks paragraphs and list items with a line that is too wide anew. Code, tables,
@@ -152,4 +152,4 @@ func words(text string) []string {
 	return all
 }
 
-var ticks = regexp.MustCompile("`+") //nolint:gochecknoglobals // compiled once
+var ticks = regexp.MustCompile("`+")

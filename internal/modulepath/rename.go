@@ -15,7 +15,7 @@ import (
 )
 
 // modulePath is what a path must look like for Go to fetch it: a host with a dot first.
-var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_-]+([.~][A-Za-z0-9_-]+)*)*$`) //nolint:gochecknoglobals // compiled once
+var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_-]+([.~][A-Za-z0-9_-]+)*)*$`)
 
 // rename gives the tree below root another module path and names the files that it
 // changed. It changes nothing when a file cannot be read or the path is not valid.
@@ -205,8 +205,8 @@ func partOfPath(c byte) bool {
 
 // imported are the beginning and the end of a line that imports the root.
 var (
-	beforeImport = regexp.MustCompile(`^(?:\s*import (?:[\w.]+ )?|\s+(?:[\w.]+ )?)"$`) //nolint:gochecknoglobals // compiled once
-	afterImport  = regexp.MustCompile(`^"\s*(?://.*)?\s*$`)                            //nolint:gochecknoglobals // compiled once
+	beforeImport = regexp.MustCompile(`^(?:\s*import (?:[\w.]+ )?|\s+(?:[\w.]+ )?)"$`)
+	afterImport  = regexp.MustCompile(`^"\s*(?://.*)?\s*$`)
 )
 
 // quoted is a path that is a plain word. It means the module only where it must: in
