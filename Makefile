@@ -42,9 +42,9 @@ CLUSTER_TIMEOUT := 15m
 WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage)$$$\
 |^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
-# Nor is there in what looks at the sources, and in windows of contexts by the thousand.
+# Nor is there in what looks at the sources, and in windows of contexts and tokens by the thousand.
 PLAIN   := ./internal/archtest ./internal/words
-WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps)$$
+WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts)$$
 
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
