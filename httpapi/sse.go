@@ -205,46 +205,65 @@ func place(r *http.Request, session parley.ID, after string) stream.Place {
 }
 
 func serveSessionEvents(a *api, x *exchange) error {
-	args := x.arguments()
-	flush := args.flushMS(a.flush)
-	if args.err != nil {
-		return args.err
-	}
-	session, err := a.session(x)
+	opened, err := a.sessionStream(x)
 	if err != nil {
 		return err
 	}
-	return a.watch(x, stream.Request{Sessions: []stream.Place{place(x.r, session, args.text("after"))}, Flush: flush})
+	return a.watch(x, opened)
 }
 
-func serveWorkspaceEvents(a *api, x *exchange) error {
+// sessionStream opens the stream that a request for a session's events asks for. It is
+// not inlined, as feedStream is not: a stream keeps its goroutine's stack for as long as it
+// idles, and what opening takes would be on it.
+//
+//go:noinline
+func (a *api) sessionStream(x *exchange) (*stream.Stream, error) {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
 	if args.err != nil {
-		return args.err
+		return nil, args.err
+	}
+	session, err := a.session(x)
+	if err != nil {
+		return nil, err
+	}
+	places := []stream.Place{place(x.r, session, args.text("after"))}
+	return a.streams.Open(x.r.Context(), x.principal, stream.Request{Sessions: places, Flush: flush})
+}
+
+func serveWorkspaceEvents(a *api, x *exchange) error {
+	opened, err := a.feedStream(x)
+	if err != nil {
+		return err
+	}
+	return a.watch(x, opened)
+}
+
+//go:noinline
+func (a *api) feedStream(x *exchange) (*stream.Stream, error) {
+	args := x.arguments()
+	flush := args.flushMS(a.flush)
+	if args.err != nil {
+		return nil, args.err
 	}
 	given := x.query["session"]
 	if len(given) > stream.MaxSessions {
-		return parley.InvalidField("session", "at most %d sessions on one connection", stream.MaxSessions)
+		return nil, parley.InvalidField("session", "at most %d sessions on one connection", stream.MaxSessions)
 	}
 	request := stream.Request{Feed: true, Flush: flush}
 	for _, text := range given {
 		idText, after, _ := strings.Cut(text, ":")
 		id, err := parley.ParseID(idText)
 		if err != nil {
-			return parley.InvalidField("session", "write the session's id, a colon, and the event sequence to begin after")
+			return nil, parley.InvalidField("session", "write the session's id, a colon, and the event sequence to begin after")
 		}
 		request.Sessions = append(request.Sessions, stream.ParsePlace(id, after))
 	}
-	return a.watch(x, request)
+	return a.streams.Open(x.r.Context(), x.principal, request)
 }
 
 // watch answers with a stream that does not end by itself.
-func (a *api) watch(x *exchange, request stream.Request) error {
-	opened, err := a.streams.Open(x.r.Context(), x.principal, request)
-	if err != nil {
-		return err
-	}
+func (a *api) watch(x *exchange, opened *stream.Stream) error {
 	defer opened.Close()
 	x.call.End(x.r.Context())
 	a.relayLasting(x, opened)
