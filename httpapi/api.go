@@ -14,6 +14,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/inflight"
 	"parley/observe"
 	"parley/stream"
 )
@@ -73,6 +74,7 @@ type api struct {
 	flush    time.Duration
 	log      *slog.Logger
 
+	memory  *inflight.Bytes // that requests hold
 	mux     *http.ServeMux
 	schemas *registry              // of the inputs
 	json    func() ([]byte, error) // the document, made when it is first asked for
@@ -88,7 +90,7 @@ func New(options Options) (http.Handler, error) {
 	a := &api{
 		engine: options.Engine, streams: options.Streams, gate: newGate(&options),
 		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
-		mux: http.NewServeMux(), schemas: newRegistry(),
+		mux: http.NewServeMux(), schemas: newRegistry(), memory: inflight.NewBytes(heldAtOnce, heldOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

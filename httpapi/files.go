@@ -22,6 +22,13 @@ const maxFormBytes = 64 << 10
 const filePolicy = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 func serveUploadFile(a *api, x *exchange) error {
+	if err := x.holdUpload(); err != nil {
+		x.w.Header().Set("Connection", "close") // do not read on what has no room
+		if x.r.Header.Get("Expect") == "" {     // else the client waits to be told to send
+			x.passOver()
+		}
+		return err
+	}
 	file, fresh, err := a.upload(x)
 	if err != nil {
 		x.passOver()
@@ -87,16 +94,24 @@ func (a *api) upload(x *exchange) (parley.File, bool, error) {
 	return a.engine.UploadFile(x.r.Context(), x.principal, name, &uploadBody{from: from, deadlines: http.NewResponseController(x.w)})
 }
 
-// uploadBody reads a body that may take long as a whole, but not between two
-// pieces. Whatever ends it but its end is an error with a sentence.
+// uploadPiece is how much of a file has to arrive within BodyTimeout.
+const uploadPiece = 64 << 10
+
+// uploadBody reads a body that may take long as a whole, but not for a piece. Whatever
+// ends it but its end is an error with a sentence.
 type uploadBody struct {
 	from      io.Reader
 	deadlines *http.ResponseController
+	due       int // bytes until the deadline moves on
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {
-	_ = b.deadlines.SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+	if b.due <= 0 {
+		b.due = uploadPiece
+		_ = b.deadlines.SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+	}
 	n, err := b.from.Read(p)
+	b.due -= n
 	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = uploadError(err)
 	}
@@ -109,7 +124,7 @@ func uploadError(err error) error {
 	case errors.As(err, &long):
 		return engine.FileTooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return parley.Errorf(parley.CodeInvalid, "No more of the file arrived within %s.", BodyTimeout)
+		return parley.Errorf(parley.CodeInvalid, "Less than %d bytes of the file arrived within %s.", uploadPiece, BodyTimeout)
 	}
 	return parley.Errorf(parley.CodeInvalid, "The file broke off before it was complete.")
 }
@@ -154,6 +169,9 @@ func serveDeleteFile(a *api, x *exchange) error {
 func serveFileContent(a *api, x *exchange) error {
 	id, err := x.pathID("file")
 	if err != nil {
+		return err
+	}
+	if err := x.hold(parley.FileChunkBytes); err != nil {
 		return err
 	}
 	content, err := a.engine.FileContent(x.r.Context(), x.principal, id)

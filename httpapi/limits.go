@@ -18,6 +18,7 @@ import (
 	"parley"
 	"parley/engine"
 	"parley/internal/caught"
+	"parley/internal/inflight"
 )
 
 // The bounds of a connection and a request. A stream has no total deadline.
@@ -61,6 +62,9 @@ type exchange struct {
 	body      []byte       // whole; nil when there is none
 	schema    *huma.Schema // of the body
 	call      *engine.Call // nil before somebody was let in, and for routes open to all
+
+	memory *inflight.Bytes // that all requests share
+	held   int64           // that this one has of it
 
 	turn parley.ID // that the request began, if it did
 
@@ -174,6 +178,14 @@ func (a *api) readBody(x *exchange) error {
 	}
 	if r.ContentLength == 0 {
 		return nil
+	}
+	size := r.ContentLength
+	if size < 0 { // it does not say
+		size = parley.MaxBodyBytes
+	}
+	if err := x.hold(size); err != nil {
+		x.w.Header().Set("Connection", "close") // do not read on what has no room
+		return err
 	}
 	defer func() { _ = http.NewResponseController(x.w).SetReadDeadline(time.Time{}) }() // else a stream would end with the body's deadline
 	var err error

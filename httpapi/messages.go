@@ -95,6 +95,8 @@ func (a *api) streamTurn(x *exchange, request stream.Request) error {
 func (a *api) relayTurn(x *exchange, turn *stream.Stream) {
 	defer turn.Close()
 	x.call.End(x.r.Context())
+	x.body = nil // it is in the record
+	x.letGo()
 	a.relay(x, newSSE(x.w), turn)
 }
 

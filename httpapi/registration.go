@@ -90,7 +90,8 @@ func (a *api) register(routes []route) {
 
 // answer runs one route: who asks, with what, and then the route itself.
 func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
-	x := &exchange{w: w, r: request, requestID: idOf(w)}
+	x := &exchange{w: w, r: request, requestID: idOf(w), memory: a.memory}
+	defer x.letGo()
 	var err error
 	if r.lasting {
 		stream.Aside(func() { err = a.prepare(r, x) })
@@ -208,6 +209,9 @@ func (a *api) methodsOf(r *http.Request) []string {
 
 // sendBytes answers with encoded JSON.
 func (x *exchange) sendBytes(status int, body []byte) error {
+	if err := x.holdAnswer(len(body)); err != nil {
+		return err
+	}
 	header := x.w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -15,6 +15,7 @@ import (
 
 	"parley"
 	"parley/engine"
+	"parley/internal/inflight"
 	"parley/live"
 	"parley/store"
 	"parley/stream"
@@ -163,7 +164,7 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 func TestAnswerThatIsNeverReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, ended := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux()}, make(chan struct{})
+		a, ended := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux(), memory: inflight.NewBytes(heldAtOnce, heldOfOne)}, make(chan struct{})
 		a.register([]route{{method: http.MethodGet, paths: []string{"/large"}, name: "get", open: true, serve: func(_ *api, x *exchange) error {
 			defer close(ended)
 			return x.sendBytes(http.StatusOK, make([]byte, 1<<20))
@@ -216,7 +217,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux()}
+				a := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux(), memory: inflight.NewBytes(heldAtOnce, heldOfOne)}
 				a.register([]route{
 					{method: http.MethodPost, paths: []string{"/reads"}, name: "post", open: true, serve: serveHealth},
 					{method: http.MethodGet, paths: []string{"/reads"}, name: "get", open: true, serve: serveHealth},

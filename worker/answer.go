@@ -28,6 +28,7 @@ type answer struct {
 	shown   bool   // something of it was visible to watchers
 	silent  bool   // the last attempt failed before anything came of it: the next one waits less
 	bytes   int
+	held    int64             // of what the process keeps for answers
 	call    store.CallSettled // of the last call
 	usage   parley.Usage
 	finish  parley.FinishReason // "" until the answer is complete
@@ -62,7 +63,39 @@ func (a *answer) again() {
 // errTooLong ends an answer beyond its bounds.
 var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
 
-// take adds a chunk. An error is the store's, or errTooLong.
+// What the answers that a process is being given may hold, in bytes of their text. A
+// process keeps several copies of it.
+const (
+	answersHold    = 128 << 20
+	answersOfOne   = answersHold / 2 // of a workspace
+	answerFree     = 256 << 10       // of each answer: it counts nothing
+	answerHoldStep = 256 << 10
+)
+
+// errCrowded ends an answer for which there is no room beside others.
+var errCrowded = model.NewError(parley.ClassLimit, false,
+	"long answers that are being given hold as much memory as they may on this server; try again when one has ended", nil)
+
+// hold counts what the answer has grown to.
+func (a *answer) hold() error {
+	for int64(a.bytes) > a.held+answerFree {
+		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
+			return errCrowded
+		}
+		a.held += answerHoldStep
+	}
+	return nil
+}
+
+// release gives back what the turn's answer has held.
+func (t *turn) release() {
+	if a := t.answering; a != nil && a.held > 0 {
+		t.w.answers.Give(t.fence.WorkspaceID, a.held)
+		a.held = 0
+	}
+}
+
+// take adds a chunk. An error is the store's, errTooLong or errCrowded.
 func (a *answer) take(chunk *model.Chunk) error {
 	switch chunk.Kind {
 	case model.ChunkUsage:
@@ -98,6 +131,9 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	if a.bytes += len(text); a.bytes > parley.MaxAnswerBytes {
 		return errTooLong
+	}
+	if err := a.hold(); err != nil {
+		return err
 	}
 	kind := parley.KindText
 	switch chunk.Kind {

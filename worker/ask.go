@@ -39,7 +39,9 @@ type question struct {
 // run is interrupted: then the answer has neither finish nor failure. An error
 // is the store's; CodeMore asks for the request to be built again.
 func (t *turn) ask(q *question) (*answer, error) {
+	t.release()
 	a := newAnswer(t, q.place.step)
+	t.answering = a
 	a.attempt, a.question = q.place.attempt, q
 	credential := q.call.Provider
 	if t.info.Simulator {

@@ -13,6 +13,7 @@ import (
 	"parley"
 	"parley/internal/caught"
 	"parley/internal/dryrun"
+	"parley/internal/inflight"
 	"parley/live"
 	"parley/model"
 	"parley/observe"
@@ -42,7 +43,7 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	memory.Tell(hub)
 	d := &Worker{
 		store: memory, observer: w.observer, models: w.models, hub: hub, options: w.options, log: w.log,
-		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, compactor: newCompactor(), weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
+		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, answers: w.answers, compactor: newCompactor(), weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
 		places: store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
@@ -119,7 +120,7 @@ var _ runner.DryRunner = (*DryRunner)(nil)
 func NewDryRunner(store Store, models model.Source, tools tool.Source, options Options) *DryRunner {
 	options = options.withDefaults()
 	w := &Worker{
-		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, compactor: newCompactor(), weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
+		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, answers: inflight.NewBytes(answersHold, answersOfOne), compactor: newCompactor(), weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
 		observer: unobserved{},
 	}
 	if options.Observer != nil {

@@ -90,6 +90,7 @@ func (t *turn) settleWith(a *answer, settle store.StepSettle, status parley.Mess
 		return false, err
 	}
 	t.remember(a)
+	t.release()
 	if t.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
 		poke(t.w.claimNow)
 	}

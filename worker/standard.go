@@ -57,6 +57,7 @@ func (s *standard) runTurn(ctx context.Context, claim *store.Claim) error {
 		return err
 	}
 	defer t.bounds.stop()
+	defer t.release()
 	defer t.keepResponses() //nolint:contextcheck // the turn holds its contexts
 	at := place{step: 1, attempt: 1, steers: claim.Steers}
 	if claim.Turn.Attempt > 1 {
@@ -114,21 +115,22 @@ type turn struct {
 	// at is ctx within the step that runs, for its calls and tools.
 	at context.Context //nolint:containedctx // as above
 	// writes is for store calls: it ends with the lease alone.
-	writes   context.Context //nolint:containedctx // as above
-	author   parley.Author
-	settings prompt.Settings
-	project  string // the project's directory, "" without one
-	model    model.Model
-	info     model.Info
-	grants   parley.Grants // the rules about its calls
-	accepted *accepted     // by the session's owner; nil until a call needs it
-	tools    prompt.Tools
-	layers   prompt.Layers // the middleware around its calls
-	last     int64         // the record's last sequence, as far as this run has seen
-	attempts int           // model requests of the turn so far
-	keeps    bool          // questions keep what they were made of
-	bounds   bounds
-	fixed    int // estimated tokens of the system prompt and the tools; 0: not yet known
+	writes    context.Context //nolint:containedctx // as above
+	author    parley.Author
+	answering *answer // the step's; nil before the first
+	settings  prompt.Settings
+	project   string // the project's directory, "" without one
+	model     model.Model
+	info      model.Info
+	grants    parley.Grants // the rules about its calls
+	accepted  *accepted     // by the session's owner; nil until a call needs it
+	tools     prompt.Tools
+	layers    prompt.Layers // the middleware around its calls
+	last      int64         // the record's last sequence, as far as this run has seen
+	attempts  int           // model requests of the turn so far
+	keeps     bool          // questions keep what they were made of
+	bounds    bounds
+	fixed     int // estimated tokens of the system prompt and the tools; 0: not yet known
 
 	seen       seen // of the latest request
 	compacting bool // this run has asked for a compaction

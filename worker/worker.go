@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley"
+	"parley/internal/inflight"
 	"parley/live"
 	"parley/model"
 	"parley/observe"
@@ -43,7 +44,8 @@ type Worker struct {
 	weights  *weights
 	ratios   *prompt.Ratios
 	pauses   *pauses
-	script   *script // of a dry run: it answers for all tools; else nil
+	answers  *inflight.Bytes // that the answers being given hold, by workspace
+	script   *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
 
@@ -96,6 +98,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
+		answers:   inflight.NewBytes(answersHold, answersOfOne),
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
 		compactor: newCompactor(),

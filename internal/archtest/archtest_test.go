@@ -65,6 +65,7 @@ var rules = []struct {
 	{"llm/wire", []string{".", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/inflight", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/caught", nil}, // the standard library
@@ -73,10 +74,10 @@ var rules = []struct {
 	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "model", "event"}},
 	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
-	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
+	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/inflight", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool", "event"}},
-	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "model", "observe", "runner", "store", "event"}},
+	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "internal/inflight", "model", "observe", "runner", "store", "event"}},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"parley"
+)
+
+// The memory that requests under way may hold: bodies that arrive, files that are
+// uploaded or fetched, answers that wait to be taken. What is small is bounded by the
+// number of connections alone.
+const (
+	heldAtOnce = 256 << 20 // of everybody
+	heldOfOne  = 64 << 20  // of a principal
+	heldFree   = 64 << 10  // of a request: it counts nothing
+
+	uploadHolds = 3 << 20 // of an upload at most: the chunk under way, and what is looked at of a picture
+
+	heldRetry = time.Second // until a request that found no room is to be made again
+)
+
+// hold counts bytes that the request keeps in memory until it lets go. CodeRateLimited
+// when there is no room for them.
+func (x *exchange) hold(n int64) error {
+	if n <= heldFree {
+		return nil
+	}
+	if !x.memory.Take(x.principal.ID, n) {
+		return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: heldRetry,
+			Message: "Too many large requests are under way. Wait until one has ended."}
+	}
+	x.held += n
+	return nil
+}
+
+// holdUpload counts what an upload holds.
+func (x *exchange) holdUpload() error {
+	if x.r.ContentLength >= 0 {
+		return x.hold(min(x.r.ContentLength, uploadHolds))
+	}
+	return x.hold(uploadHolds)
+}
+
+// letGo gives back what the request has held.
+func (x *exchange) letGo() {
+	if x.held > 0 {
+		x.memory.Give(x.principal.ID, x.held)
+		x.held = 0
+	}
+}
+
+// holdAnswer counts an answer. One that tells of a change is not refused: the change is made.
+func (x *exchange) holdAnswer(size int) error {
+	err := x.hold(int64(size))
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		return nil
+	}
+	return err
+}

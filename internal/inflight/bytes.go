@@ -1,0 +1,47 @@
+// Package inflight counts the memory that work under way holds for others: bodies and
+// answers of requests, answers of models. What asks for more than there is has to be
+// refused by its caller; nothing here waits.
+package inflight
+
+import (
+	"sync"
+
+	"parley"
+)
+
+// Bytes counts bytes by owner. It is safe for concurrent use; the zero value has no room.
+type Bytes struct {
+	most, own int64 // of everybody, of one owner
+
+	mu  sync.Mutex // guards the rest
+	all int64
+	of  map[parley.ID]int64
+}
+
+// NewBytes has room for so many bytes of everybody, and of one owner.
+func NewBytes(most, own int64) *Bytes {
+	return &Bytes{most: most, own: own, of: map[parley.ID]int64{}}
+}
+
+// Take counts n more bytes of an owner; false, and nothing counted, where that is more
+// than there is room for. Give gives them back.
+func (b *Bytes) Take(owner parley.ID, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all+n > b.most || b.of[owner]+n > b.own {
+		return false
+	}
+	b.all += n
+	b.of[owner] += n
+	return true
+}
+
+// Give gives back n bytes that were taken for an owner.
+func (b *Bytes) Give(owner parley.ID, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all -= n
+	if b.of[owner] -= n; b.of[owner] == 0 {
+		delete(b.of, owner)
+	}
+}
