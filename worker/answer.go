@@ -66,7 +66,7 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 // What the answers that a process is being given may hold, in bytes of their text. A
 // process keeps several copies of it.
 const (
-	answersHold    = 128 << 20
+	answersHold    = 64 << 20
 	answersOfOne   = answersHold / 2 // of a workspace
 	answerFree     = 256 << 10       // of each answer: it counts nothing
 	answerHoldStep = 256 << 10
