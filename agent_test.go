@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 func TestSlugify(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 // jsonText draws any JSON value, with white space, member order and escapes as

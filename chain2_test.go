@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // golden is one message of testdata/chain.json: a record that begins under the

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func chain(t *testing.T, previous parley.Hash, in parley.ChainInput) parley.Hash {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 func TestValidateContentGivesCanonicalJSON(t *testing.T) {

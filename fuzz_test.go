@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 func FuzzParseID(f *testing.F) {

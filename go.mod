@@ -1,4 +1,4 @@
-module parley
+module example.org/parley
 
 go 1.26.0
 

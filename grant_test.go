@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 const (

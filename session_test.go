@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 func TestTitleFrom(t *testing.T) {

@@ -3,7 +3,7 @@ package parley_test
 import (
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func turnStates() []parley.TurnStatus {

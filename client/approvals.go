@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // DecisionInput answers an approval.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // DefaultURL is where a server listens when nobody says otherwise.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Compact has a summary written of all but a session's newest turn, without

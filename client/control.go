@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Queue lists a session's queued messages in the order in which they will run.

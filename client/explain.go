@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Span is a run of bytes of a request.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // UploadFile sends a file's bytes as they are read, at most 64 MiB. A file of

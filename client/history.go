@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // BranchInput is what a fork has other than the session that it comes from.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/event"
 )
 
 // LoopInput is a loop to start: only Prompt is needed.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // OutsideInput opens a message that an agent outside streams.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ProjectInput names a directory; only Path is needed.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A directory is asked for by its path as it is, and null is empty.

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // AgentInput is a new agent: only Name is needed.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 
-	"parley"
+	"example.org/parley"
 )
 
 // SearchPage is a page of what a search found, best first.

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/event"
 )
 
 // maxFrameLine bounds one line of a stream: a settled step comes whole.

@@ -14,17 +14,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/engine"
-	"parley/event"
-	"parley/internal/bounded"
-	"parley/internal/pgtest"
-	"parley/live"
-	"parley/postgres"
-	"parley/store"
-	"parley/stream"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/event"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/live"
+	"example.org/parley/postgres"
+	"example.org/parley/store"
+	"example.org/parley/stream"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {

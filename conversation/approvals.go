@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"iter"
 
-	"parley"
-	"parley/engine"
-	"parley/event"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/event"
+	"example.org/parley/stream"
 )
 
 // Approvals yields the questions about the turn's tool calls, each as soon as it

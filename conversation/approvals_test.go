@@ -3,8 +3,8 @@ package conversation_test
 import (
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // A program answers the questions of a turn while it streams.

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool/builtin"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool/builtin"
 )
 
 // TestAProgramIsAudited: what a program does without a server is in the audit like

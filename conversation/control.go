@@ -3,9 +3,9 @@ package conversation
 import (
 	"context"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // Queue reads the messages that wait behind the unfinished turn, in the order in

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/live"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/live"
 )
 
 // The library has the same say in what runs and waits as the server's API.

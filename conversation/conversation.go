@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // Conversation is one session.

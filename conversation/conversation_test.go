@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/live"
-	"parley/sqlite"
-	"parley/tool/builtin"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/live"
+	"example.org/parley/sqlite"
+	"example.org/parley/tool/builtin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }

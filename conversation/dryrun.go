@@ -3,8 +3,8 @@ package conversation
 import (
 	"context"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // DryRun answers a text by the path of a post and writes nothing. No tool runs:

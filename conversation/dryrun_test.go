@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/sqlite"
-	"parley/tool/builtin"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/sqlite"
+	"example.org/parley/tool/builtin"
 )
 
 // An agent is tried without a trace: its tool answers from a script.

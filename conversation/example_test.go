@@ -8,15 +8,15 @@ import (
 	"os"
 	"strings"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/model"
-	"parley/sqlite"
-	"parley/store"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/worker"
 )
 
 // check ends the example on an error.

@@ -3,10 +3,10 @@ package conversation
 import (
 	"context"
 
-	"parley"
-	"parley/engine"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // Fork makes a conversation that shares this one's history up to a message (zero:

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
 )
 
 // say waits for an answer.

@@ -11,14 +11,14 @@ import (
 	"context"
 	"log/slog"
 
-	"parley"
-	"parley/engine"
-	"parley/live"
-	"parley/model"
-	"parley/store"
-	"parley/stream"
-	"parley/tool"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/live"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/stream"
+	"example.org/parley/tool"
+	"example.org/parley/worker"
 )
 
 // Options are what a Home is made of. Store and Models are required.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/conversation"
-	"parley/engine"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool/builtin"
+	"example.org/parley"
+	"example.org/parley/conversation"
+	"example.org/parley/engine"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool/builtin"
 )
 
 // holder is a home for the holder of a new key, who may use it so often in a minute.

@@ -3,9 +3,9 @@ package conversation
 import (
 	"context"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // Draft is a message that an agent of the program's own, not Parley's, streams

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // A program's own agent streams its message, breaks off, and goes on where the

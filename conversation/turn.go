@@ -6,9 +6,9 @@ import (
 	"iter"
 	"strings"
 
-	"parley"
-	"parley/event"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/stream"
 )
 
 // Turn is what a posted message started, or joined. A message that is recorded

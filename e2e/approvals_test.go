@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // world is what tools have their effects on: an HTTP server that counts them.

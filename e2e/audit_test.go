@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // TestKilledBetweenChangeAndAudit is failure 73: whatever the instant of a kill -9

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 // TestBackup backs a server up while it works, restores the copy elsewhere, and

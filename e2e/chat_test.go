@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // seat is a terminal with a program at it and nobody's eyes.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // TestParallelSubmitsOfOneKey is failure 22: one key, one turn.

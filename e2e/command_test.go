@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestCommandLine walks through the commands as the README does.

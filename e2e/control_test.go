@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // TestControlByCommands: whoever has nothing but the command line reads, edits,

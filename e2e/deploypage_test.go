@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client"
-	"parley/internal/pgtest"
+	"example.org/parley/client"
+	"example.org/parley/internal/pgtest"
 )
 
 var portOfPage = regexp.MustCompile(`\b(7871|7872|7873|8080)\b`)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // TestFullDisk is failure 38: writes are refused with 507, reads go on, and

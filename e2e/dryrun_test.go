@@ -19,9 +19,9 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"parley"
-	"parley/client"
-	"parley/internal/pgtest"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/internal/pgtest"
 )
 
 // A dry run, a preview and a look at the context change no row of any table but

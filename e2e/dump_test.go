@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/client"
-	"parley/internal/pgtest"
+	"example.org/parley/client"
+	"example.org/parley/internal/pgtest"
 )
 
 // TestDocumentedDump runs pg_dump and pg_restore as docs/backup.md has them, and

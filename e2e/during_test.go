@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // gate is a tool of the server that answers when the test lets it.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // elsewhereLater bounds, in the best quarter of many turns, how much later than on

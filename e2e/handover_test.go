@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // What a hand-over may take: beyond the lease after a kill, at all after SIGTERM,

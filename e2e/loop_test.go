@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/client"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // TestKillDuringALoop: however often the process is killed, every iteration of a

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 // The deadlines of this package: whatever takes longer hangs.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/tool"
-	"parley/tool/mcp"
+	"example.org/parley/tool"
+	"example.org/parley/tool/mcp"
 )
 
 // conformanceScenario is the variable by which the protocol's conformance suite

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
-	"parley/internal/bounded"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/internal/bounded"
 )
 
 // mcpPackages is where make e2e installs the packages of e2e/mcp.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"parley/internal/pgtest"
+	"example.org/parley/internal/pgtest"
 )
 
 // databases are migrated ones, in one throwaway PostgreSQL.

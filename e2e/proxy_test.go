@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // wordDeadline is how long a word may take through a proxy: less than until the

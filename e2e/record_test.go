@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // newSession makes a session of a new agent with the built-in tool.

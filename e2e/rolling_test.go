@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // The load of a rolling restart: people who post one message after the other,

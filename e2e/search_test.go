@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 // TestWhatWasSaidIsFound: what is said is found by the command line, also when the

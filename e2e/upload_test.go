@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "modernc.org/sqlite" // the driver of database/sql
 
-	"parley"
+	"example.org/parley"
 )
 
 // count runs statements at a place's database, past the server, and returns the

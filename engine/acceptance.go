@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // accepts collects what opening a session of an agent, or making a version of it,

@@ -3,9 +3,9 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // AgentInput is a new agent. Only Name is needed.

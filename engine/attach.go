@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // attachments finds the files of messages for one rebuilt request.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The bounds of the audit's way to the store.

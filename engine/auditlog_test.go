@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/llm"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/llm"
+	"example.org/parley/store"
 )
 
 // interrupted refuses the first batches, as a store does whose disk is full.

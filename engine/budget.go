@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SessionBudget is what a session with its tool sessions, and its agent, may

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // CallDiff is how a call's request differs from an earlier one's, and what that

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // How long a cancel waits for the turn's holder, and how often it looks.

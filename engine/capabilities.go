@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Capabilities tells what is known of the model that the next turn of a session

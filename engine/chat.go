@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ChatRole is who speaks in the view "chat".

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SessionTree is a session and the tool sessions below it that the principal may

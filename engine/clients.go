@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SetClientSession notes what a client (window, tab) of the principal has open

@@ -3,10 +3,10 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // Compactions are the summaries that are written of sessions, as the API sees

@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SendInput says how a queued message is to be heard now.

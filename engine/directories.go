@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/store"
 )
 
 // Bounds of one directory's listing.

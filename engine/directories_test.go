@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // grove is an engine with one allowed root, and a directory beside it.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/runner"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/runner"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // DryInput asks for a dry run.

@@ -15,12 +15,12 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/model"
-	"parley/runner"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/model"
+	"example.org/parley/runner"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // Store is what the engine needs of a store.Store.

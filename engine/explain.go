@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // CallDetail is a call with the request that it made, rebuilt from the record

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // UploadFile reads a file's bytes and keeps them; the bool is false when the

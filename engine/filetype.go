@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/image/webp"
 
-	"parley"
+	"example.org/parley"
 )
 
 // inspection finds out what a file is while its bytes go by.

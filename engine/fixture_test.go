@@ -8,17 +8,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/projectdir"
-	"parley/live"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/model"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/live"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,7 +9,7 @@ import (
 	"image/png"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // FuzzFile: the bytes of an upload are looked at, and made small where they are an

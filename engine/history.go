@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // BranchInput is what a session that is forked has other than the one it comes from.

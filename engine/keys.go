@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The form of a key's secret: the prefix and 32 random bytes in hexadecimal.

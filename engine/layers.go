@@ -3,10 +3,10 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // encodeAgain passes the rebuilt request of a call through the middleware that it

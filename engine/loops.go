@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley"
-	"parley/internal/schema"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/schema"
+	"example.org/parley/store"
 )
 
 // LoopInput is a loop to start.

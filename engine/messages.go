@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // MessageInput is a message from outside.

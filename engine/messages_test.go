@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/engine"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // slots is a runner that counts what becomes of its slots.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // Call reads one with its request rebuilt, checked against the hash of the

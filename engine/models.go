@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // ModelList is the models of the configured providers.

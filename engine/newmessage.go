@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"parley"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // newMessage validates a message from outside and makes what the store takes.

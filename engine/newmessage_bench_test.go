@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // BenchmarkNewMessage is what a post costs before the store: part of every

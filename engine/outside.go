@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // AppendInput is a piece of an open message: text or reasoning, one of the two.

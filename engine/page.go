@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Page is a list's answer. Next is the cursor of the page behind it, null at

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // patchField is a field of a SessionPatch, and whether the patch names it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // plainText reads the content that most posts have, {"text":"…"} without

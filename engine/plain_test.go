@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
+	"example.org/parley"
 )
 
 // What the short way takes, the long way takes with the same result.

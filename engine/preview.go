@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/prompt"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // Preview is the request that would be sent next. Nothing is written for it.

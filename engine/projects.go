@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // maxPathBytes bounds a directory's path.

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // storageLookedAt is how many chunks of an upload are received between two looks at

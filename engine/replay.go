@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // ReplayInput says how a recorded request is sent again; what is left out is as it

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ResponseCache tells what the workspace's response cache holds and did.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Verb is something that a principal may do.

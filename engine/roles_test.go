@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // fileIn is a file of a session's owner that a message of the session uses.

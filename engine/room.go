@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Requests that are made again to be looked at (previews, the context, explained

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // begun is a sink that tells of the first event.

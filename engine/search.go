@@ -3,9 +3,9 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/internal/words"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/words"
+	"example.org/parley/store"
 )
 
 // SearchList asks for what messages and titles say, best first.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // secrets remembers for keyCacheTTL what secrets belong to. It holds hashes only.

@@ -3,9 +3,9 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // newSession validates the input and fills the defaults.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SessionInput is a new session. Nothing in it is needed: without an agent it

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // signInPrefix begins the secrets of sign-ins, which no key begins with: a stolen one

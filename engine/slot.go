@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"parley"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // reserved is a slot of this process's worker, or none. Exactly one settle ends it.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // thumbnailQuality is that of JPEG thumbnails.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // thumbnailTime bounds the waits of these tests; it is reached only when one fails.

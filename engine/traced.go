@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // traced puts the traceparent that ctx carries into the metadata of a message

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // BlockType names a piece of an assistant's output (A7).

@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TurnList asks for turns, newest first by default.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/bounded"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/store"
 )
 
 // lease outlives every test.

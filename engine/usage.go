@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // UsageList asks for usage. The zero one is that of the last 30 days, by day.

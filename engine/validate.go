@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/internal/schema"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/schema"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 func ptr[T any](value T) *T { return &value }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Messages is the view "flat": the rows as they are; in ascending order the

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // WarmAgent sends the beginning that all requests of an agent share, its tools and

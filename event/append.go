@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 func appendID(to []byte, id parley.ID) []byte {

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // Approval is the data of the events of an approval: all but the arguments, which only
 // the approval itself shows. The root of a tool session's tree is told too, with the

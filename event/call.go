@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // CallReplayed tells that a recorded request was sent again, to compare the answers.
 // Nothing entered the conversation.

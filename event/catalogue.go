@@ -3,7 +3,7 @@ package event
 import (
 	"reflect"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Description is what is known of one event.

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Catalogue describes every event, in the order in which people are told of them.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/event"
 )
 
 // TestEveryEventIsDescribed fails when an event lacks its struct, or something of it

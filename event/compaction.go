@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // CompactionStarted tells that the model is asked for a summary. A compaction ends
 // with compaction.completed, or with a compaction.failed whose again is false; no turn

@@ -20,7 +20,7 @@ package event
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Payload is the data of an event: a pointer to one of the structs of this package.

@@ -5,7 +5,7 @@ package event
 import (
 	"strconv"
 
-	"parley"
+	"example.org/parley"
 )
 
 // AppendJSON appends the object.

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // SessionUpdated tells that a session changed in itself: its title, settings, tags,
 // archive and the like.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
+	"example.org/parley"
 )
 
 // AppendFrame appends the JSON of the frame of a durable event, on one line. An event of

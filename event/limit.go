@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
+	"example.org/parley"
 )
 
 // LimitWarning tells that a turn comes near a limit. Amounts of money are in US dollars.

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // LoopProgress tells that a loop began another iteration, or ended.
 //

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // MessageCreated tells that a message entered the conversation. Read the message for
 // its content, or wait for the step that settles it.

@@ -3,7 +3,7 @@ package event
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ObjectPatch will carry the growth of a JSON value while a model answers by a schema:

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // SessionStarted tells that a turn runs: a worker claimed it for the first time, or
 // again after a wait, a release or the death of the process that ran it.

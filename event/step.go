@@ -3,7 +3,7 @@ package event
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // StepStarted tells that a step began: one call of the model, and a streaming message

@@ -1,6 +1,6 @@
 package event
 
-import "parley"
+import "example.org/parley"
 
 // ToolStarted tells that a tool begins to run. The call was stored before.
 //

@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/engine"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/event"
 )
 
 // wholeness checks answers against the document, and that they leave out no

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // changing is a server of tools whose tool does what its server says of it today.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 func serveCreateAgent(a *api, x *exchange) error {

@@ -12,11 +12,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2/yaml"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/inflight"
-	"parley/observe"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/inflight"
+	"example.org/parley/observe"
+	"example.org/parley/stream"
 )
 
 // Options are what a handler is made of. Engine and Streams are required.

@@ -3,8 +3,8 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // approvalFilters are the parameters of a list of approvals.

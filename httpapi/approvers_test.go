@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestTwoPeopleApprove: a rule names how many, none of whom may have asked; the

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"parley/engine"
+	"example.org/parley/engine"
 )
 
 // unaudited are routes that tell nothing of anybody's data.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // workspaceHeader chooses the workspace of the local token's owner.

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/observe"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/observe"
 )
 
 // A turn that could spend more than its session may waits, says so on the session

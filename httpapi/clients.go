@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
+	"example.org/parley"
 )
 
 // clientInput names the session that a client has open.

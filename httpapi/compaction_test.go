@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/setting"
 )
 
 // compacted waits for the end of a session's compaction and returns it.

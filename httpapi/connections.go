@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of connections.

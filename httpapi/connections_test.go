@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/internal/peer"
-	"parley/observe"
+	"example.org/parley"
+	"example.org/parley/internal/peer"
+	"example.org/parley/observe"
 )
 
 // guarded is a server with limits whose requests are let in at /known, and stay until

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/sqlite"
 )
 
 // Which roles may be posted, and what their content looks like: what does not

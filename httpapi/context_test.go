@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A cleared context is empty: the next message begins the window, what was pinned

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
+	"example.org/parley/stream"
 )
 
 func serveSendMessage(a *api, x *exchange) error {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // One request creates a session, posts its first message and shows the turn.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
+	"example.org/parley"
 )
 
 // OpenAPI is the document of the API as JSON, with white space for people.

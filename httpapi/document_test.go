@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
+	"example.org/parley"
 )
 
 // shown is the registry as the document shows it.

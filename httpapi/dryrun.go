@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/stream"
 )
 
 // dryVerb is DryRunMessage or DryRunSession, but for who watches.

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/prompt"
-	"parley/runner"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/prompt"
+	"example.org/parley/runner"
 )
 
 // The window of a session that has nearly spent its limit is shown like any other,

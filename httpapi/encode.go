@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
-	"parley/engine"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/setting"
 )
 
 // The rows of the lists that matter are encoded by hand: the reflection of

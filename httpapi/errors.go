@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/observe"
+	"example.org/parley"
+	"example.org/parley/observe"
 )
 
 // codeStatus is a row of the table from codes to HTTP statuses.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // The durable events of a session's life, in order and without a gap; every

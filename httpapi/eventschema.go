@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/event"
 )
 
 const (

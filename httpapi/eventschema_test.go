@@ -9,8 +9,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/event"
 )
 
 // eventSchemas are those of the document, made once for all tests.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // shown is a field of an answer.

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 // roomy is a wire whose requests have white space in them, as those have that give a

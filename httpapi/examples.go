@@ -3,8 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // The examples of the document. A test reads each against its schema.

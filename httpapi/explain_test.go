@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/prompt"
 )
 
 // Of a session with 500 turns the API alone says why turn 412 cost what it cost and

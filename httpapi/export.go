@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // exportPage is how many rows of an export are read at once.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // maxFormBytes is what a form may have around the file that it holds.

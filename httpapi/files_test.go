@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // picture is a PNG of a size, with a hole if it is not to be opaque.

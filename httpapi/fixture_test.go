@@ -20,19 +20,19 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/peer"
-	"parley/internal/projectdir"
-	"parley/live"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/model"
-	"parley/sqlite"
-	"parley/stream"
-	"parley/tool"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/peer"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/live"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/sqlite"
+	"example.org/parley/stream"
+	"example.org/parley/tool"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 // A connection whose body was refused unread is held open by net/http for half a

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // estate is one of everything that has an id, in one workspace.

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A fork has its parent's settings, but for those parts that the request names: one

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
-	"parley/live"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/store"
 )
 
 // sampleID is an id that is the same in every run.

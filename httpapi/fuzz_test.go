@@ -12,16 +12,16 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/peer"
-	"parley/internal/projectdir"
-	"parley/live"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/sqlite"
-	"parley/stream"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley/engine"
+	"example.org/parley/internal/peer"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/live"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/sqlite"
+	"example.org/parley/stream"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 // heard is an answer. A stream ends with its head: nobody listens to the rest.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of wrong secrets from one sender: an IPv4 address, or the /64 of an IPv6

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 func trusting(networks ...string) func(*Options) {

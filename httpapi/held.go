@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The memory that requests under way may hold: bodies that arrive, files that are

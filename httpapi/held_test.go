@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // begins sends the head of a request and tells the first line of its answer: 100 when the

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // branchVerb is Fork, EditMessage or Regenerate.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The shares of a server's connections.

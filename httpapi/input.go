@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"parley"
+	"example.org/parley"
 )
 
 // changeName begins the name of every parley.Change.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ErrCannotTell says that the system does not tell whose a connection is.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // stranger is a user of the machine who is neither the server's nor root.

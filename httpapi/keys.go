@@ -3,8 +3,8 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // keyInput is a new key. Only the machine's own user may name another workspace.

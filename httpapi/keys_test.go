@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/stream"
 )
 
 func TestKeylessLoopbackIsTheLocalOwner(t *testing.T) {

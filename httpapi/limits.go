@@ -15,10 +15,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/caught"
-	"parley/internal/inflight"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/caught"
+	"example.org/parley/internal/inflight"
 )
 
 // The bounds of a connection and a request. A stream has no total deadline.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func TestRefusals(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley/engine"
+	"example.org/parley/engine"
 )
 
 func serveStartLoop(a *api, x *exchange) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // lastEvent is the place before a session's running turn ends, as text.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // markdown is the conversation to be read: who said what, tools with their

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
+	"example.org/parley/stream"
 )
 
 // messageBytes is what a listed message commonly takes.

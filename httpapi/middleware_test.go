@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // What an agent or session sets stands around its calls: the provider sees no

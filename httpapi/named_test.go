@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // Any number of callers at once get one session, each of their messages in it.

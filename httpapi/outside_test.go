@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // openMessage opens a message as an agent outside does.

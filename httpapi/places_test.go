@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // A project is a directory under an allowed root; no link leads out of it.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // checkQuery refuses parameters that the route does not take, by name, and

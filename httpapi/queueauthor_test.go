@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestAQueuedMessageIsItsAuthorsToEdit: what the record says bob wrote, bob wrote;

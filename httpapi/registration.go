@@ -12,10 +12,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
+	"example.org/parley/stream"
 )
 
 // route is one thing that the API does: where, what the document says of it,

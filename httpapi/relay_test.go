@@ -13,12 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/internal/inflight"
-	"parley/live"
-	"parley/store"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/internal/inflight"
+	"example.org/parley/live"
+	"example.org/parley/store"
+	"example.org/parley/stream"
 )
 
 // quiet is a source where nothing ever happens.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"parley/engine"
-	"parley/stream"
+	"example.org/parley/engine"
+	"example.org/parley/stream"
 )
 
 // serveReplay sends a recorded request again while the request lasts, and answers

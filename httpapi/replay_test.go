@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // A replay repeats a call's bytes, or asks another model, and leaves the

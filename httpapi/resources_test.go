@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 func TestAgents(t *testing.T) {

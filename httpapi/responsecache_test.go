@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // answerOf posts to a new session of an agent and reads the text that streams.

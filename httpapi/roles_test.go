@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // rolesTable is the table of docs/roles.md, from the engine's.

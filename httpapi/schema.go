@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 const schemaPrefix = "#/components/schemas/"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // selfReferring is a schema whose check would never end; a stack overflow cannot be

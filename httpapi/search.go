@@ -3,9 +3,9 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 func serveSearch(a *api, x *exchange) error {

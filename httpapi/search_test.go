@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // searching asks until a search finds so many hits: the index is made beside the

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // health is the answer of the two probes.

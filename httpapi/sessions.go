@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // featureInput names a feature whose sessions are to be archived.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"parley"
-	"parley/engine"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/setting"
 )
 
 // scopeOf is the scope whose settings a type holds; of other types none.

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
+	"example.org/parley"
 )
 
 // serveShare answers 201 for a new share and 200 for one that is there.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // signInCookie holds the secret of a browser's sign-in. Scripts cannot read it, and it

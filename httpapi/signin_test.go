@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // cookieOf is the cookie of a sign-in with a key.

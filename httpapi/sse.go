@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/event"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/stream"
 )
 
 // The bounds of writing a stream.

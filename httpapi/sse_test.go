@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // events of a finished turn, by a watcher from the first on.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/live"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/live"
+	"example.org/parley/stream"
 )
 
 // BenchmarkStream is one token from the worker to the bytes that its reader is sent.

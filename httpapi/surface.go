@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"parley/engine"
+	"example.org/parley/engine"
 )
 
 // Route is one way into the server, for tests that enumerate all of them.

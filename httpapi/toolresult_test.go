@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A tool that the server does not have is answered by whoever posts its result:

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"parley/engine"
+	"example.org/parley/engine"
 )
 
 func serveTools(a *api, x *exchange) error {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // script is the text of a message that has the simulator call a tool, then say

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // openVerb is OpenSession or EnsureSession.

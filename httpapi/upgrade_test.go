@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/sqlite"
 )
 
 // previous is a server of today on a database that the release before 0.0.20's

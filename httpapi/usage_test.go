@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // What is warmed is cached when a session's first request comes; where nothing is

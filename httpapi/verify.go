@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"parley"
+	"example.org/parley"
 )
 
 // verifyInput asks for a step of a verification.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestOnlyTheMachinesOwnUserVerifies: a step shows what is of all workspaces. The

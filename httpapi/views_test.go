@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley"
-	"parley/engine"
+	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // One record as blocks and as chat: reasoning after text keeps its place, a call

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The thin path: an agent, a session, a message with a JSON answer, watched.

@@ -15,12 +15,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/event"
-	"parley/internal/pgtest"
-	"parley/live"
-	"parley/postgres"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/live"
+	"example.org/parley/postgres"
+	"example.org/parley/store"
 )
 
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The clocks and bounds of what processes tell each other.

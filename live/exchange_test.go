@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // packet is something that one process said.

@@ -3,7 +3,7 @@ package live
 import (
 	"sync"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // feedQueue holds the feed events that wait for one reader, at most feedEvents:

@@ -1,8 +1,8 @@
 package live
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // FrameKind says which field of a Frame counts.

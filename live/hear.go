@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 var _ store.RelayListener = (*Hub)(nil)

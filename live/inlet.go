@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // inlet is what a stream of another process has beside its text: the pieces that

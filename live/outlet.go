@@ -3,8 +3,8 @@ package live
 import (
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // outlet is how far other processes were told of a stream of this one. Like a

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // record is a store of events in memory: what the hub's source is to it.

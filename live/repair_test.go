@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // air carries hints between two hubs at once, or loses them.

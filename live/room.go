@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // room is what the hub knows of one session.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // seatState says how far a seat is from being live.

@@ -3,7 +3,7 @@ package live
 import (
 	"sync/atomic"
 
-	"parley/observe"
+	"example.org/parley/observe"
 )
 
 // counts are what the hub counts while it runs.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 func TestStatsCountWhatWatchersAreGiven(t *testing.T) {

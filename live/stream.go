@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // StreamRef names a streaming message and the claim under which it is written.

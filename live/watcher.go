@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // WatchRequest says what to watch.

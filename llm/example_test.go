@@ -3,8 +3,8 @@ package llm_test
 import (
 	"fmt"
 
-	"parley/llm"
-	"parley/llm/sim"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
 )
 
 func Example() {

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 //go:embed models.json

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 func simulator() llm.Provider {

@@ -1,6 +1,6 @@
 package model
 
-import "parley"
+import "example.org/parley"
 
 // ChunkKind says what a Chunk carries.
 type ChunkKind uint8

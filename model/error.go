@@ -3,7 +3,7 @@ package model
 import (
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Error is a failed model request, told by the adapter. Its text is

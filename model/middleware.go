@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Middleware stands between Parley and the models: it may change a request

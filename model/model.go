@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Model is one provider's wire format behind one base URL and credential. It

@@ -3,7 +3,7 @@ package model
 import (
 	"math"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Price is in US dollars per million tokens.

@@ -3,8 +3,8 @@ package model_test
 import (
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Unknown is unknown; what was written to the cache counts against what was read.

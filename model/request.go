@@ -1,6 +1,6 @@
 package model
 
-import "parley"
+import "example.org/parley"
 
 // Request is a request in no provider's terms: what prompt builds and
 // adapters encode.

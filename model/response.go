@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ResponseKey is what the answer to a request is kept by: the bytes that would be

@@ -3,9 +3,9 @@ package observe
 import (
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // CallBegun is a model request that is about to be sent.

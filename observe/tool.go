@@ -3,8 +3,8 @@ package observe
 import (
 	"time"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // ToolBegun is a tool that is about to run.

@@ -3,8 +3,8 @@ package observe
 import (
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TurnOutcome is how one run of a turn ended.

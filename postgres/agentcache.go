@@ -3,7 +3,7 @@ package postgres
 import (
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // cachedAgents bounds each part of what is remembered of agents; a full one is emptied.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The bounds of a flush.

@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // streamed is a claimed turn with a step open, and the first version of its text.

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"parley"
-	"parley/internal/transfer"
+	"example.org/parley"
+	"example.org/parley/internal/transfer"
 )
 
 // copyingTable is there while a copy into a database is under way.

@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/internal/transfer"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // own are the tables that do not move with a database, and heads.revision counts

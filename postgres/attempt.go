@@ -3,9 +3,9 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // attempt is one run of a transition's core: it is the transition.Rows of it,

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // linkable is what the next links are of, and behind what.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // entered adds an entry to the audit, and says its id.

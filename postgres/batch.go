@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The roles that statements run as.

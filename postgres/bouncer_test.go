@@ -5,9 +5,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley/internal/pgtest"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // TestThroughPgBouncer: the store keeps its contract behind a pooler in

@@ -13,9 +13,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // cutter breaks connections on which a transition is being written: before the

@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // The bounds of a claim.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strconv"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // ClientSession is the session that a client has open; CodeNotFound when it has

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // clock tells the database's time without asking it: how far this machine's

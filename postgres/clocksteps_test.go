@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestRatesAfterTheClockWentBack: nobody waits until the database's clock is where it

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"parley"
+	"example.org/parley"
 )
 
 // row reads the columns of one row from left to right: each method takes the

@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // The store keeps the contract of all stores.

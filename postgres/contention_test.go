@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 // TestDeadlock: a transition that the server gives up, because it and somebody

@@ -3,9 +3,9 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // ContextTail reads what a model may see, newest first.

@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestDamageThatPostgreSQLReportsMarksTheStore: whatever read or write meets it.

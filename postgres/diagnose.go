@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of a diagnosis.

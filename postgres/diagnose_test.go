@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/internal/pgtest"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
 )
 
 func TestDiagnose(t *testing.T) {

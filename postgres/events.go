@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/event"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // Events reads the durable events of a session after a sequence, complete.

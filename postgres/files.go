@@ -3,9 +3,9 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // The states of a blob.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // filter builds one list query: the terms of its WHERE and their arguments, written

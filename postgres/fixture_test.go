@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/internal/pgtest"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
 )
 
 // databases are copies of a migrated one, in one throwaway cluster.

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestHintsWaitAsLongAsTheyMay: what somebody waits for goes at once, what may

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The look at the queue counts what waits, by priority and over all workspaces,

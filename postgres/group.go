@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of groups.

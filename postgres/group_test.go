@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // crowded has n transitions wait until all of them are there, and then writes

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The bounds of what a process remembers of sessions.

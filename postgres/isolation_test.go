@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"parley"
-	"parley/internal/pgtest"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
 )
 
 // table is one of the schema's, as the catalogue has it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley/internal/pgtest"
+	"example.org/parley/internal/pgtest"
 )
 
 // TestBothEndsNoticeThatTheOtherIsGone: over TCP, each end of every connection asks

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // recordQuery builds the query over the record, by sequence; "" when no message

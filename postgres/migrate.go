@@ -16,7 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"parley"
+	"example.org/parley"
 )
 
 //go:embed migrations/*.sql

@@ -15,10 +15,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 // following is this program's migrations and a further one, as a later version

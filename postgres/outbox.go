@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // The bounds of the outbox.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // planned is a database with enough rows that the planner has to choose, in two

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // previousDatabase is a database that the release before migration 00020 filled, as

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The statements of a purge; each takes the workspace, the session (its log for

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 // ear keeps what it hears of other processes, and wakes who waits for it.

@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // thinVersions finds old versions by their messages' ids, which begin with the

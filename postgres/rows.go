@@ -1,8 +1,8 @@
 package postgres
 
 import (
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 func aMessage(r *row) (parley.Message, error) { return scanMessage(r), nil }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The column lists and the functions that read them stand side by side: a list

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/internal/words"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/internal/words"
+	"example.org/parley/store"
 )
 
 // Two ways lead to the newest matches. Of a word that many messages hold, the newest

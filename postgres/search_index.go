@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/internal/words"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/words"
+	"example.org/parley/store"
 )
 
 // searchReadBytes bounds the contents that one transaction's worth of messages is

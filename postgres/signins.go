@@ -3,9 +3,9 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // signInCounts is when a sign-in of the row i counts, with its principal p, at the

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 // talker is a workspace with sessions whose turns one process runs.

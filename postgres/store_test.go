@@ -11,10 +11,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 func TestLeases(t *testing.T) {

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // streamedNow reads the messages that stream, and of their versions those that

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The bounds of a sweep.

@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestSweepBrokenOff: a dead process is forgotten behind the last of its claims. Until

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // cachedTexts bounds the memory of which texts of calls are stored; when it is

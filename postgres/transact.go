@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // A transition of a session is optimistic: its head comes from memory, the core

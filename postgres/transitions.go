@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The transitions: package transition says what each does, attempt reads and writes.

@@ -3,8 +3,8 @@ package postgres
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Turn finds a turn by id.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // checksums stands before the first table: what PostgreSQL counted of pages whose

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // write sends what an attempt changed as one transaction, with all that it was

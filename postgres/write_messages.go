@@ -1,9 +1,9 @@
 package postgres
 
 import (
-	"parley"
-	"parley/internal/transition"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/setting"
 )
 
 // messages adds what a transition changed of a session's messages.

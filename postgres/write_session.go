@@ -3,9 +3,9 @@ package postgres
 import (
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/setting"
 )
 
 // updateHead is the fence of a transition: it voids the batch when the head has

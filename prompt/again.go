@@ -1,6 +1,6 @@
 package prompt
 
-import "parley"
+import "example.org/parley"
 
 // givenAgain finds the interrupted answers that a later turn was begun to give
 // again, by sequence; nil for none. They stay left out for good: in the turns after

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Attachments are the files of a request's user messages as parts of it.

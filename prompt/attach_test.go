@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // noFiles attaches nothing.

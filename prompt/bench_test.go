@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 // BenchmarkWindowAndBuild is what a call costs before it is encoded.

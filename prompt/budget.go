@@ -3,8 +3,8 @@ package prompt
 import (
 	"math"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Budget is what the messages of a request may take. The zero Budget bounds

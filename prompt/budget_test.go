@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 func TestNewBudget(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Build makes the request of a step: the selection, and behind it the steers

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // How much of a conversation a compaction leaves in full.

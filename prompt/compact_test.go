@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 // settled are the rows of a record that a tail would give, oldest

@@ -3,7 +3,7 @@ package prompt
 import (
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // cut finds where a window begins. Rows are newest first here.

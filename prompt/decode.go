@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // decode reads a row's content; what cannot be read is shown as its raw text (A15).

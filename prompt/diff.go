@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/model"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/setting"
 )
 
 // Sent is a request as it went over the wire, with what is known of it.

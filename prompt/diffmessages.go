@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // messageChange says in what the messages of two requests differ, of which the

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 func Example() {

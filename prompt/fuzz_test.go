@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // FuzzTemplate: a prompt's placeholders are known or refused, and none makes a

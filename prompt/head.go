@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // carried is a message that stands before a window, and why.

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 // drawMarks pins rows, sets some aside, and writes summaries of what came before.

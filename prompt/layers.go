@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // The names of Parley's own middleware, with the version of what it does.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // LeftOut is a run of messages of the record that a call was not shown.

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"slices"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Kind says what a part of a request is.

@@ -8,12 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/llm/anthropic"
-	"parley/llm/openai"
-	"parley/llm/sim"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/openai"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // crowded is a record with everything that a request can show.

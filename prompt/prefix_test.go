@@ -9,12 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/llm/anthropic"
-	"parley/llm/openai"
-	"parley/llm/wire"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/openai"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // wires are the encoders of both wires, with each way to ask for a cache.

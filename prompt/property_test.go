@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // A recorded call rebuilds to the request that was sent, whatever marks were

@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 const (

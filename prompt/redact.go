@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // redactor hides what its patterns find from the provider: in system prompts,

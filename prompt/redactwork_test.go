@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 func mustRedactor(t rapid.TB, patterns ...string) *redactor {

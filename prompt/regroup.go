@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // The fixed sentences that requests hold and the record does not. They never

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 func text(s string) model.Part {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // restoring is the filter that fills values in for placeholders, wherever chunks

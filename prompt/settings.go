@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // Settings are the effective settings of a turn (D2).

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 func TestValidateTemplate(t *testing.T) {

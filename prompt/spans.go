@@ -3,7 +3,7 @@ package prompt
 import (
 	"bytes"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Span is a run of bytes of an encoded request.

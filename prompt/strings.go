@@ -3,7 +3,7 @@ package prompt
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // inStrings changes the strings of a JSON text, names of members too, and of JSON

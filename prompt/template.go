@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // opening and closing border a placeholder; literal stands for opening itself.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	"parley/model"
+	"example.org/parley/model"
 )
 
 // chunkStream is an answer on its way.

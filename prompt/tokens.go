@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // EstimateTokens is about how many tokens a text has; see parley.EstimateTokens.

@@ -3,7 +3,7 @@ package prompt
 import (
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TailPage is how many rows a Tail is asked for at once, at most.

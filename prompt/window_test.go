@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 func equateEmpty() cmp.Option { return cmpopts.EquateEmpty() }

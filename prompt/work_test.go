@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // answered is the text that a filter makes of pieces of text, and what that allocated.

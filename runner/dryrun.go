@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // DryTurn is a message that is answered without a trace (D11): by the same path as

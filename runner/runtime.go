@@ -3,8 +3,8 @@ package runner
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Runtime runs the turns of agents that name it (A1).

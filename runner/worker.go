@@ -1,8 +1,8 @@
 package runner
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Worker is the worker of this process, as the engine sees it.

@@ -3,7 +3,7 @@ package setting
 import (
 	"bytes"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Find is the setting of a name.

@@ -1,6 +1,6 @@
 package setting
 
-import "parley"
+import "example.org/parley"
 
 // Where settings may be set, mostly.
 const (

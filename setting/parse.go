@@ -3,7 +3,7 @@ package setting
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Parse makes JSON of a value as people write it: a text or a choice as it is, everything

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // What the release before the descriptions wrote is read, and written, as it was: rows of

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Scope is where settings are set. Scopes are combined with |.

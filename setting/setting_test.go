@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // leaves are the names that the fields of a struct have in JSON, embedded ones raised.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // CreateAgent stores version 1 of an agent.

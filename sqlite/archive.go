@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/internal/transfer"
+	"example.org/parley"
+	"example.org/parley/internal/transfer"
 )
 
 // copyingTable is there while a copy into a database is under way.

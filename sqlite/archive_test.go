@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/internal/transfer"
-	"parley/store/storetest"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/store/storetest"
 )
 
 // own are the tables that do not move with a database.

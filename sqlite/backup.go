@@ -10,7 +10,7 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"parley"
+	"example.org/parley"
 )
 
 // copyPages is the number of pages copied between two looks at the context.

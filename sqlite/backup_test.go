@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/store/storetest"
 )
 
 // backedUp is a backup of a world.

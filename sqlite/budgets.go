@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // The writer is alone: what a transition read of a budget is still so when it

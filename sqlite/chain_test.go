@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // asFirstVersion makes a session's record what a program of before the second

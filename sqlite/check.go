@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/internal/transfer"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/internal/transition"
 )
 
 // headPage is the number of sessions whose heads are read at a time.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The care for the write-ahead log. SQLite moves it into the database by itself

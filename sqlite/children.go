@@ -4,9 +4,9 @@ import (
 	"context"
 	"strconv"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // OpenChild implements store.Children.

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // openedIn is the session that a client has open; zero when none.

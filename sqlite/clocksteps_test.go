@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // stepped moves what the store has noted of times: to it that is as if the clock

@@ -3,9 +3,9 @@ package sqlite_test
 import (
 	"testing"
 
-	"parley/sqlite"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 func TestConformance(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"io"
 	"sync/atomic"
 
-	"parley"
+	"example.org/parley"
 )
 
 // arg is a value on its way into a statement: parley.ID, parley.Hash and

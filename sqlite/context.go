@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // edge is where the latest context edge of a log stands, 0 without one.

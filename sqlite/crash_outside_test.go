@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // everyScript is scripts with those of an agent outside.

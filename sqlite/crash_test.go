@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/sqlite"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // longLease outlives every test.

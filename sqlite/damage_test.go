@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestASecondParleyIsKeptOutThoughTheLockFileIsGone: removed or replaced, it is made

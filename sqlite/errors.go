@@ -8,7 +8,7 @@ import (
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
-	"parley"
+	"example.org/parley"
 )
 
 // fullBelow is the free space, in bytes, under which an I/O error on the

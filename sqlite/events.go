@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // Events reads the durable events of a session after a sequence, complete.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/sqlite"
 )
 
 // An upload whose process died is deleted once it has not grown for

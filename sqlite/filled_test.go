@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // opened is a store in a directory of its own.

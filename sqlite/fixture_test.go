@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

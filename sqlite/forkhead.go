@@ -3,8 +3,8 @@ package sqlite
 import (
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The parts of a ContextHead in a part of a fork's record; ?1 is the log, ?2 the

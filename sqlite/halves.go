@@ -4,8 +4,8 @@ import (
 	"context"
 	"reflect"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // largePage is from how many rows on a page is read by two connections at once:

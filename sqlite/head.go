@@ -1,8 +1,8 @@
 package sqlite
 
 import (
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // Heads stay in a cache of the writer, which is the only one that changes their

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // invariants checks, on one snapshot, what must hold for every session after

@@ -3,9 +3,9 @@ package sqlite
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // localOwner is the name of a workspace's local owner, as authors show it.

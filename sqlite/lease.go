@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // sweepBatch bounds the sessions of one transaction of a sweep.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // list builds one list query: which index serves it, the terms of its WHERE and

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The figures of a long session: a page of 50 in at most 1 ms, 10,000 messages

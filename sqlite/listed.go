@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // listedColumns reads "FROM messages m" for lists. Each column of a row costs the

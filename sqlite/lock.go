@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ownerBytes bounds what is read of the lock file.

@@ -4,9 +4,9 @@ import (
 	"iter"
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // A session's record is a list of parts: what a fork shares of other logs, each

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // recordQuery builds the query over the record, by sequence; "" when no message

@@ -13,7 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
 
-	"parley"
+	"example.org/parley"
 )
 
 //go:embed migrations/*.sql

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // TestOrdinals: turns and calls of a database from before they had numbers are

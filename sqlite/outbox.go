@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // projectBatch bounds the sessions that one transaction detaches or deletes.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // AppendOutside implements store.Outside.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // plan is how SQLite would run a query.

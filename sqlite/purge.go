@@ -3,8 +3,8 @@ package sqlite
 import (
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // The statements that delete a session's rows; each takes an id and a bound.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/sqlite"
 )
 
 // TestPurgeLeavesNoRow deletes sessions in every state and looks into the file.

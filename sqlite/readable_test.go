@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // TestUnreadableRowsDoNotBreakLists spoils the JSON of stored messages, as a

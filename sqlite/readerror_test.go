@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // unreadable is what SQLite says when the disk does not give the bytes it is asked for.

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // TestSweepRepairsWhatNobodySees breaks the rows as no transition does: a turn

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // RestoreOptions say how Restore treats what is there.

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // txn is the transition.Rows of the core: what a transition reads, on the

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The column lists and the functions that read them stand side by side: a list

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A database file may come from somebody else: a backup, a copied directory. Its rows

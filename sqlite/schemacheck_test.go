@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestSchemaHash: the constant is that of what the migrations make.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/internal/words"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/internal/words"
+	"example.org/parley/store"
 )
 
 // Search implements store.Searcher.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/internal/words"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/words"
+	"example.org/parley/store"
 )
 
 // The index is made in two halves: what is new is read and prepared on a reader, so

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // BenchmarkTurn is one plain turn, three transactions: with the disk's part

@@ -14,8 +14,8 @@ import (
 
 	driver "modernc.org/sqlite"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The bounds of the store.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // fuse makes the writer die at the n-th point after it was lit.

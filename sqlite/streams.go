@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Streams is the store.Relay of a database that one process has: there is nobody

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley"
-	"parley/internal/transition"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
 )
 
 // accusedTurns are the turns that wait to be judged.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The transitions: package transition says what each does, txn reads and writes.

@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // txn is the writer's side of one transition: the core that runs it, statements

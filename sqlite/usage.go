@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // usageOf is one number of a call's usage; null when nobody knows it.

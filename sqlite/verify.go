@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // pageFindings bounds what is told of one table.

@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // errorCount counts what the store logs as errors: each is a bug of the store.

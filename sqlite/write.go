@@ -3,9 +3,9 @@ package sqlite
 import (
 	"strings"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // write writes what a transition changed of a session.

@@ -3,9 +3,9 @@ package sqlite
 import (
 	"slices"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/setting"
 )
 
 const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?, finished_at = ? WHERE id = ?`

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // member is one transition that waits for the writer.

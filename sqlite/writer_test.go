@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/store"
 )
 
 // hold keeps the writer busy until release is called, so that what is

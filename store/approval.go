@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Ask is a question about one call of a step that settles.

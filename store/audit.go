@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // AuditQuery lists entries, newest first.

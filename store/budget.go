@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // What calls may spend. A limit on tokens or money has a budget: one row per

@@ -3,7 +3,7 @@ package store
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // FeedEvent is a notification of the workspace feed. It is a hint: lists are

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // CompactionFence names a claim of a compaction, as Fence does of a turn.

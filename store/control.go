@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Control is how people steer what runs and what waits to run. Each method

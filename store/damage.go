@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Damage records the first sign that a store's database is damaged or was replaced.

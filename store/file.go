@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // FileQuery lists files, newest first unless Ascending.

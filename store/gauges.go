@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // QueueStats is the work that waits in the whole database, for all processes.

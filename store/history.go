@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // MaxForkedLogs bounds how many logs a session reads: how often a fork was itself

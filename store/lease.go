@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Process is one Parley process, known by its lease.

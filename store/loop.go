@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // NewLoop is a loop on its way into a session.

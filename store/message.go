@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // MessageQuery lists messages by sequence; queued ones stand at the end by

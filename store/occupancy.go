@@ -3,7 +3,7 @@ package store
 import (
 	"maps"
 
-	"parley"
+	"example.org/parley"
 )
 
 // MaxClaims bounds the sessions that one Claim takes.

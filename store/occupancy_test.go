@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 	"pgregory.net/rapid"
 )
 

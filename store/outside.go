@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // OutsideSilent is the sentence of a message whose agent appended nothing for too long.

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Relay carries hints between the processes that share a database, beside the

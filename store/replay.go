@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // NewReplay is a recorded request that was sent again, to compare (D2): a call of

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // CachedResponse is a complete answer of a model as it is kept.

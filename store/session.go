@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // SessionQuery lists sessions, last activity first.

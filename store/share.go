@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ShareQuery lists shares, oldest first. One of the two ids is set.

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Store is everything that a database must do for Parley. It is transitions,

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // NewMessage is a message on its way into a session.

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TurnQuery lists turns of a session, newest first unless Ascending.

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/live"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/live"
+	"example.org/parley/store"
 )
 
 // What a stream gives, and where it begins; package live defines them.

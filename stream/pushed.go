@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/live"
-	"parley/runner"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/runner"
 )
 
 // Beater sends signs of life to a reader; see Writer.

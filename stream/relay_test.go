@@ -12,11 +12,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/engine"
-	"parley/live"
-	"parley/store"
-	"parley/stream"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/live"
+	"example.org/parley/store"
+	"example.org/parley/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,8 +6,8 @@ import (
 	"io"
 	"iter"
 
-	"parley"
-	"parley/live"
+	"example.org/parley"
+	"example.org/parley/live"
 )
 
 // Stream is what one reader is shown. Its methods are called by one goroutine at a

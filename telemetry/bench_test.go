@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // BenchmarkTurn is what a plain turn of one call costs its worker in telling of

@@ -20,7 +20,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of sending.

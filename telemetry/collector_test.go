@@ -19,7 +19,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"parley"
+	"example.org/parley"
 )
 
 const endpointEnv = "OTEL_EXPORTER_OTLP_ENDPOINT"

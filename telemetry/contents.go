@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // spanMessage is a message in the conventions' JSON form.

@@ -18,16 +18,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/engine"
-	"parley/httpapi"
-	"parley/live"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/sqlite"
-	"parley/stream"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/httpapi"
+	"example.org/parley/live"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/sqlite"
+	"example.org/parley/stream"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,9 +3,9 @@ package telemetry
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // The values of the label priority.

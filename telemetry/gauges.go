@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/observe"
-	"parley/store"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"parley/observe"
-	"parley/store"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // gathered collects gauges alone, by name; the values of one name are added up.

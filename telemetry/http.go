@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"parley"
+	"example.org/parley"
 )
 
 // requestIDHeader is where the API says the request's id.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestLabelsFromOutsideAreBounded: in number and in length, and they are text.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley"
-	"parley/observe"
+	"example.org/parley"
+	"example.org/parley/observe"
 )
 
 // The buckets, in seconds.

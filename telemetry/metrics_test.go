@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 func TestMetricsTellOfTurns(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // Contents implements observe.Turns.

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // turnKey holds what the spans inside a turn repeat of it.

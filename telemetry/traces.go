@@ -16,7 +16,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds.

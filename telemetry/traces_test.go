@@ -17,9 +17,9 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // receiver is an OTLP collector on loopback that keeps what it is sent.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Registry is several sources as one. Where two have a tool of the same name,

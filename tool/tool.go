@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Tool is something that an agent may use.

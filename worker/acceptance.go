@@ -3,8 +3,8 @@ package worker
 import (
 	"slices"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // accepted is what the owner of a turn's session has accepted, as far as a run has

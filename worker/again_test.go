@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/model"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // A failed turn is tried again where it failed: its tools do not run again, the

@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // MaxBlocks bounds the blocks of one model answer.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"parley"
-	"parley/internal/caught"
-	"parley/model"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/caught"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // question is a step's request, ready to be sent.

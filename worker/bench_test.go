@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // BenchmarkTurn runs whole turns of 200 tokens, 64 at once, in sessions of their

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // outputEstimate is what an answer is taken to need that neither max_tokens nor the

@@ -5,11 +5,11 @@ import (
 	"iter"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/observe"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // turnResponses bounds the answers that one run of a turn keeps for the cache.

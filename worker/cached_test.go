@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // keeping are overrides that turn the response cache on.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // cancel cancels a session's turn as the engine does, and wants the holder to

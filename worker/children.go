@@ -3,8 +3,8 @@ package worker
 import (
 	"errors"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // link notes on the row of a call which session answers it.

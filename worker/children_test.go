@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // troupe is a model that answers by what it is asked: the text of the last user

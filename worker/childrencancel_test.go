@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // generations is a model of a parent that asks a captain who asks a scout who

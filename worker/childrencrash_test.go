@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // oneAsksTwo is a parent that asks two scouts at once, each of whom answers what

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // claimPoll is how often the claimer looks without a hint.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/observe"
-	"parley/prompt"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // What people are told of compactions.

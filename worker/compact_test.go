@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // shortPolicy has a summary written at every second exchange.

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/internal/caught"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/caught"
+	"example.org/parley/store"
 )
 
 // How compactions are worked at.

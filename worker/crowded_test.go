@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/internal/inflight"
+	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // TestLongAnswersShareTheProcess: an answer that finds no room beside others ends with

@@ -10,17 +10,17 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/internal/caught"
-	"parley/internal/dryrun"
-	"parley/internal/inflight"
-	"parley/live"
-	"parley/model"
-	"parley/observe"
-	"parley/prompt"
-	"parley/runner"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/caught"
+	"example.org/parley/internal/dryrun"
+	"example.org/parley/internal/inflight"
+	"example.org/parley/live"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/prompt"
+	"example.org/parley/runner"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 var _ runner.DryRunner = (*Worker)(nil)

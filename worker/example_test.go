@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 
-	"parley"
-	"parley/live"
-	"parley/llm"
-	"parley/llm/sim"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool/builtin"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool/builtin"
+	"example.org/parley/worker"
 )
 
 // A worker runs what is posted to the store until it is stopped.

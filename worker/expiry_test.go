@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // aged is a store with so many transactions' worth of what is too old.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // faults is a store between a worker and the real one: before each call, when

@@ -3,9 +3,9 @@ package worker
 import (
 	"slices"
 
-	"parley"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // attach finds the files of a request's messages. A failure says that the turn

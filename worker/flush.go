@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // flusher writes what streaming messages have grown by to the store, as

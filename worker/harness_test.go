@@ -15,12 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/live"
-	"parley/model"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/model"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestAnApprovalIsForOneCall: the worker holds a call against its approval itself,

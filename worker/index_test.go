@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // indexing is a store that notes what is indexed when.

@@ -3,10 +3,10 @@ package worker
 import (
 	"sync"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
 )
 
 // maxLayers bounds the middleware that a worker keeps ready.

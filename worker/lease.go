@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // renewals is how often a lease is renewed in its own length.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The results of calls that a limit kept from running, or stopped.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/tool"
 )
 
 // limited are overrides that limit turns, with tools of the server.

@@ -3,7 +3,7 @@ package worker
 import (
 	"log/slog"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // logOf is the log of what happens to one turn: each line names it.

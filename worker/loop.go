@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley"
-	"parley/internal/schema"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/schema"
+	"example.org/parley/store"
 )
 
 // completed is the end of a turn that is complete. Of an iteration of a loop it

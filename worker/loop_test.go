@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 func (r *rig) startLoop(sessionID parley.ID, most int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {

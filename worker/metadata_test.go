@@ -3,8 +3,8 @@ package worker
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // What an answer took stands on it, as canonical JSON.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley"
-	"parley/observe"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/observe"
+	"example.org/parley/store"
 )
 
 // unobserved is the observer of a worker that has none.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/observe"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // diary is an observer that writes down what it is told, each piece of work

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/observe"
-	"parley/runner"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/runner"
 )
 
 // The defaults of Options.

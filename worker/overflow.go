@@ -3,9 +3,9 @@ package worker
 import (
 	"time"
 
-	"parley"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // seen is the context of a turn's latest request.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/model"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/tool"
 )
 
 // keptLog keeps what a worker says.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // The results of calls that a rule or a person did not let run.

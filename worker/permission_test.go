@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // granted are overrides that name tools of the server and say one thing of all.

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 const (

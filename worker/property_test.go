@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/model"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // TestWhateverHappens posts, steers, interrupts and cancels at random against a

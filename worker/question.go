@@ -3,9 +3,9 @@ package worker
 import (
 	"slices"
 
-	"parley"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // entering has steers count as what they become with the step that shows them.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // line is a message in short: role, status, and what it says.

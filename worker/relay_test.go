@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/live"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/store"
 )
 
 // far is a relay to processes that the test plays: what is told to them is kept.

@@ -3,8 +3,8 @@ package worker
 import (
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The bounds of a page of messages whose authors are looked at. All pages are.

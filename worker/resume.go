@@ -3,8 +3,8 @@ package worker
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // resume settles what an earlier attempt left open and finds where the turn goes

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // retryable is what an attempt's failure says of another one.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"parley"
-	"parley/live"
-	"parley/prompt"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/live"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
 )
 
 // row is a streaming message of a running step. Its text lives in its stream.

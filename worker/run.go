@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/internal/caught"
-	"parley/observe"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/caught"
+	"example.org/parley/observe"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // run runs a turn and gives its place back.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // A schema that an earlier version stored is looked at again when it is used: one

@@ -3,8 +3,8 @@ package worker
 import (
 	"strconv"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // settle ends a step whose answer is complete or has failed, and says where the

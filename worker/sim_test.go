@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/llm/sim"
-	"parley/model"
-	"parley/tool/builtin"
+	"example.org/parley"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/tool/builtin"
 )
 
 // simulated is a model source with the simulator alone.

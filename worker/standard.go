@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
-	"parley/runner"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/runner"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // standard is the built-in runtime: it asks the model, runs the tools that the

@@ -3,8 +3,8 @@ package worker
 import (
 	"context"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Store is what a Worker uses of store.Store. A store that wraps another one has

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // TestSingleReadsItsOwnTurn: where a model sees nothing of other turns, a further

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"parley"
-	"parley/internal/caught"
-	"parley/internal/schema"
-	"parley/observe"
-	"parley/prompt"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/caught"
+	"example.org/parley/internal/schema"
+	"example.org/parley/observe"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 const (

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 func jsonHas(text, part string) bool {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/prompt"
 )
 
 // maxToolsets bounds the sets of tools that a worker keeps ready for requests.

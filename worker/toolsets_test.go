@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestToolsetsAreKeptAndNeverMistaken: a set that was made serves again, and one

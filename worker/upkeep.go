@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // How the outbox is worked at.

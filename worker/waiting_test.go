@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/model"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // TestWaitingTurnsHoldLittle: a turn that waits for a person leaves no goroutine and

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/model"
-	"parley/observe"
-	"parley/prompt"
-	"parley/runner"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/observe"
+	"example.org/parley/prompt"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // Warm implements runner.DryRunner.

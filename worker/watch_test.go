@@ -6,10 +6,10 @@ import (
 	"io"
 	"testing"
 
-	"parley"
-	"parley/event"
-	"parley/live"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/live"
+	"example.org/parley/model"
 )
 
 // TestWatchedTurn follows a turn with a tool call and a failed attempt: deltas

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // requestBorders is what a request takes beside its messages, system prompt and

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
-	"parley/prompt"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
 )
 
 // The model's context holds what a turn asks for, or the turn fails and says what

@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/model"
-	"parley/runner"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/runner"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 func TestSlots(t *testing.T) {

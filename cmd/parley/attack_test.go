@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // estate is a home with the server's data in it, as it is by default, secrets beside

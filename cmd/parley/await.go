@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"parley"
-	"parley/postgres"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/postgres"
+	"example.org/parley/store"
 )
 
 // The pauses between looks for a database that does not answer, and how often it is said.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/store"
 )
 
 // heard is closed when a text is first logged.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/sqlite"
 )
 
 // progressEvery is how often a person sees how far a long command is.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 func cacheCommand(shared *flags, term terminal) *cobra.Command {

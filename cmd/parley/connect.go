@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 const (

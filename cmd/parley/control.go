@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 func queueCommand(shared *flags, term terminal) *cobra.Command {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/internal/transfer"
-	"parley/postgres"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
 )
 
 func copyCommand(shared *flags, term terminal) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/pgtest"
+	"example.org/parley/internal/pgtest"
 )
 
 // databases are empty ones, in one throwaway cluster.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
+	"example.org/parley"
 )
 
 // lowDisk is when doctor warns.

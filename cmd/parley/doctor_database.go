@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/postgres"
-	"parley/sqlite"
+	"example.org/parley"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
 )
 
 // clockNote is the difference of two clocks that doctor mentions. Nothing depends

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
-	"parley/internal/bounded"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/internal/bounded"
 )
 
 // asked is the status of the answer to a GET, and whether the server ends the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 func filesCommand(shared *flags, term terminal) *cobra.Command {

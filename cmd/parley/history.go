@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/setting"
 )
 
 // branchFlags are what a fork is to have other: a title, an agent, settings.

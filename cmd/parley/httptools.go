@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/tool/httptool"
+	"example.org/parley"
+	"example.org/parley/tool/httptool"
 )
 
 // httpToolSetting makes a tool of an HTTP endpoint. Secrets stand in the

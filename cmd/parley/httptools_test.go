@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // TestConfiguredEndpointIsATool: from the file to a call with its secret.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 func keysCommand(shared *flags, term terminal) *cobra.Command {

@@ -3,8 +3,8 @@ package main
 import (
 	"syscall"
 
-	"parley"
-	"parley/httpapi"
+	"example.org/parley"
+	"example.org/parley/httpapi"
 )
 
 // What a process's descriptors are for. Go raises the soft limit to the hard one at

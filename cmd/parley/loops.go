@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/event"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 func loopsCommand(shared *flags, term terminal) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
+	"example.org/parley"
 )
 
 // version is this build's, in the OpenAPI document and in --version.

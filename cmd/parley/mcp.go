@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/tool/mcp"
 )
 
 // mcpSetting configures a server of the Model Context Protocol: a command that is

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/tool/mcp"
 )
 
 // TestMCPSettings: what the file says of tool servers, with the secrets from the

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/postgres"
+	"example.org/parley"
+	"example.org/parley/postgres"
 )
 
 func migrateCommand(shared *flags, term terminal) *cobra.Command {

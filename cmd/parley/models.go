@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/client"
-	"parley/model"
+	"example.org/parley/client"
+	"example.org/parley/model"
 )
 
 func modelsCommand(shared *flags, term terminal) *cobra.Command {

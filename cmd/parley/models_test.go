@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Prices and lengths of the file stand in the place of the built-in table's; what

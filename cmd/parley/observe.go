@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/httpapi"
-	"parley/telemetry"
+	"example.org/parley"
+	"example.org/parley/httpapi"
+	"example.org/parley/telemetry"
 )
 
 // observe sets metrics and traces up, and makes the log name the trace of a line.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // The metrics of a server are for admins once there are keys, and for whoever

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"parley/httpapi"
+	"example.org/parley/httpapi"
 )
 
 func openapiCommand(term terminal) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/store"
 )
 
 // An agent outside goes on after the server was restarted in the middle of its

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"parley/httpapi"
-	"parley/internal/peer"
+	"example.org/parley/httpapi"
+	"example.org/parley/internal/peer"
 )
 
 // codeBytes are the random ones of a one-time code.

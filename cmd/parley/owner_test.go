@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/peer"
+	"example.org/parley/internal/peer"
 )
 
 // served is a server on a directory of its own with another kernel, closed with the

@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // How a server looks after its store by itself: a whole verification in small steps,

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // heavy is a store with a table whose check takes until somebody ends it.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"parley"
-	"parley/internal/projectdir"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
 )
 
 // Modes of files that only the server's user may access. Others may neither read them

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 func TestWiderModesAreNarrowed(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // probes is the handler of an address without the API. It tells nothing that

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of a profile.

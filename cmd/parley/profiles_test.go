@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/bounded"
+	"example.org/parley/internal/bounded"
 )
 
 // profiled reads a profile to its end, which is compressed; an error for anything else.

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley"
-	"parley/llm"
-	"parley/llm/anthropic"
-	"parley/llm/openai"
-	"parley/llm/record"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/openai"
+	"example.org/parley/llm/record"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 // The wires that a configured provider may speak.

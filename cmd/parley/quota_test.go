@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // Quotas of the server and of a key are kept over HTTP, and say what to do.

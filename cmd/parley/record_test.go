@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // What was recorded with a key is played without one, without the server, and the

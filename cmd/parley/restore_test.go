@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/sqlite"
+	"example.org/parley/sqlite"
 )
 
 // TestAForeignTriggerIsRefused: a backup that makes everybody an admin is not restored,

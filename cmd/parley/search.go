@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/store"
 )
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // Marks are shown to people; nothing that steers a terminal gets through.

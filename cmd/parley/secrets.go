@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // inBraces is how the file names a variable; a $ alone is a $.

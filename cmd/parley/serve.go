@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
+	"example.org/parley"
 )
 
 // collectAt is how much the heap may grow, in percent of what is in use, before

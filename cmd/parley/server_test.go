@@ -19,9 +19,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/client"
-	"parley/internal/bounded"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/internal/bounded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/setting"
 )
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {

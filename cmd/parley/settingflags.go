@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/setting"
 )
 
 // settingFlags are the flags of a command that set what agents, sessions or forks set,

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // Every setting has a flag that sets it, on agents, sessions and forks, and --unset

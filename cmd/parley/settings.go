@@ -14,8 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"parley"
-	"parley/worker"
+	"example.org/parley"
+	"example.org/parley/worker"
 )
 
 // The defaults of settings that nobody gave.

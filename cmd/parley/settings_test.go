@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"parley"
+	"example.org/parley"
 )
 
 func environment(pairs map[string]string) func(string) string {

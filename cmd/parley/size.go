@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // size is a number of bytes, spelled as 500MiB or 1048576. It is a flag's value too.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // openStore opens the database that the settings name.

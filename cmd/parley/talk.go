@@ -10,8 +10,8 @@ import (
 	"os/signal"
 	"strings"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // frames are those of one turn.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 func toolsCommand(shared *flags, term terminal) *cobra.Command {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 var columns = regexp.MustCompile(` {2,}`)

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley"
-	"parley/client"
-	"parley/engine"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/engine"
+	"example.org/parley/store"
 )
 
 // How fast a verification goes, and where it remembers how far it is.

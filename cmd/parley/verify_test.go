@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/engine"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // TestDamageIsToldByProbesAndDoctor: somebody removes the database under the server.

@@ -1,4 +1,4 @@
-module parley/deploy/check
+module example.org/parley/deploy/check
 
 go 1.26.0
 

@@ -34,7 +34,7 @@ func installed(t *testing.T, unit, as string) string {
 	return path
 }
 
-var units = map[string]string{"parley.service": "parley.service", "parley@.service": "parley@7871.service"}
+var units = map[string]string{"parley.service": "parley.service", "example.org/parley@.service": "example.org/parley@7871.service"}
 
 // TestUnitsVerify: systemd reads the units without a word.
 func TestUnitsVerify(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/pgtest"
+	"example.org/parley/internal/pgtest"
 )
 
 // The bounds of this package: whatever takes longer hangs.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/httpapi"
+	"example.org/parley"
+	"example.org/parley/httpapi"
 )
 
 // queryIDs are the parameters that name things, by the variable of what they name.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // A misdeed is how a provider answers each request. It ends with the request.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/engine"
-	"parley/httpapi"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/httpapi"
 )
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)

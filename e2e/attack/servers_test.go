@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/tool/mcp"
 )
 
 // hostileServer speaks the Model Context Protocol over HTTP, badly where it says so.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // settled are the states in which nothing runs any more.

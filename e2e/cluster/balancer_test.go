@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 // How often the balancer asks for readiness, and for how long it waits.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // The trial's size.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 const (

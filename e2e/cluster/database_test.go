@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley/internal/pgtest"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // database is what the processes of a trial share. A nil function is something

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // settleBound is how long the end of a turn may be waited for: leases run out,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/client"
+	"example.org/parley/client"
 )
 
 // The sizes of the fairness trial: few slots, one workspace with turns that take

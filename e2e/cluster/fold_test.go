@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley"
-	"parley/client"
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // fold is what a client has of a session by the rules of the stream.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // happened is an event of a turn as the order reads it.

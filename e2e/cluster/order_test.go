@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/store/storetest"
 )
 
 // order is what the events of a session say of its turns, one after the other.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"parley"
+	"example.org/parley"
 )
 
 // told is an action with its answer, between two ticks of a clock.

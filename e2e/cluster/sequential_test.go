@@ -8,7 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"parley"
+	"example.org/parley"
 )
 
 // conversation is the specification of a session as one client after the other

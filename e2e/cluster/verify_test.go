@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // recorded is what the checks of a whole trial gather from its sessions.

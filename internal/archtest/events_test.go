@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/event"
+	"example.org/parley/event"
 )
 
 // TestEventsAreTold holds the catalogue of events against the code: every event that is

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/caught"
+	"example.org/parley/internal/caught"
 )
 
 func recovered(work func()) (p *caught.Panic) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // A dry run writes no summaries: what it is too long for, it fails on, and says so.

@@ -15,9 +15,9 @@ import (
 	"slices"
 	"sync"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // Reads is what a dry run reads of the real store. It has no method that writes.

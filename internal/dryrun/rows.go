@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // rows is what the transitions of a dry run read. What only other transitions

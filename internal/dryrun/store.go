@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/internal/transition"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // holder is the process that a dry run's turn is claimed for.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"parley/internal/gen/events"
-	"parley/internal/gen/settings"
+	"example.org/parley/internal/gen/events"
+	"example.org/parley/internal/gen/settings"
 )
 
 // generators are what writes files: each returns their contents by their paths below

@@ -6,7 +6,7 @@ package inflight
 import (
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Bytes counts bytes by owner. It is safe for concurrent use; the zero value has no room.

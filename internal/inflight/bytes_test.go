@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestBytes: nobody takes more than their own share, nobody what others hold, and what is

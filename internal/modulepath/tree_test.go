@@ -19,8 +19,8 @@ import (
 
 const (
 	root      = "../.."
-	elsewhere = "example.net/some/where/parley"
-	treeTime  = 6 * time.Minute // for every command of this test together
+	elsewhere = "example.net/some" + "/where/parley" // in two, so that the way back leaves this line alone
+	treeTime  = 6 * time.Minute                      // for every command of this test together
 )
 
 // A copy of the tree takes another path by one command, builds under it in all of its

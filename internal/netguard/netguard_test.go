@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/netguard"
+	"example.org/parley/internal/netguard"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

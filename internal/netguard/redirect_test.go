@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/netguard"
+	"example.org/parley/internal/netguard"
 )
 
 // redirects stands for a public server: it redirects to whatever the query names.

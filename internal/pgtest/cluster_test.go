@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"parley/internal/pgtest"
+	"example.org/parley/internal/pgtest"
 )
 
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Options are what a Policy is made of. All are optional.

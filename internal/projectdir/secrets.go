@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"parley"
+	"example.org/parley"
 )
 
 // maxPatterns bounds the patterns that an admin adds.

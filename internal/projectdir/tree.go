@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"parley"
+	"example.org/parley"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func opened(t *testing.T, p *Policy, directory string) *Tree {

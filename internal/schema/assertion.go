@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // assertion reads the keywords that hold no schema.

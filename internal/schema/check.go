@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 const (

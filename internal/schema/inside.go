@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // logic checks the keywords that hold other schemas against the same value.

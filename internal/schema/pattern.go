@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"parley"
+	"example.org/parley"
 )
 
 // pattern is a regular expression with its size, in instructions.

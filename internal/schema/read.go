@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // reader makes nodes of a document.

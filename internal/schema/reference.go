@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // address reads $id, which begins a resource, and anchors.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // scalar checks the keywords that look at a value without what is in it.

@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of a schema. Going beyond one is a BoundError.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // kind is what JSON tells apart. An integer is a number.

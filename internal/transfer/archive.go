@@ -3,7 +3,7 @@ package transfer
 import (
 	"context"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Archive is a database that shows its rows as they are, of all workspaces.

@@ -1,7 +1,7 @@
 package transfer
 
 import (
-	"parley"
+	"example.org/parley"
 )
 
 // Head is what a session's head says of its record.

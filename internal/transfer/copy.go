@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of one transaction of a copy: whichever is reached first.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"math/bits"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Value is one field of a row. The zero Value is NULL.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/internal/transfer"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // TestServersAtWork: a database on which a server works is neither copied nor

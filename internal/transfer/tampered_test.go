@@ -12,12 +12,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley"
-	"parley/engine"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // hold opens a place as a server does, until the test ends.

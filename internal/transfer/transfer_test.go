@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/internal/transfer"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
-	"parley/store/storetest"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/internal/transfer"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // databases are migrated PostgreSQL databases.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // verify reads both databases whole, side by side, and checks the records of the

@@ -3,7 +3,7 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // terms are the columns of an approval that say why it is asked and who answers.

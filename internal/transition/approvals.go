@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // TellRoot is the errand of an approval of a tool session: the session at the

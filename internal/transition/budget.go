@@ -3,8 +3,8 @@ package transition
 import (
 	"reflect"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // WakeSession is the kind of an errand that lets a turn go on which waits for

@@ -3,8 +3,8 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // RequestCancel is the transition of store.Turns.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Changes are the writes of one transition to one session, each kind together,

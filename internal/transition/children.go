@@ -3,8 +3,8 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The kinds of errands between a session and the tool sessions of its calls. The

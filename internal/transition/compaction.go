@@ -3,8 +3,8 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // RequestCompaction is the transition of store.Compactions.

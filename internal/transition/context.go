@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"parley"
+	"example.org/parley"
 )
 
 // PairRole is the role of what belongs to a message of a role: a call's result, a

@@ -3,8 +3,8 @@ package transition
 import (
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // SendQueued is the transition of store.Control.

@@ -1,8 +1,8 @@
 package transition
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // EnsureSession is the transition of store.Turns.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // What transitions tell, made of what they work on.

@@ -3,7 +3,7 @@ package transition
 import (
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TestEndOf: the settled end is the length of the text, whatever it holds.

@@ -1,8 +1,8 @@
 package transition
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // picker chooses the sessions of one Claim: round robin over the workspaces that

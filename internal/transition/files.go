@@ -3,7 +3,7 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // PurgeBlob is the kind of the errand that deletes bytes which no file has, and

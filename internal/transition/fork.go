@@ -3,8 +3,8 @@ package transition
 import (
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // cutReach bounds how many rows behind a message are looked at for the end of

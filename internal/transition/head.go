@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Head is a session as its transitions see it: its listed row, its head row,

@@ -3,7 +3,7 @@ package transition
 import (
 	"math"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Part is a stretch of a session's record: the rows of a log up to a sequence.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/setting"
+	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // contextNote is the note of a user message: what user_context tells of this

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // Outside is the message of a session that an agent outside streams: at most one.

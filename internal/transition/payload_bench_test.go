@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // BenchmarkPayloads makes the data of the events of a turn with one tool call.

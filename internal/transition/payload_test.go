@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 var update = flag.Bool("update", false, "write testdata/events.golden from what the code says now")

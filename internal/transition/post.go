@@ -3,8 +3,8 @@ package transition
 import (
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // PostMessage is the transition of store.Turns.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // queueWindow is how many entries of a queue are read when only its beginning

@@ -3,7 +3,7 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ReadableJSON reports whether text is one JSON value without white space around

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // RecoverTurn is the transition of store.Turns.

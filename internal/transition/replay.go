@@ -1,9 +1,9 @@
 package transition
 
 import (
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // RecordReplay is the transition of store.Replays. The call is opened and

@@ -3,8 +3,8 @@ package transition
 import (
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Rows is what a store reads for a transition. Every method sees the rows as

@@ -3,10 +3,10 @@ package transition
 import (
 	"slices"
 
-	"parley"
-	"parley/event"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // UpdateSession is the transition of store.Sessions. It is not activity:

@@ -3,9 +3,9 @@ package transition
 import (
 	"slices"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // SettleStep is the transition of store.Turns.

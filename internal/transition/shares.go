@@ -1,6 +1,6 @@
 package transition
 
-import "parley"
+import "example.org/parley"
 
 // TooManyShares is the answer to a share beyond the bound.
 func TooManyShares() error {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // emptyAssistant is the content of a row that has just been opened.

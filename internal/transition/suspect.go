@@ -1,8 +1,8 @@
 package transition
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // A turn that ran when its process died is suspected of having killed it. The

@@ -3,9 +3,9 @@ package transition
 import (
 	"encoding/json"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // addTurn makes a turn the newest of its session.

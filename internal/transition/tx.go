@@ -3,9 +3,9 @@ package transition
 import (
 	"log/slog"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // Tx is one transition at a time: the sessions that it locked and what it found.

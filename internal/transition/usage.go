@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // ReadUsage reads the JSON of a parley.Usage: by hand in the form in which it is

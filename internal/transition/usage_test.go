@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
+	"example.org/parley"
 )
 
 func TestReadUsage(t *testing.T) {

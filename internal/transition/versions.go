@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // growth is one text of a message's content that grew while it streamed.

@@ -1,6 +1,6 @@
 package transition
 
-import "parley"
+import "example.org/parley"
 
 // changeVisibility gives the tool sessions below a session, at any depth, the
 // visibility that it has now, after checking that it may have it. Those of others are

@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // Entry is a text as an index keeps it.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Log is a log as an index finds it: what it holds, and how far that is indexed.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // FTS5 writes a query for SQLite, over the columns words and scope. Only prepared

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // The size of a snippet, in characters.

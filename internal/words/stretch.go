@@ -1,8 +1,8 @@
 package words
 
 import (
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Stretch is a piece of a log that is being indexed.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley"
+	"example.org/parley"
 )
 
 // TextOf is what of a message can be found and shown: the text of users, assistants

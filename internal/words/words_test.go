@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func textsOf(words []Word) []string {

@@ -12,9 +12,9 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 // DefaultBaseURL is Anthropic's own.

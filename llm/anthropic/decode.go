@@ -3,10 +3,10 @@ package anthropic
 import (
 	"bytes"
 
-	"parley"
-	"parley/llm/sse"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/sse"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 // none is the number of no block.

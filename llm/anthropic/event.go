@@ -1,8 +1,8 @@
 package anthropic
 
 import (
-	"parley"
-	"parley/llm/wire"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
 )
 
 // each walks the fields of an object; take says whether it took the value.

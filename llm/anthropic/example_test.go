@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"parley/llm/anthropic"
-	"parley/llm/llmtest"
-	"parley/model"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/model"
 )
 
 // A provider is a base URL and a key; here a server on loopback stands in for it.

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/llm/anthropic"
-	"parley/llm/llmtest"
-	"parley/model"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/model"
 )
 
 // FuzzAnswer: any stream of bytes is an answer that ends, or an error.

@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/llm/anthropic"
-	"parley/llm/llmtest"
-	"parley/model"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 // Budgets of thinking in tokens, by effort. The least is the wire's.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/llm/llmtest"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/model"
 )
 
 // answer is what both sides can say of a stream.

@@ -7,9 +7,9 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
-	"parley"
-	"parley/llm/anthropic"
-	"parley/llm/llmtest"
+	"example.org/parley"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/llmtest"
 )
 
 // anthropicDiffers are the recordings that Parley reads otherwise on purpose.

@@ -1,16 +1,16 @@
-module parley/llm/difftest
+module example.org/parley/llm/difftest
 
 go 1.26.0
 
-replace parley => ../..
+replace example.org/parley => ../..
 
 replace github.com/google/pprof => github.com/google/pprof v0.0.0-20250317173921-a4b03ec1a45e
 
 require (
+	example.org/parley v0.0.0
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/google/go-cmp v0.7.0
 	github.com/openai/openai-go/v3 v3.95.0
-	parley v0.0.0
 )
 
 require (

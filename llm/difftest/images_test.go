@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	gpt "github.com/openai/openai-go/v3"
 
-	"parley"
-	"parley/llm/anthropic"
-	"parley/llm/openai"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/anthropic"
+	"example.org/parley/llm/openai"
+	"example.org/parley/model"
 )
 
 // The images of a message are sent as the vendors' SDKs send them: in their places

@@ -7,9 +7,9 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"parley"
-	"parley/llm/llmtest"
-	"parley/llm/openai"
+	"example.org/parley"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/llm/openai"
 )
 
 // openaiDiffers are the recordings that Parley reads otherwise on purpose.

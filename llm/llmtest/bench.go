@@ -3,7 +3,7 @@ package llmtest
 import (
 	"testing"
 
-	"parley/model"
+	"example.org/parley/model"
 )
 
 // Bench measures relaying one chunk of an answer of many: connection, frames

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
+	"example.org/parley"
 )
 
 // frames are the pieces of an answer in a format.

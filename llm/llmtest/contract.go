@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/model"
+	"example.org/parley/model"
 )
 
 // RunContract checks what every Model must do with a request that it answers

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // EncodeCase is a request whose bytes are held in a file.

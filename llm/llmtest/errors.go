@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // errorCase is an answer that is no stream, and what it means.

@@ -13,8 +13,8 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Block is one folded block of an answer.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // anything is a provider that answers with these bytes.

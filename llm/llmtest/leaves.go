@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // everything is a request with every field set that a wire may carry, anew each

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"parley"
-	"parley/llm/sse"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/sse"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 // none is the number of no block.

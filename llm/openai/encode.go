@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 // EncoderVersion is the version of the bytes that Encode makes. A change of

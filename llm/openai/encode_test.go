@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/llm/llmtest"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/model"
 )
 
 func TestEncode(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http/httptest"
 
-	"parley/llm/llmtest"
-	"parley/llm/openai"
-	"parley/model"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/llm/openai"
+	"example.org/parley/model"
 )
 
 // A provider is a base URL and a key; here a server on loopback stands in for it.

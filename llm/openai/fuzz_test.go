@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/llm/llmtest"
-	"parley/llm/openai"
-	"parley/model"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/llm/openai"
+	"example.org/parley/model"
 )
 
 // FuzzAnswer: any stream of bytes is an answer that ends, or an error.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/llm/sse"
+	"example.org/parley/llm/sse"
 )
 
 // A frame that is recognised by what stands around its text must say what it

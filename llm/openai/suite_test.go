@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/llm/llmtest"
-	"parley/llm/openai"
-	"parley/model"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/llm/openai"
+	"example.org/parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,8 +1,8 @@
 package openai
 
 import (
-	"parley"
-	"parley/llm/wire"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
 )
 
 // finishBroken stands for reasons by which a server says that it failed.

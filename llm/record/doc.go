@@ -24,8 +24,8 @@ import (
 	"regexp"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Options change how exchanges are written and found. Both sides need the same Ignore.

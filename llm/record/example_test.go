@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"parley/llm/record"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley/llm/record"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 // An agent's test records once, with the provider, and plays ever after.

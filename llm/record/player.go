@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // maxLine bounds a line of a recording: a request with its images.

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/llm/openai"
-	"parley/llm/record"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/openai"
+	"example.org/parley/llm/record"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Recorder is a model whose exchanges are written to files.

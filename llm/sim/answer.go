@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // maxPiece bounds a piece of text in bytes: what has no spaces is cut too.

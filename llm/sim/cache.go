@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Caching as the large providers have it: from 1,024 tokens on, in steps of 128.

@@ -3,8 +3,8 @@ package sim_test
 import (
 	"testing"
 
-	"parley/llm/llmtest"
-	"parley/llm/sim"
+	"example.org/parley/llm/llmtest"
+	"example.org/parley/llm/sim"
 )
 
 func TestContract(t *testing.T) {

@@ -3,8 +3,8 @@ package sim
 import (
 	"fmt"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // digest sums up a conversation as far as a simulator can: it counts what it was

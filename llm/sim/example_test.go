@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 func Example() {

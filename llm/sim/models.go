@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // echo answers with exactly what it was told.

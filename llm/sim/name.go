@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The bounds of the numbers in model names.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // The request as it stands in the encoded body.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 //go:embed script.schema.json

@@ -24,8 +24,8 @@ import (
 	"context"
 	"iter"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // ProviderName is the simulator's in model ids; DefaultModel is what it answers

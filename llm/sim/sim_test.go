@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/llm/sim"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
 )
 
 // played is an answer put together again.

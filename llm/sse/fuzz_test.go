@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/llm/sse"
+	"example.org/parley/llm/sse"
 )
 
 // FuzzReader: any bytes are frames and then an end or an error.

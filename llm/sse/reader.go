@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley"
+	"example.org/parley"
 )
 
 // firstBuffer is the size in bytes that a Reader begins with; it doubles when a

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/llm/sse"
+	"example.org/parley"
+	"example.org/parley/llm/sse"
 )
 
 type frame struct{ Event, Data string }

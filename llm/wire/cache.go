@@ -1,6 +1,6 @@
 package wire
 
-import "parley/model"
+import "example.org/parley/model"
 
 // CacheMark marks the end of what a provider shall keep in its prompt cache, as
 // Anthropic and DashScope take it. Requests with and without it are otherwise the

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // CallData is the provider data of a tool call: what its provider named it and

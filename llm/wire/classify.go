@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/model"
 )
 
 // Failure is what a provider said went wrong.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The deadlines of an answer, unless the options say otherwise.

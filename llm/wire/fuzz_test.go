@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/llm/wire"
+	"example.org/parley/llm/wire"
 )
 
 // FuzzScanner: the scanner takes as JSON what the standard library takes, but for

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/llm/wire"
+	"example.org/parley/llm/wire"
 )
 
 func TestRedact(t *testing.T) {

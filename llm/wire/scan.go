@@ -6,7 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"parley"
+	"example.org/parley"
 )
 
 // Scanner reads one JSON text in a single pass, without building it: relaying

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/llm/wire"
+	"example.org/parley"
+	"example.org/parley/llm/wire"
 )
 
 // skipAll reads a text as the decoders do, and reports whether it was JSON.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/llm/sse"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/sse"
+	"example.org/parley/model"
 )
 
 const (

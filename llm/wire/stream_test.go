@@ -12,10 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/llm/sse"
-	"parley/llm/wire"
-	"parley/model"
+	"example.org/parley"
+	"example.org/parley/llm/sse"
+	"example.org/parley/llm/wire"
+	"example.org/parley/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

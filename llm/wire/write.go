@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"parley"
+	"example.org/parley"
 )
 
 // The writers below make request bodies. Their output is part of what a

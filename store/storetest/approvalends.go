@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // overdue is a turn that waits for an approval whose time is over.

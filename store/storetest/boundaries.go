@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func testBoundaries(t *testing.T, open Open) {

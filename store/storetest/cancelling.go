@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testCancelling(t *testing.T, open Open) {

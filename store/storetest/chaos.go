@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // testChaos lets many actors work at the same sessions at once, loses claims on

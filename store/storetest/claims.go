@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testClaims(t *testing.T, open Open) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 func compactTakenOver(t *testing.T, w *world) {

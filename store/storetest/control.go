@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testControl(t *testing.T, open Open) {

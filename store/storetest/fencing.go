@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // fenced lists every method that carries a claim, with arguments that would be

@@ -3,8 +3,8 @@ package storetest
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // Filled is what Fill left in a store.

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testIdempotency(t *testing.T, open Open) {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 // Snapshot is everything that the port tells of one session.

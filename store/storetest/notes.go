@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // noted sets what user_context tells.

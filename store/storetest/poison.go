@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // testPoison plays a cluster in which some turns kill whichever process runs them

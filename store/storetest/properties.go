@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // testProperties drives one session by random transitions, legal and illegal,

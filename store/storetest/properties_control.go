@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // resumeMethod is one of the two that take a turn up again.

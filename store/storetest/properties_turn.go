@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // The machine's moves behind a settled step: tools, ends, crashes, the queue and

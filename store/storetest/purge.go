@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // outlives are the tables whose rows are not sessions': the others are empty when

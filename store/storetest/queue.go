@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testQueue(t *testing.T, open Open) {

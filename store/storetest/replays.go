@@ -3,8 +3,8 @@ package storetest
 import (
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testReplays(t *testing.T, open Open) {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // sessionReads calls every method that is bound to a session.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/setting"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
 // recorder keeps what the store tells.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 // OpenTwo opens two stores on one empty database, as two processes have them, and

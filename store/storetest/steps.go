@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/event"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/store"
 )
 
 func testSteps(t *testing.T, open Open) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"parley/store"
+	"example.org/parley/store"
 )
 
 // Open opens a store on an empty database, and closes it at the end of the test.

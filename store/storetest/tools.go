@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/store"
 )
 
 func testTools(t *testing.T, open Open) {

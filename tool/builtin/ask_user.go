@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // askUser lets an agent ask the person. The runtime never calls it: the turn

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 // sourceName is what the tools say of who runs them.

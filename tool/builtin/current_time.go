@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // currentTime tells the time, in a time zone of the caller's choice.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 func TestCurrentTime(t *testing.T) {

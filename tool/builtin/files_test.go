@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // project makes a project directory inside another directory, with links that

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/tool"
+	"example.org/parley/tool"
 )
 
 type searched string

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 const (

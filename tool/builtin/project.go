@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 // maxPathBytes bounds a path inside a project.

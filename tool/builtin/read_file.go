@@ -8,9 +8,9 @@ import (
 	"io"
 	"strings"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 
-	"parley"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 const (

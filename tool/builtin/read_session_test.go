@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/sqlite"
-	"parley/store"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // library is a store with a session that reads and one that is read.

@@ -9,9 +9,9 @@ import (
 	"io/fs"
 	"regexp"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 const (

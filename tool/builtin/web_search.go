@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/internal/netguard"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
+	"example.org/parley/tool"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 func TestWebSearch(t *testing.T) {

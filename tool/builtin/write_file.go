@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley"
-	"parley/internal/projectdir"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/tool"
 )
 
 // writeFile writes a text file, whole.

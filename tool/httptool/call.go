@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley"
-	"parley/internal/netguard"
-	"parley/internal/schema"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
+	"example.org/parley/internal/schema"
+	"example.org/parley/tool"
 )
 
 // shownBytes is how much of a failed answer the model is told.

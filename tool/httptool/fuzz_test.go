@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley"
+	"example.org/parley"
 )
 
 // FuzzEndpoint: an address of the configuration and arguments of a model make a

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"parley"
-	"parley/internal/netguard"
-	"parley/internal/schema"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
+	"example.org/parley/internal/schema"
+	"example.org/parley/tool"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley"
-	"parley/tool"
-	"parley/tool/httptool"
+	"example.org/parley"
+	"example.org/parley/tool"
+	"example.org/parley/tool/httptool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -16,10 +16,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
-	"parley/internal/bounded"
-	"parley/tool"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/internal/bounded"
+	"example.org/parley/tool"
+	"example.org/parley/tool/mcp"
 )
 
 // logged opens a source with a log that is kept, and waits for its servers.

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
-	"parley/internal/netguard"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
+	"example.org/parley/tool"
 )
 
 // closeTime is what a connection gets to end in good order, before its transport

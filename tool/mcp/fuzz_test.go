@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
+	"example.org/parley"
 )
 
 // FuzzServer: whatever a server says of a tool, and answers, becomes a tool or a

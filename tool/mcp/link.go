@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 const (

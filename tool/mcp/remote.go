@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/internal/netguard"
+	"example.org/parley/internal/netguard"
 )
 
 // maxStreamRetries bounds how often a broken event stream is asked for again.

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
-	"parley/tool"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/tool"
+	"example.org/parley/tool/mcp"
 )
 
 // serve serves a server over streamable HTTP, behind a handler if one is given.

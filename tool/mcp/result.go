@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
+	"example.org/parley"
 )
 
 // block is one piece of a result. Bytes that no text model reads are not

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 
-	"parley/tool/mcp"
+	"example.org/parley/tool/mcp"
 )
 
 // TestResults: what a model reads of what a server answers.

@@ -10,8 +10,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
-	"parley/internal/netguard"
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // Options are what all links share.

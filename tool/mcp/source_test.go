@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley"
-	"parley/tool"
-	"parley/tool/mcp"
+	"example.org/parley"
+	"example.org/parley/tool"
+	"example.org/parley/tool/mcp"
 )
 
 // patience bounds what a test waits for; nothing should need it.

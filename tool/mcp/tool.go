@@ -10,9 +10,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley"
-	"parley/internal/schema"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/internal/schema"
+	"example.org/parley/tool"
 )
 
 const (

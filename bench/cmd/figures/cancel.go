@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // The load of the cancel figure: streams that run beside, and turns cancelled.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"parley"
-	"parley/internal/pgtest"
-	"parley/postgres"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/pgtest"
+	"example.org/parley/postgres"
+	"example.org/parley/store"
 )
 
 // The sizes between which a claim's cost may not grow, and what is claimed.

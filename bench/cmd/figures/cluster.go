@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // clusterFigures: several processes as one: streams from any of them, turns that

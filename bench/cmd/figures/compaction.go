@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
-	"parley"
-	"parley/bench"
+	"example.org/parley"
+	"example.org/parley/bench"
 )
 
 // The turns of the part compaction. The context of the last of them comes to

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley"
-	windows "parley/prompt"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	windows "example.org/parley/prompt"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // contextSizes are the lengths of the sessions that requests are built of.

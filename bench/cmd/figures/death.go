@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // The load of the death figure: so many turns of two seconds each.

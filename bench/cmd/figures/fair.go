@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // The loads under which one workspace may not delay another.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/bench"
-	"parley/internal/pgtest"
+	"example.org/parley/bench"
+	"example.org/parley/internal/pgtest"
 )
 
 // database makes a new database in the run's own PostgreSQL server, which keeps

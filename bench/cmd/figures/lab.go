@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/bench"
-	"parley/internal/pgtest"
+	"example.org/parley/bench"
+	"example.org/parley/internal/pgtest"
 )
 
 // lab is the machinery of a run: provider and proxy stay up, Parley is started

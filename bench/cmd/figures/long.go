@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 const seedClients = 64

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 func main() {

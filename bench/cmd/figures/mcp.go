@@ -13,7 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // manyTools is how many tools the server of this part has.

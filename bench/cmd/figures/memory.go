@@ -9,7 +9,7 @@ import (
 	"net"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 const mib = 1 << 20

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // pairFigures compares this build with an earlier one (-before): rounds of the same

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // The load of the comparison: as cpuFigures.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // cacheMark is what requests mark for a provider's cache: the bytes are compared

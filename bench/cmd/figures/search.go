@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/internal/words"
-	"parley/postgres"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/internal/words"
+	"example.org/parley/postgres"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // What searches are measured among: texts of words that are as often as those of

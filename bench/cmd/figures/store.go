@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"parley"
-	"parley/sqlite"
-	"parley/store"
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
 )
 
 // diskCommit is the time of one small durable write on the disk at hand: the

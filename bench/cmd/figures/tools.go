@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // toolFigures: what a turn with a tool costs beside a plain one. What turns hold that

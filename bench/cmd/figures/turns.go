@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"parley/bench"
+	"example.org/parley/bench"
 )
 
 // load is what one target used and did in one round.

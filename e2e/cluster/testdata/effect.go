@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"parley"
-	"parley/tool"
+	"example.org/parley"
+	"example.org/parley/tool"
 )
 
 // effectsVariable names the file that counts the effects of all processes.

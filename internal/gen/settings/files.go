@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/setting"
+	"example.org/parley/setting"
 )
 
 // The files that are written.
